@@ -1,19 +1,22 @@
 """The commits of a query over AMQP, in a model of a broker and Spark whose small worlds are explored to their end.
 
-What is committed is decided by ``sink.replay`` and ``delivery.commit_token``; the steps are those of
-``amqp.link.commit_ledger``. ``docs/internals-exactly-once.md`` has the worlds with their numbers of states, and the
+The steps are those of ``delivery.register.committer``, and what is admitted is asked of ``sink.replay``.
+``docs/internals-exactly-once.md`` has the worlds with their numbers of states, and the
 rules with what is found without them; the tests compare the page with the model.
 """
 
 import re
+from functools import cache
 from pathlib import Path
 
 import pytest
-import sink_steps as steps
 from exploring import explore, walk
-from sink_protocol import CommitProtocol, NeverRenews
+from sink_mutants import NeverRenews
 from sink_world import BROKER_LIMIT, Budget, SinkWorld
 from sink_worlds import SINK, SINK_MUTANTS
+
+from pyspark_jms.delivery.register.committer import COMMITTER, Committer
+from pyspark_jms.delivery.register.steps import Replace
 
 PAGE = Path(__file__).parents[2] / "docs" / "internals-exactly-once.md"
 WALKS, PARTS = 30_000, 6
@@ -23,12 +26,33 @@ def explored(world):
     return explore(world.first, world.moves, world.fault, canonical=world.canonical)
 
 
+@cache
+def explored_world(name):
+    """What was found in a world of the table, and the moves of the machine that were taken in it."""
+    world = SINK[name]()
+    return explored(world), frozenset(world.arrows)
+
+
 @pytest.mark.parametrize("name", SINK)
 def test_no_row_is_lost_or_written_twice_and_a_fresh_driver_finishes(name):
-    found = explored(SINK[name]())
+    found, _ = explored_world(name)
     assert found.complete
     assert found.violations == {}
     assert re.search(rf"^\| {re.escape(name)} \| {found.states:,} \|", PAGE.read_text(), re.MULTILINE)
+
+
+def test_the_worlds_take_every_move_of_the_table():
+    taken = frozenset().union(*(explored_world(name)[1] for name in SINK))
+    never = {
+        ("taking", "TokensTaken", "leaving"),  # the register was made between two questions (below)
+        ("making", "Lost", "ended"),  # the broker refuses a second connection, twice
+    }
+    assert set(COMMITTER.arrows()) - taken == never
+    assert taken <= set(COMMITTER.arrows())
+
+
+def test_the_page_has_the_diagram():
+    assert f"```mermaid\n{COMMITTER.mermaid()}\n```" in PAGE.read_text()
 
 
 @pytest.mark.parametrize("rule", SINK_MUTANTS)
@@ -49,6 +73,7 @@ def test_random_walks(part):
         batches=3,
         budget=Budget(driver_deaths=3, task_deaths=6, closed=4, restarts=2, lost_answers=3, speculations=4),
         delays=part % 3 == 0,
+        looks=part % 2 == 0,
         may_refuse=("mismatch", "fenced") if part % 2 else ("fenced",),
     )
     for seed in range(part, WALKS, PARTS):
@@ -57,14 +82,14 @@ def test_random_walks(part):
 
 
 @pytest.mark.parametrize(
-    ("protocol", "violation", "times"), [(CommitProtocol, None, 25), (NeverRenews, "A dead letter", BROKER_LIMIT)]
+    ("machine", "violation", "times"), [(Committer, None, 25), (NeverRenews, "A dead letter", BROKER_LIMIT)]
 )
-def test_25_deaths_of_a_task_that_holds_the_token_leave_no_dead_letter(protocol, violation, times):
-    world = SinkWorld(layouts=(("1",),), counts=True, protocol=protocol)
+def test_25_deaths_of_a_task_that_holds_the_token_leave_no_dead_letter(machine, violation, times):
+    world = SinkWorld(layouts=(("1",),), counts=True, machine=machine)
     now, deaths = world.first, 0
     for _ in range(1500):
         task = now.tasks[0] if now.tasks else None
-        committing = task and isinstance(world.situations[task.situation][1], steps.Commit)
+        committing = task and isinstance(world.situations[task.situation][1], Replace)
         if committing and deaths < 25 and now.written:
             deaths += 1
             now = world.free(now, task.connection)._replace(tasks=())
@@ -79,6 +104,12 @@ def test_25_deaths_of_a_task_that_holds_the_token_leave_no_dead_letter(protocol,
 def test_a_token_that_is_lost_in_the_first_batch_is_the_hole_that_no_client_closes():
     """Batch 0 cannot tell a lost token from one whose creator died: it begins anew (docs/internals-exactly-once.md)."""
     found = explored(SinkWorld(layouts=(("1",),), budget=Budget(driver_deaths=1, lost_tokens=1)))
+    assert list(found.violations) == ["A row is written twice"]
+
+
+def test_a_register_that_is_made_between_two_questions_is_the_other_hole():
+    """An attach does not tell whether it has made the subscription (docs/internals-exactly-once.md)."""
+    found = explored(SINK["two attempts, a closed connection"](late=True))
     assert list(found.violations) == ["A row is written twice"]
 
 

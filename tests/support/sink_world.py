@@ -1,22 +1,41 @@
-"""A model of everything around the commits of a streaming query: a broker, Spark's commit log, drivers, tasks, faults.
+"""A model of everything around the writes of a query or a job: a broker, Spark's commit log, drivers, tasks, faults.
 
-As in ``register_world``, the protocol under test decides, and this module carries out its commands. A batch has rows,
-and each execution of the batch has them in the partitions of one of the world's layouts. A driver dies alone: its tasks
-go on and have no driver then.
+As in ``register_world``, the product's machine decides, and this module carries out its commands; what is admitted is
+asked of ``sink.replay``. A batch has rows, and each execution of the batch has them in the partitions of one of the
+world's layouts. A driver dies alone: its tasks go on and have no driver then.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import NamedTuple
 
-import sink_steps as steps
-from sink_protocol import Attempt, CommitProtocol, Ended, Locked, NeverTakes, RowsSent, SendRows, Taken, TakeTokens
-from sink_steps import Sighting
-
-from pyspark_jms.delivery.commit_token import CommitToken, LedgerEntry
+from pyspark_jms.delivery.commit_token import CommitToken, LedgerEntry, finished_entry, is_finished, write_of
+from pyspark_jms.delivery.ledger_owner import LedgerOwner
+from pyspark_jms.delivery.register import steps
+from pyspark_jms.delivery.register.committer import (
+    Commit,
+    CommitState,
+    Committer,
+    Done,
+    Establish,
+    Failed,
+    Find,
+    Finish,
+    LaterBatch,
+    NoToken,
+    OtherOwner,
+)
+from pyspark_jms.delivery.register.outcomes import Stop
+from pyspark_jms.delivery.register.token import Sighting
 from pyspark_jms.errors import JMSError
+from pyspark_jms.sink.replay import Admission, Plan, admission, contains_rows, plan
 
 BROKER_LIMIT = 10
-_MUTATING = (steps.Commit, steps.CreateToken, steps.RenewToken)
+QUERY = LedgerOwner("query", "q")
+_MUTATING = (steps.Create, steps.Renew, steps.Replace)
+_NEEDS_LOCK = (steps.Peek, steps.TakeTokens, steps.AcceptValue, steps.Renew)
+_ENDS = (Done, Failed, Stop)
+_REFUSED = {LaterBatch: "fenced", NoToken: "missing", OtherOwner: "other owner"}
 _NAMES = "abcdefghijklmnop"
 
 
@@ -45,19 +64,37 @@ class Connection(NamedTuple):
     number: int
     rows: str = ""
     """Sent in its open transaction."""
+    accepted: bool = False
+    """Whether the transaction accepts the tokens that the connection holds."""
     locked: bool = False
     halved: bool = False
-    """The broker has freed its lock, and nothing else yet."""
+    """The broker has freed its lock, and has taken back what the transaction does not accept."""
     pending: object = None
     client: bool = True
 
 
-class Task(NamedTuple):
-    """An attempt of a task, or a held partition that the driver commits."""
+class Attempt(NamedTuple):
+    """What one machine is asked for, by a task or by the driver."""
 
+    request: object
+    batch: int
+    execution: str
+    entry: LedgerEntry | None = None
+    """Of the rows; None: the driver ends the batch."""
+    whole: tuple[LedgerEntry, ...] | None = None
+    """The entries of all partitions, which only the driver has."""
+
+
+class Start(NamedTuple):
+    """Open a connection, send the rows, and give the machine its request."""
+
+
+class Task(NamedTuple):
     attempt: Attempt
     situation: int
     connection: int = 0
+    second: int = 0
+    """The connection that makes a register."""
 
 
 class Driver(NamedTuple):
@@ -66,7 +103,9 @@ class Driver(NamedTuple):
     execution: str = ""
     layout: int = 0
     outcomes: tuple[str, ...] = ()
-    """Of each partition: "" (no attempt has ended), "done" or "held"."""
+    """Of each partition: "" (no attempt has ended), "done", "held", or "finished": the write has one entry."""
+    ended: bool = False
+    """Whether the batch has its token, and the write its one entry."""
     stopped: bool = False
 
 
@@ -93,28 +132,57 @@ class SinkWorld:
     """An execution has the rows of one of them: a partition is a text, and each letter is a row. "" has no rows."""
     batches: int = 2
     first_batch: int = 0
+    empty: tuple[int, ...] = ()
+    """Batches without rows."""
     budget: Budget = NO_FAULTS
-    protocol: type[CommitProtocol] = CommitProtocol
+    owner: LedgerOwner = QUERY
+    machine: type[Committer] = Committer
+    admission: Callable[..., Admission] = admission
     excludes: bool = True
     """Whether the broker refuses a second consumer of the lock."""
     patient: bool = True
     """Whether the engine's patience outlives every old connection and every delay."""
+    establishes: bool = True
+    """Whether the driver makes the token at the end of a batch 0 without rows."""
+    late: bool = False
+    """Whether a register may be made by another connection between the engine's question for it and its own attach."""
+    races: bool = False
+    """Whether the broker ends one of two connections that make the register at the same moment."""
     delays: bool = False
     """Whether what returns from a dead transaction is invisible for a while (redelivery-delay)."""
     counts: bool = False
     """Whether a death counts as a delivery of the token that its connection held."""
+    looks: bool = False
+    """Whether a task looks at the token before it sends its rows."""
+    begun: CommitToken | None = None
+    """The token that is in the register at the beginning. None: there is no register."""
+    wear: int = 0
+    """How often this token was delivered before without an acknowledgement."""
+    recovers: bool = True
+    """Whether a fresh driver must finish from every state."""
     send_on_mismatch: bool = False
     may_refuse: tuple[str, ...] = ()
     """Results of a task that may end the query."""
 
     def __post_init__(self):
-        self.partitions = [[(n, rows) for n, rows in enumerate(layout) if rows] for layout in self.layouts]
+        self.layouts_of_rows = [[(n, rows) for n, rows in enumerate(layout) if rows] for layout in self.layouts]
         self.last_batch = self.first_batch + self.batches - 1
-        self.first = World(driver=Driver(), committed=self.first_batch, budget=self.budget)
-        self.situations: list[tuple[object, object]] = []
+        self.first = World(
+            driver=Driver(),
+            committed=self.first_batch,
+            budget=self.budget,
+            tokens=(Token(self.begun, deliveries=self.wear),) if self.begun else (),
+            existed=self.begun is not None,
+        )
+        self.situations: list[tuple[CommitState, object]] = []
+        self.arrows: set[tuple[str, str, str]] = set()
+        """The moves of the machine that were taken."""
         self._numbers: dict[object, int] = {}
         self._known_steps: dict[object, int] = {}
         self._recovered: dict[object, str | None] = {}
+
+    def partitions(self, driver):
+        return [] if driver.batch in self.empty else self.layouts_of_rows[driver.layout]
 
     # --- all moves ------------------------------------------------------------------------------------
 
@@ -126,7 +194,7 @@ class SinkWorld:
         yield from self._token_moves(world)
 
     def fault(self, world):
-        return world.violation or self._recovery(world)
+        return world.violation or (self._recovery(world) if self.recovers else None)
 
     # --- the driver -----------------------------------------------------------------------------------
 
@@ -150,17 +218,29 @@ class SinkWorld:
                 yield "driver commits a held partition", self._held(world, driver)
         elif world.committed > driver.batch:
             yield "driver finds the batch committed", world._replace(driver=Driver())
+        elif self._last_request(driver) is not None:
+            if not any(task.attempt.entry is None for task in running):
+                attempt = Attempt(self._last_request(driver), driver.batch, driver.execution)
+                yield "driver ends the batch", self._begin(world, attempt)
         else:
             yield "driver commits the batch", self._commit_batch(world, driver)
+
+    def _last_request(self, driver):
+        """As ``sink.writing.finish_write``."""
+        if driver.ended:
+            return None
+        if self.owner.kind == "job":
+            return Finish(f"{driver.batch}")
+        return Establish() if self.establishes and driver.batch == 0 and not driver.outcomes else None
 
     def _start(self, world, layout):
         used = repr((world.tasks, world.tokens, world.connections))
         name = next(name for name in _NAMES if f"'{name}'" not in used)
-        outcomes = ("",) * len(self.partitions[layout])
-        return world._replace(driver=Driver(world.committed, name, layout, outcomes))
+        driver = Driver(world.committed, name, layout)
+        return world._replace(driver=driver._replace(outcomes=("",) * len(self.partitions(driver))))
 
     def _attempts(self, world, driver, running):
-        for (partition, rows), outcome in zip(self.partitions[driver.layout], driver.outcomes, strict=True):
+        for (partition, rows), outcome in zip(self.partitions(driver), driver.outcomes, strict=True):
             entry = _entry(driver, partition, rows)
             same = [task for task in running if task.attempt.entry == entry]
             if outcome or len(same) > 1 or (same and not world.budget.speculations):
@@ -172,25 +252,20 @@ class SinkWorld:
             yield f"driver starts task {partition}", self._begin(spent, self._attempt(driver, entry))
 
     def _attempt(self, driver, entry, whole=None):
-        return Attempt(
-            batch=driver.batch,
-            execution=driver.execution,
-            entry=entry,
-            whole=whole,
-            send_on_mismatch=self.send_on_mismatch,
-        )
+        request = Find() if self.looks and whole is None else Commit(entry)
+        return Attempt(request, driver.batch, driver.execution, entry, whole)
 
     def _held(self, world, driver):
-        whole = tuple(_entry(driver, partition, rows) for partition, rows in self.partitions[driver.layout])
+        whole = tuple(_entry(driver, partition, rows) for partition, rows in self.partitions(driver))
         return self._begin(world, self._attempt(driver, whole[driver.outcomes.index("held")], whole=whole))
 
     def _begin(self, world, attempt):
-        task = Task(attempt, self._step(attempt, -1, "begin"))
+        task = Task(attempt, self._situation(CommitState(), Start()))
         return world._replace(tasks=_sorted(*world.tasks, task))
 
     def _commit_batch(self, world, driver):
         written = "".join(rows for batch, rows in world.written if batch == driver.batch)
-        wanted = "".join(rows for _, rows in self.partitions[driver.layout])
+        wanted = "".join(rows for _, rows in self.partitions(driver))
         violation = world.violation
         if set(wanted) - set(written):
             violation = "A row is lost"
@@ -202,66 +277,177 @@ class SinkWorld:
 
     def task_moves(self, world, index, task):
         command, budget = self.situations[task.situation][1], world.budget
-        what = f"{task.attempt.execution}{task.attempt.entry.task[-1]} {type(command).__name__}"
+        what = f"{_name(task.attempt)} {type(command).__name__}"
         if budget.task_deaths:
             spent = world._replace(budget=budget._replace(task_deaths=budget.task_deaths - 1))
-            pending = command if isinstance(command, _MUTATING) else None
-            yield f"! {what}, dies", self._leave(self._end(spent, index), task.connection, pending)
-        connection = next((c for c in world.connections if c.number == task.connection), None)
-        if task.connection and connection is None:
-            lost = self._answer(world, index, task._replace(connection=0), steps.Lost())
-            yield f"{what}, connection is gone", lost
-            return
-        if isinstance(command, SendRows):
+            yield f"! {what}, dies", self._die(self._end(spent, index), task, command)
+        if isinstance(command, Start):
             yield what, self._send_rows(world, index, task)
             return
-        if isinstance(command, steps.Lock):
-            if not self.excludes or not any(c.locked and not c.halved for c in world.connections):
-                yield what, self._lock(world, index, task, connection)
+        if isinstance(command, steps.Leave):
+            left = self.free(world, task.second, dies=False)
+            yield what, self._answer(left, index, task._replace(second=0), steps.Left())
+            return
+        present = {c.number: c for c in world.connections}
+        current = task.second or task.connection
+        if current not in present:
+            yield f"{what}, connection is gone", self._answer(world, index, task, steps.Lost())
+            return
+        yield from self._carried_out(world, index, task, present[current], what)
+        if budget.lost_answers and isinstance(command, _MUTATING):
+            spent = world._replace(budget=budget._replace(lost_answers=budget.lost_answers - 1))
+            yield f"! {what}, no answer", self._lose(self._leave(spent, current, command), index, task)
+
+    def _carried_out(self, world, index, task, connection, what):
+        command, budget = self.situations[task.situation][1], world.budget
+        if isinstance(command, _NEEDS_LOCK) and connection.halved:
+            yield f"{what}, the lock is gone", self._lose(self._leave(world, connection.number), index, task)
+            return
+        if isinstance(command, steps.Lock | steps.Make):
+            yield from self._locks(world, index, task, connection, what)
             return
         for event, after in self._outcomes(world, connection, command):
             yield what, self._answer(after, index, task, event)
             if budget.lost_answers and isinstance(command, _MUTATING):
-                spent = budget._replace(lost_answers=budget.lost_answers - 1)
-                left = self._leave(after, task.connection, None)._replace(budget=spent)
-                yield f"! {what}, answer lost", self._answer(left, index, task._replace(connection=0), steps.Lost())
-        if budget.lost_answers and isinstance(command, _MUTATING):
-            spent = budget._replace(lost_answers=budget.lost_answers - 1)
-            left = self._leave(world, task.connection, command)._replace(budget=spent)
-            yield f"! {what}, no answer", self._answer(left, index, task._replace(connection=0), steps.Lost())
+                spent = after._replace(budget=budget._replace(lost_answers=budget.lost_answers - 1))
+                yield f"! {what}, answer lost", self._lose(self._leave(spent, connection.number), index, task)
 
     def _send_rows(self, world, index, task):
-        used = {c.number for c in world.connections} | {task.connection for task in world.tasks}
-        number = next(n for n in range(1, 99) if n not in used)
-        connection = Connection(number, rows=task.attempt.entry.digest)
-        world = world._replace(connections=_sorted(*world.connections, connection))
-        return self._answer(world, index, task._replace(connection=number), RowsSent())
+        world, number = self._connected(world)
+        if isinstance(task.attempt.request, Commit):
+            connection = world.connections[-1]
+            world = _swap(world, connection, connection._replace(rows=task.attempt.entry.digest))
+        return self._answer(world, index, task._replace(connection=number), task.attempt.request)
 
-    def _lock(self, world, index, task, connection):
-        existed = world.existed
-        world = _swap(world, connection, connection._replace(locked=True))._replace(existed=True)
-        return self._answer(world, index, task, Locked(existed=existed))
+    def _connected(self, world):
+        used = {c.number for c in world.connections}
+        used |= {number for task in world.tasks for number in (task.connection, task.second)}
+        number = next(n for n in range(1, 99) if n not in used)
+        return world._replace(connections=(*world.connections, Connection(number))), number
+
+    def _locks(self, world, index, task, connection, what):
+        command = self.situations[task.situation][1]
+        makes = isinstance(command, steps.Make)
+        if not world.existed and not makes and not command.create:
+            yield what, self._answer(world, index, task, steps.NoRegister())
+            return
+        if self.races and not world.existed and self._makes_too(world, index):
+            yield f"{what}, the broker ends one of two", self._raced(world, index, task, makes)
+        is_free = not any(c.locked and not c.halved for c in world.connections)
+        if makes and world.existed and not (self.late and is_free):
+            yield what, self._answer(world, index, task, steps.LockHeld())
+        elif is_free or not self.excludes:
+            number = connection.number
+            if makes:
+                world, number = self._connected(world)
+                task = task._replace(second=number)
+            locking = next(c for c in world.connections if c.number == number)
+            world = _swap(world, locking, locking._replace(locked=True))._replace(existed=True)
+            yield what, self._answer(world, index, task, steps.Locked())
+
+    def _makes_too(self, world, index):
+        others = (self.situations[task.situation][1] for n, task in enumerate(world.tasks) if n != index)
+        return any(isinstance(each, steps.Make) or (isinstance(each, steps.Lock) and each.create) for each in others)
+
+    def _raced(self, world, index, task, makes):
+        """The one that the broker ends has made the register, and no token."""
+        if makes:
+            return self._answer(world._replace(existed=True), index, task, steps.Lost())
+        return world._replace(violation="An attempt fails without a fault")
+
+    def _admit(self, world, index, task, known):
+        """``sink.committing`` raises what is neither a commit nor one that was there before."""
+        entry, whole = task.attempt.entry, task.attempt.whole
+        match self.admission(known, entry, whole=whole, send_on_mismatch=self.send_on_mismatch):
+            case Admission.COMMIT:
+                return self._answer(world, index, task, steps.Admitted())
+            case Admission.ALREADY:
+                return self._answer(world, index, task, steps.Declined())
+            case Admission.MISMATCH:
+                return self._over(world, index, task, "mismatch")
+        return self._over(world, index, task, "failed" if self.looks else "held")
 
     def _answer(self, world, index, task, event):
         try:
-            task = task._replace(situation=self._step(task.attempt, task.situation, event))
+            task = task._replace(situation=self._step(task.situation, event))
         except (AssertionError, JMSError) as error:
             return world._replace(violation=f"The protocol fails: {error!r}")
         command = self.situations[task.situation][1]
-        if not isinstance(command, Ended):
-            return world._replace(tasks=_sorted(*world.tasks[:index], task, *world.tasks[index + 1 :]))
-        world = self.free(self._end(world, index), task.connection, dies=False)
-        if task.attempt.execution != world.driver.execution or command.result == "failed":
+        if isinstance(command, steps.Admit):  # nothing of the broker takes part
+            return self._admit(world, index, task, command.known)
+        if isinstance(command, _ENDS):
+            return self._over(world, index, task, self._result(task.attempt, command))
+        return world._replace(tasks=_sorted(*world.tasks[:index], task, *world.tasks[index + 1 :]))
+
+    def _lose(self, world, index, task):
+        lost = task._replace(second=-1) if task.second else task._replace(connection=-1)
+        return self._answer(world, index, lost, steps.Lost())
+
+    def _result(self, attempt, answer):
+        """What the engine does with the answer of a machine."""
+        if isinstance(answer, Stop):
+            return _REFUSED[type(answer.reason)]
+        if attempt.entry is None:
+            return "ended" if isinstance(answer, Done) or self.owner.kind == "job" else "failed"
+        if isinstance(answer, Failed):
+            return "in doubt" if answer.in_doubt else "failed"
+        if isinstance(attempt.request, Commit):
+            return "done"
+        known = [each for each in answer.token.entries if write_of(each) == write_of(attempt.entry)]
+        return self._late(known, attempt.entry) if attempt.whole == () else self._planned(known, attempt)
+
+    def _late(self, known, entry):
+        """The look-up after a commit in doubt, as ``sink.committing``."""
+        own = [each for each in known if each.task == entry.task]
+        if contains_rows(own, entry):
+            return "done"
+        return "mismatch" if own and not self.send_on_mismatch else "failed"
+
+    def _planned(self, known, attempt):
+        """The look-up before the rows are sent, as ``sink.sending_once``."""
+        entry = attempt.entry
+        match plan(known, entry.task, attempt.execution, send_on_mismatch=self.send_on_mismatch):
+            case Plan.SEND:
+                return Commit(entry)
+            case Plan.COMPARE:
+                own = [each for each in known if each.task == entry.task]
+                return "done" if contains_rows(own, entry) else "mismatch"
+            case Plan.HOLD:
+                return "held"
+        return "finished" if self._is_same_write(known, attempt) else "mismatch"
+
+    def _is_same_write(self, known, attempt):
+        """As the driver compares it, with the outcomes of all tasks."""
+        layouts = [[_entry(attempt, n, rows) for n, rows in layout] for layout in self.layouts_of_rows]
+        mine = next(entries for entries in layouts if attempt.entry in entries)
+        found = [each for each in known if is_finished(each)]
+        return contains_rows(found, finished_entry(write_of(attempt.entry), mine))
+
+    def _over(self, world, index, task, result):
+        """An attempt has ended: the driver learns it, or the same task goes on."""
+        attempt = task.attempt
+        world = self._end(world, index)
+        for number in (task.second, task.connection):
+            world = self.free(world, number, dies=False)
+        if isinstance(result, Commit):
+            return self._begin(world, attempt._replace(request=result))
+        if result == "in doubt":
+            return self._begin(world, attempt._replace(request=Find(), whole=()))
+        if attempt.execution != world.driver.execution:
             return world
-        if command.result in ("committed", "already", "held"):
-            return self._outcome(world, task.attempt, "held" if command.result == "held" else "done")
-        allowed = command.result in self.may_refuse or (command.result == "missing" and world.tainted)
+        if result == "failed":
+            return world if attempt.entry else world._replace(driver=Driver())
+        if result == "ended":
+            return world._replace(driver=world.driver._replace(ended=True))
+        if result in ("done", "held", "finished"):
+            return self._outcome(world, attempt, result)
+        allowed = result in self.may_refuse or (result == "missing" and world.tainted)
         world = world._replace(driver=Driver(stopped=True))
-        return world if allowed else world._replace(violation=f"A task is refused: {command.result}")
+        return world if allowed else world._replace(violation=f"A task is refused: {result}")
 
     def _outcome(self, world, attempt, outcome):
         driver = world.driver
-        partition = [rows for _, rows in self.partitions[driver.layout]].index(attempt.entry.digest)
+        partition = [rows for _, rows in self.partitions(driver)].index(attempt.entry.digest)
         if driver.outcomes[partition] == "done":
             return world
         outcomes = (*driver.outcomes[:partition], outcome, *driver.outcomes[partition + 1 :])
@@ -270,42 +456,47 @@ class SinkWorld:
     def _end(self, world, index):
         return world._replace(tasks=world.tasks[:index] + world.tasks[index + 1 :])
 
-    def _step(self, attempt, situation, event):
-        key = (attempt, situation, event)
+    def _step(self, situation, event):
+        key = (situation, event)
         if key not in self._known_steps:
-            protocol = self.protocol(attempt)
-            if situation >= 0:
-                protocol.state = self.situations[situation][0]
-            command = protocol.next(event)
-            number = self._numbers.setdefault((protocol.state, command), len(self.situations))
-            if number == len(self.situations):
-                self.situations.append((protocol.state, command))
-            self._known_steps[key] = number
+            machine = self.machine(self.owner)
+            machine.state = before = self.situations[situation][0]
+            command = machine.next(event)
+            self.arrows.add((before.phase.value, type(event).__name__, machine.state.phase.value))
+            self._known_steps[key] = self._situation(machine.state, command)
         return self._known_steps[key]
+
+    def _situation(self, state, command):
+        number = self._numbers.setdefault((state, command), len(self.situations))
+        if number == len(self.situations):
+            self.situations.append((state, command))
+        return number
 
     # --- the broker -----------------------------------------------------------------------------------
 
     def _outcomes(self, world, connection, command):
         visible = [t for t in world.tokens if not (t.holder or t.delayed)]
         match command:
-            case steps.CreateToken(token):
-                yield steps.TokenCreated(), world._replace(tokens=_sorted(*world.tokens, Token(token)))
-            case steps.RenewToken(token):
+            case steps.Peek():
+                yield steps.Peeked(_seen(visible)), world
+            case steps.TakeTokens(patient):
+                yield from self._take(world, connection, visible, patient=patient)
+            case steps.Create(token):
+                yield steps.Created(), world._replace(tokens=_sorted(*world.tokens, Token(token)))
+            case steps.Renew(token):
                 kept = [t for t in world.tokens if t.holder != connection.number]
                 yield steps.Renewed(), world._replace(tokens=_sorted(*kept, Token(token)))
-            case TakeTokens():
-                yield from self._take(world, connection, visible)
-            case steps.Commit(token):
-                yield steps.Committed(), self._carry_out(world, connection, token)
+            case steps.AcceptValue():
+                yield steps.ValueAccepted(), _swap(world, connection, connection._replace(accepted=True))
+            case steps.Replace(token):
+                yield steps.Replaced(), self._carry_out(world, connection, token)
 
-    def _take(self, world, connection, visible):
+    def _take(self, world, connection, visible, *, patient):
         own = [t for t in world.tokens if t.holder == connection.number]
-        if not (visible or own) and not self._patience_over(world, connection):
+        if not (visible or own) and patient and not self._patience_over(world, connection):
             return
-        seen = tuple(Sighting(t.value, t.deliveries) for t in (*own, *visible))
-        number = 0 if self.protocol is NeverTakes else connection.number
-        held = (t._replace(holder=number) if t in visible else t for t in world.tokens)
-        yield Taken(seen), world._replace(tokens=_sorted(*held))
+        held = (t._replace(holder=connection.number) if t in visible else t for t in world.tokens)
+        yield steps.TokensTaken(_seen([*own, *visible])), world._replace(tokens=_sorted(*held))
 
     def _patience_over(self, world, connection):
         if not self.patient:
@@ -314,16 +505,15 @@ class SinkWorld:
         return not others and not any(t.delayed for t in world.tokens)
 
     def _carry_out(self, world, connection, token):
-        written = (*world.written, (token.batch, connection.rows))
-        rows = [row for batch, part in written if batch == token.batch for row in part]
-        twice = len(set(rows)) < len(rows) and not self.send_on_mismatch
-        kept = [t for t in world.tokens if t.holder != connection.number]
-        after = world._replace(
-            tokens=_sorted(*kept, Token(token)),
-            written=tuple(sorted(written)),
-            violation="A row is written twice" if twice else world.violation,
-        )
-        return _swap(after, connection, connection._replace(rows=""))
+        written, violation = world.written, world.violation
+        if connection.rows:
+            written = tuple(sorted((*written, (token.batch, connection.rows))))
+            rows = [row for batch, part in written if batch == token.batch for row in part]
+            twice = len(set(rows)) < len(rows) and not self.send_on_mismatch
+            violation = "A row is written twice" if twice else violation
+        kept = [t for t in world.tokens if not (connection.accepted and t.holder == connection.number)]
+        after = world._replace(tokens=_sorted(*kept, Token(token)), written=written, violation=violation)
+        return _swap(after, connection, connection._replace(rows="", accepted=False))
 
     def _connection_moves(self, world):
         budget = world.budget
@@ -335,8 +525,7 @@ class SinkWorld:
                 spent, sign = world._replace(budget=budget._replace(closed=budget.closed - 1)), "! "
             yield f"{sign}connection {connection.number} closes", self.free(spent, connection.number)
             if connection.locked and not connection.halved:
-                halved = _swap(spent, connection, connection._replace(halved=True))
-                yield f"{sign}connection {connection.number} loses its lock", halved
+                yield f"{sign}connection {connection.number} loses its lock", self._halved(spent, connection)
             if connection.pending is not None:
                 for _, after in self._outcomes(world, connection, connection.pending):
                     now = next(c for c in after.connections if c.number == connection.number)
@@ -358,13 +547,27 @@ class SinkWorld:
                 spent = budget._replace(lost_tokens=budget.lost_tokens - 1)
                 yield "! token is deleted", world._replace(tokens=rest, budget=spent, tainted=True)
 
-    def _leave(self, world, number, pending):
+    def _halved(self, world, connection):
+        after = _swap(world, connection, connection._replace(halved=True))
+        return after if connection.accepted else self._given_back(after, connection.number, dies=True)
+
+    def _die(self, world, task, command):
+        pending = command if isinstance(command, _MUTATING) else None
+        world = self._leave(world, task.second or task.connection, pending)
+        return self._leave(world, task.connection) if task.second else world
+
+    def _leave(self, world, number, pending=None):
+        """The client is gone. The broker may still carry out the command that it has sent."""
         connection = next((c for c in world.connections if c.number == number), None)
         if connection is None:
             return world
         return _swap(world, connection, connection._replace(client=False, pending=pending))
 
     def free(self, world, number, *, dies=True):
+        world = self._given_back(world, number, dies=dies)
+        return world._replace(connections=tuple(c for c in world.connections if c.number != number))
+
+    def _given_back(self, world, number, *, dies):
         count = 1 if self.counts and dies else 0
         tokens = _sorted(
             *(
@@ -374,11 +577,8 @@ class SinkWorld:
                 for t in world.tokens
             )
         )
-        return world._replace(
-            tokens=tokens,
-            connections=tuple(c for c in world.connections if c.number != number),
-            violation="A dead letter" if any(t.deliveries >= BROKER_LIMIT for t in tokens) else world.violation,
-        )
+        dead = any(t.deliveries >= BROKER_LIMIT for t in tokens)
+        return world._replace(tokens=tokens, violation="A dead letter" if dead else world.violation)
 
     # --- the end --------------------------------------------------------------------------------------
 
@@ -410,39 +610,58 @@ class SinkWorld:
 
     def canonical(self, world):
         """The same world for all numbers of connections."""
-        numbers = {0: 0}
+        numbers = {-1: -1, 0: 0}
         for task in world.tasks:
-            numbers.setdefault(task.connection, len(numbers))
+            for number in (task.connection, task.second):
+                numbers.setdefault(number, len(numbers) - 1)
         for connection in world.connections:
-            numbers.setdefault(connection.number, len(numbers))
+            numbers.setdefault(connection.number, len(numbers) - 1)
         if all(a == b for a, b in numbers.items()):
             return world
         return world._replace(
             tokens=_sorted(*(t._replace(holder=numbers[t.holder]) for t in world.tokens)),
             connections=_sorted(*(c._replace(number=numbers[c.number]) for c in world.connections)),
-            tasks=tuple(task._replace(connection=numbers[task.connection]) for task in world.tasks),
+            tasks=tuple(
+                task._replace(connection=numbers[task.connection], second=numbers[task.second]) for task in world.tasks
+            ),
         )
 
 
-def _entry(driver, partition, rows):
+def _entry(run, partition, rows):
+    """``run``: a driver or one of its attempts."""
     return LedgerEntry(
-        task=f"{driver.batch}/{partition}",
-        batch=driver.batch,
+        task=f"{run.batch}/{partition}",
+        batch=run.batch,
         rows=len(rows),
         digest=rows,
-        execution=driver.execution,
+        execution=run.execution,
     )
+
+
+def _name(attempt):
+    return f"{attempt.execution}{attempt.entry.task[-1] if attempt.entry else ''} {type(attempt.request).__name__}"
+
+
+def _seen(tokens):
+    return tuple(Sighting(t.value, t.deliveries) for t in tokens)
 
 
 def _order(item):
     match item:
         case Token(value, holder, delayed, deliveries):
-            return value.batch, [(e.task, e.digest, e.execution) for e in value.entries], holder, delayed, deliveries
+            return (
+                value.batch,
+                [(e.task, e.digest, e.execution or "") for e in value.entries],
+                holder,
+                delayed,
+                deliveries,
+            )
         case Connection(number):
             return number
-        case Task(attempt, situation, connection):
-            entry, held = attempt.entry, attempt.whole is not None
-            return attempt.batch, attempt.execution, entry.task, entry.digest, held, situation, connection
+        case Task(attempt, situation, connection, second):
+            entry = attempt.entry or attempt
+            name = type(attempt.request).__name__, getattr(entry, "task", ""), getattr(entry, "digest", "")
+            return attempt.batch, attempt.execution, name, attempt.whole is not None, situation, connection, second
     return item
 
 

@@ -209,7 +209,7 @@ class AmqpProbe:
     def _has_message(self, source: Source) -> bool:
         return has_message(self._connection, source)
 
-    def peek(self, base: str, reader: int) -> tuple[Sighting, ...]:
+    def peek(self, base: str, reader: int) -> tuple[Sighting[Token], ...]:
         return tokens_of(self._connection, RegisterName(base, reader, self._client_id))
 
     def close(self) -> None:

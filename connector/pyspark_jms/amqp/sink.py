@@ -10,14 +10,7 @@ import pyarrow as pa
 
 from pyspark_jms.amqp.columns.encode import encode
 from pyspark_jms.amqp.dialects.refusals import require_one_entity, require_register
-from pyspark_jms.amqp.link.commit_ledger import (
-    Admit,
-    TokenLedger,
-    establish,
-    find_token,
-    finish_write,
-    token_address,
-)
+from pyspark_jms.amqp.link.commit_ledger import Admit, TokenLedger, opened
 from pyspark_jms.amqp.link.producer import Producer
 from pyspark_jms.amqp.link.register import register_settings
 from pyspark_jms.amqp.wire.types import Target
@@ -164,7 +157,7 @@ class AmqpCommitLedger:
     @property
     def requirements(self) -> str:
         return (
-            f"Topic address {token_address(self.queue)} needs the permissions send and consume. It must exist with its"
+            f"Topic address {self.owner.address} needs the permissions send and consume. It must exist with its"
             " durable subscription, or be created automatically (createAddress, createDurableQueue): see"
             " docs/operations/permissions.md."
         )
@@ -177,24 +170,27 @@ class AmqpCommitLedger:
         return tuple(each for each in found if each.task == task or each.execution != execution)
 
     def find_for_write(self, write: str) -> tuple[LedgerEntry, ...]:
-        return tuple(each for each in find_token(self.settings, self.owner).entries if write_of(each) == write)
+        return tuple(each for each in self._entries() if write_of(each) == write)
+
+    def _entries(self) -> tuple[LedgerEntry, ...]:
+        with opened(self.settings, self.owner) as ledger:
+            return ledger.find().entries
 
     def find_late(self, task: str) -> tuple[LedgerEntry, ...]:
         """A commit whose connection is lost was carried out before the lock was free again, or never will be."""
-        found = keep_trying(
-            lambda: find_token(self.settings, self.owner).entries,
-            f"the look-up in {self.queue}",
-            timeout=self.settings.reconnect_timeout,
-        )
+        timeout = self.settings.reconnect_timeout
+        found = keep_trying(self._entries, f"the look-up in {self.queue}", timeout=timeout)
         return tuple(each for each in found if each.task == task)
 
     def establish(self) -> None:
         if self.owner.kind == "query":
-            establish(self.settings, self.owner)
+            with opened(self.settings, self.owner) as ledger:
+                ledger.establish()
 
     def finish(self, write: str) -> None:
         if self.owner.kind == "job":
-            finish_write(self.settings, self.owner, write)
+            with opened(self.settings, self.owner) as ledger:
+                ledger.finish(write)
 
 
 @dataclass(frozen=True, slots=True)

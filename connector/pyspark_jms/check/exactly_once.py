@@ -10,7 +10,7 @@ import json
 from collections.abc import Iterator, Sequence
 from contextlib import closing
 
-from pyspark_jms.amqp.link.commit_ledger import MISSING_SECONDS, WORN_DELIVERIES, token_address
+from pyspark_jms.amqp.link.commit_ledger import MISSING_SECONDS
 from pyspark_jms.amqp.link.connection import Connection, connect
 from pyspark_jms.amqp.link.pull import browse
 from pyspark_jms.amqp.link.read_register import RegisterName
@@ -146,10 +146,10 @@ class ExactlyOnce:
         with closing(connect(own)) as connection:
             if connection.dialect.no_register:
                 raise UnsupportedError(f"the broker {connection.dialect.no_register}", "")
-            self._kept.append((_LEDGER_KEPT, (token_address(_LEDGER),)))
+            self._kept.append((_LEDGER_KEPT, (_OWNER.address,)))
             unseen = _replace_token(connection)
         with contextlib.suppress(JMSError):  # without the permission to delete it, the subscription stays
-            topic = Destination(DestinationKind.TOPIC, token_address(_LEDGER))
+            topic = Destination(DestinationKind.TOPIC, _OWNER.address)
             end_subscription(own, topic, DurableSubscription("token", client_id=_LEDGER))
         return unseen
 
@@ -161,12 +161,13 @@ def _register_of(address: str) -> RegisterName:
 
 def _replace_token(connection: Connection) -> JMSError | None:
     transactions = Transactions(connection)
-    register = Register(connection, transactions, token_address(_LEDGER))
+    register = Register(connection, _OWNER.address)
     register.lock(_TOKEN_SECONDS)
     if not register.read():
         register.create(CommitToken(owner=str(_OWNER)).body())
     register.read(_TOKEN_SECONDS)
-    register.replace(CommitToken(owner=str(_OWNER)).body())
+    register.accept(transactions)
+    register.send(CommitToken(owner=str(_OWNER)).body(), transactions)
     transactions.discharge()
     try:
         list(browse(connection, f"{register.address}::{_LEDGER}.token"))
@@ -191,7 +192,7 @@ _LEDGER_KEPT = Kept(
     name="ledger settings",
     match=f"{LEDGER_PREFIX}#",
     patience_seconds=MISSING_SECONDS,
-    deliveries=WORN_DELIVERIES,
+    deliveries=MAX_VALUE_DELIVERIES,
     harm="rows may be written twice",
 )
 _NOT_READ = Finding(

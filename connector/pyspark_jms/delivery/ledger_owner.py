@@ -28,6 +28,11 @@ class LedgerOwner:
         """The name of the ledger at the broker."""
         return f"{LEDGER_PREFIX}{'job.' if self.kind == 'job' else ''}{self.name}"
 
+    @property
+    def address(self) -> str:
+        """The topic address of its register."""
+        return f"{self.queue}.token"
+
     def __str__(self) -> str:
         return f"{self.kind}:{self.name}"
 

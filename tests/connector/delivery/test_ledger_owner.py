@@ -32,4 +32,5 @@ def test_an_id_that_does_not(write_id):
 
 def test_each_owner_has_a_ledger_of_its_own():
     assert (QUERY.queue, JOB.queue) == (f"{LEDGER_PREFIX}orders-1.a_b", f"{LEDGER_PREFIX}job.orders-1.a_b")
+    assert JOB.address == f"{LEDGER_PREFIX}job.orders-1.a_b.token"
     assert (str(QUERY), str(JOB)) == ("query:orders-1.a_b", "job:orders-1.a_b")

@@ -10,10 +10,8 @@ from amqp_sending import settings_of
 from streaming import access
 from waiting import await_count
 
-from pyspark_jms.amqp.link.commit_ledger import token_address
 from pyspark_jms.amqp.link.connection import connect
 from pyspark_jms.amqp.link.register import Register, register_settings
-from pyspark_jms.amqp.link.transactions import Transactions
 from pyspark_jms.amqp.sink import AMQP_SINK
 from pyspark_jms.delivery.commit_token import CommitToken, LedgerEntry
 from pyspark_jms.delivery.ledger_owner import LedgerOwner
@@ -122,7 +120,7 @@ def test_a_ledger_of_another_owner_is_never_taken_for_an_answer(broker, queue):
     other = LedgerOwner("job", this.owner.name)
     settings = settings_of(broker)
     with contextlib.closing(connect(register_settings(settings, this.owner.queue))) as connection:
-        register = Register(connection, Transactions(connection), token_address(this.owner.queue))
+        register = Register(connection, this.owner.address)
         register.lock(10)
         register.create(CommitToken(owner=str(other)).body())
         register.release()

@@ -143,7 +143,7 @@ class ReadRegister:
 
     # --- looking: no delivery count rises ------------------------------------------------------
 
-    def peek(self) -> tuple[Sighting, ...]:
+    def peek(self) -> tuple[Sighting[Token], ...]:
         return tokens_of(self.connection, self.name)
 
     def browse(self, stream: str, batch: int) -> list[SeenBlock]:
@@ -252,7 +252,7 @@ class ReadRegister:
         self.connection.drop()
 
 
-def tokens_of(connection: Connection, name: RegisterName) -> tuple[Sighting, ...]:
+def tokens_of(connection: Connection, name: RegisterName) -> tuple[Sighting[Token], ...]:
     """All tokens of a register, on any connection. ``DataLossError``: one is no token of this connector."""
     source = Source(
         address=name.queue,

@@ -81,14 +81,13 @@ def register_settings(settings: ConnectionSettings, owner: str) -> ConnectionSet
 
 
 class Register:
-    """``lock(…)``, ``read()`` or ``create(…)``, ``replace(…)`` inside a transaction, ``release()``; again and again.
+    """``lock(…)``, ``read()`` or ``create(…)``, ``accept(…)`` and ``send(…)`` in a transaction, ``release()``.
 
     ``address``: the topic. ``connection`` has the container id of the owner (``register_settings``).
     """
 
-    def __init__(self, connection: Connection, transactions: Transactions, address: str) -> None:
+    def __init__(self, connection: Connection, address: str) -> None:
         self._connection = connection
-        self._transactions = transactions
         self._address = connection.dialect.send.address(DestinationKind.TOPIC, address)
         self._receiver: Receiver | None = None
         self._sender: Sender | None = None
@@ -175,11 +174,6 @@ class Register:
         """The queue of the tokens, by its fully qualified name."""
         return f"{self._address}::{owner}.{_LINK}"
 
-    @property
-    def is_locked(self) -> bool:
-        """Whether this connection has the lock, as far as the broker has told."""
-        return self._receiver is not None and self._receiver.is_ready
-
     def release(self) -> None:
         """Give the lock back, and tokens that were not replaced: their delivery counts stay (Artemis)."""
         receiver, self._receiver, self._tokens = self._receiver, None, []
@@ -245,25 +239,29 @@ class Register:
             sender.send(_message(body), 0, 1, settled=False)
         await_accepted(self._connection, sender, "a token")
 
-    def replace(self, body: bytes, transactions: Transactions | None = None) -> None:
-        """In the open transaction, accept all tokens that were read, and send a new one. Opens a transaction if none is
-        open. ``transactions``: other ones of the same connection.
+    def accept(self, transactions: Transactions) -> None:
+        """In a transaction of this connection, which is begun if it is not open, accept all tokens that were read.
 
         Returns when the broker has confirmed that the tokens are in the transaction: if it has taken them back, because
         an administrator closed the consumer, it would ignore the acceptance and commit the rest.
         """
-        receiver, sender = self._held(), self._sendable()
+        receiver = self._held()
         if not self._tokens:
             raise IllegalStateError("A token is replaced before it was read.", "Nothing was sent. Report this.")
-        transactions = transactions or self._transactions
         txn_id = transactions.begin()
         with self._connection.core():
             transactions.require_open(txn_id)
             receiver.accept(ranges_of([each for each, _ in self._tokens]), txn_id, settled=False)
-            sender.send(_message(body), 0, 1, settled=True, txn_id=txn_id)
         self._tokens = []
         self._connection.await_(lambda: not receiver.unanswered or _has_ended(receiver), "the acceptance of a token")
         self._held()
+
+    def send(self, body: bytes, transactions: Transactions) -> None:
+        """In the transaction, the next token."""
+        sender, txn_id = self._sendable(), transactions.begin()
+        with self._connection.core():
+            transactions.require_open(txn_id)
+            sender.send(_message(body), 0, 1, settled=True, txn_id=txn_id)
 
     def _held(self) -> Receiver:
         receiver = self._receiver

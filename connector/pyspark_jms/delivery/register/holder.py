@@ -49,9 +49,9 @@ Command: TypeAlias = (
     | AcceptValue
     | Receive
     | GiveBack
-    | Renew
-    | Replace
-    | Create
+    | Renew[Token]
+    | Replace[Token]
+    | Create[Token]
     | Browse
     | Drop
     | Answer
@@ -108,18 +108,18 @@ class RegisterHolder(Machine[State, Command]):
 
     # --- the tokens -----------------------------------------------------------------------------------
 
-    def _named(self, sightings: Iterable[Sighting], stream: str, name: str | None) -> Sighting | None:
+    def _named(self, sightings: Iterable[Sighting[Token]], stream: str, name: str | None) -> Sighting[Token] | None:
         """L9: a token counts if the offset log names it."""
         mine = (each for each in sightings if (each.token.stream, each.token.name) == (stream, name))
         return max(mine, key=lambda each: each.token.batch, default=None)
 
-    def _foreign(self, sightings: Iterable[Sighting], stream: str) -> Stop | None:
+    def _foreign(self, sightings: Iterable[Sighting[Token]], stream: str) -> Stop | None:
         """L14: a register has one stream. A stream that has received nothing gives way."""
         others = (each.token for each in sightings if each.token.stream != stream)
         moved = next((token for token in others if token.batch or token.next), None)
         return self._stop(Shared(moved.stream)) if moved else None
 
-    def _later(self, sightings: Iterable[Sighting], stream: str, reader: int, batch: int) -> Stop | None:
+    def _later(self, sightings: Iterable[Sighting[Token]], stream: str, reader: int, batch: int) -> Stop | None:
         """L2: a token of a later batch stops this run."""
         later = max((each.token.batch for each in sightings if each.token.stream == stream), default=batch)
         return self._stop(Fenced(batch, reader, later)) if later > batch else None

@@ -78,7 +78,7 @@ class TokenKeeper(RegisterHolder):
         self._set(phase=Phase.LOOKING)
         return Peek(name, patient=name is not None)
 
-    def _peeked(self, seen: Peeked) -> Command:
+    def _peeked(self, seen: Peeked[Token]) -> Command:
         keep, has_lock = self._request(), self.state.phase is Phase.LOOKING
         if stop := self._later(seen.tokens, keep.stream, keep.reader, keep.batch):
             return stop

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from enum import Enum
-from typing import TypeAlias
+from typing import Protocol, TypeAlias
 
 from pyspark_jms.delivery.register.steps import (
     BlocksSeen,
@@ -203,7 +203,8 @@ class Elsewhere:
         )
 
 
-Reason = Fenced | TokenMissing | BlocksMissing | SetBack | PoisonLoop | Shared | Elsewhere
+class Reason(Protocol):
+    def error(self) -> JMSError: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -225,8 +226,12 @@ class Phase(Enum):
     """The tokens are browsed, with the lock."""
     PROVING = "proving"
     """Something is missing: the lock must be held before that is a loss."""
+    MAKING = "making"
+    """A register that does not exist is made, on a second connection."""
+    LEAVING = "leaving"
     OPENING = "opening"
     TAKING = "taking"
+    ADMITTING = "admitting"
     ACCEPTING = "accepting"
     RENEWING = "renewing"
     RECEIVING = "receiving"

@@ -89,7 +89,7 @@ class ReaderTask(RegisterHolder):
 
     # --- L2: the value decides ------------------------------------------------------------------------
 
-    def _peeked(self, seen: Peeked) -> Command:
+    def _peeked(self, seen: Peeked[Token]) -> Command:
         read = self._request()
         if stop := self._later(seen.tokens, read.stream, read.reader, read.batch):
             return stop
@@ -110,7 +110,7 @@ class ReaderTask(RegisterHolder):
         self._set(phase=Phase.BROWSING, token=token)
         return Browse(token.stream, token.batch, token.blocks)
 
-    def _receive(self, sighting: Sighting, tokens: int) -> Command:
+    def _receive(self, sighting: Sighting[Token], tokens: int) -> Command:
         """L11: a token that was delivered too often is replaced first. L1: the blocks of its batch are not needed."""
         token = sighting.token
         if is_worn([sighting]) or self.state.note is not None:

@@ -1,8 +1,8 @@
 """Commands at a register, and events: what an engine carries out at the broker, and reports. Values.
 
-The engine answers each command with the event that stands beside it. ``Lost`` answers every command: the connection is
-closed, or the broker did not answer in time. Before it reports ``Lost``, the engine has given back what it received
-from the sources, as far as the broker lets it, and has closed its end of the connection.
+The engine answers each command with the event that stands beside it. ``Lost`` answers every command but ``Leave`` and
+``Admit``: the connection is closed, or the broker did not answer in time. Before it reports ``Lost``, the engine has
+given back what it received from the sources, as far as the broker lets it, and has closed its end of the connection.
 
 *Patience* is the one clock of the protocol, and the engine has it: the time after ``Locked`` in which the broker
 certainly ends every connection that had the lock before, and makes redelivered messages visible again. Artemis needs
@@ -11,23 +11,32 @@ taken for lost; nothing else depends on a time.
 """
 
 from dataclasses import dataclass
+from typing import Generic, TypeVar
 
+from pyspark_jms.delivery.commit_token import LedgerEntry
 from pyspark_jms.delivery.register.token import Sighting, Token
 
 __all__ = [
     "AcceptValue",
+    "Admit",
+    "Admitted",
     "BlocksSeen",
     "Browse",
     "Create",
     "Created",
+    "Declined",
     "Drop",
     "Dropped",
     "GiveBack",
     "GivenBack",
+    "Leave",
+    "Left",
     "Lock",
     "LockHeld",
     "Locked",
     "Lost",
+    "Make",
+    "NoRegister",
     "Open",
     "Opened",
     "Peek",
@@ -40,10 +49,15 @@ __all__ = [
     "Renewed",
     "Replace",
     "Replaced",
+    "TakeTokens",
     "TakeValue",
+    "TokensTaken",
     "ValueAccepted",
     "ValueTaken",
 ]
+
+T = TypeVar("T")
+"""A token: of a read, or of a commit ledger."""
 
 
 # --- commands -----------------------------------------------------------------------------------------
@@ -56,6 +70,23 @@ class Lock:
     → ``Locked``, ``LockHeld``: the broker refuses a second consumer. The engine waits before it repeats the command,
     and decides for how long it repeats it.
     """
+
+    create: bool = True
+    """False: → ``NoRegister`` if the register does not exist."""
+
+
+@dataclass(frozen=True, slots=True)
+class Make:
+    """Open a second connection, and on it become the first consumer of a register that does not exist yet.
+
+    → ``Locked``, ``LockHeld``: the register exists meanwhile. The next commands are for this connection, until
+    ``Leave``.
+    """
+
+
+@dataclass(frozen=True, slots=True)
+class Leave:
+    """Close the second connection, which may be lost → ``Left``."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +125,22 @@ class TakeValue:
 
 
 @dataclass(frozen=True, slots=True)
+class TakeTokens:
+    """Receive all tokens of a commit ledger without accepting them → ``TokensTaken``."""
+
+    patient: bool = True
+    """The event has no token only after the engine's patience. False: the engine waits for a moment only."""
+
+
+@dataclass(frozen=True, slots=True)
+class Admit:
+    """Ask the writer whether the rows are to be committed → ``Admitted``, ``Declined``."""
+
+    known: tuple[LedgerEntry, ...]
+    """The entries of the batch, which nobody else can change now."""
+
+
+@dataclass(frozen=True, slots=True)
 class AcceptValue:
     """In the open transaction accept what was taken → ``ValueAccepted``, when the broker has confirmed that.
 
@@ -120,27 +167,27 @@ class GiveBack:
 
 
 @dataclass(frozen=True, slots=True)
-class Renew:
+class Renew(Generic[T]):
     """In the open transaction send this token, discharge; messages of the sources are not in it → ``Renewed``."""
 
-    token: Token
+    token: T
 
 
 @dataclass(frozen=True, slots=True)
-class Replace:
+class Replace(Generic[T]):
     """In the open transaction, after the blocks: send the token, accept the messages of the sources, discharge.
 
     → ``Replaced``, when the broker has confirmed the transaction.
     """
 
-    token: Token
+    token: T
 
 
 @dataclass(frozen=True, slots=True)
-class Create:
+class Create(Generic[T]):
     """Send the token, outside of a transaction, and wait for the broker's confirmation → ``Created``."""
 
-    token: Token
+    token: T
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,8 +222,18 @@ class LockHeld:
 
 
 @dataclass(frozen=True, slots=True)
-class Peeked:
-    tokens: tuple[Sighting, ...]
+class NoRegister:
+    """There is nothing to lock."""
+
+
+@dataclass(frozen=True, slots=True)
+class Left:
+    """The second connection is closed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Peeked(Generic[T]):
+    tokens: tuple[Sighting[T], ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,6 +251,22 @@ class ValueTaken:
     tokens: tuple[Token, ...]
     blocks: tuple[tuple[str, int], ...] = ()
     """The streams and batches that the blocks are of, each once."""
+
+
+@dataclass(frozen=True, slots=True)
+class TokensTaken(Generic[T]):
+    tokens: tuple[Sighting[T], ...]
+    """Also those that were taken before and not replaced."""
+
+
+@dataclass(frozen=True, slots=True)
+class Admitted:
+    """The rows are to be committed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Declined:
+    """The rows are not to be committed."""
 
 
 @dataclass(frozen=True, slots=True)

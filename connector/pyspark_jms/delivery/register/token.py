@@ -8,9 +8,12 @@ broker carries out only one of two transactions that accept the same message.
 import json
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any, Generic, Self, TypeVar
 
 __all__ = ["MAX_VALUE_DELIVERIES", "Alone", "Offset", "Sighting", "Token", "is_worn"]
+
+T = TypeVar("T")
+"""A token: of a read, or of a commit ledger."""
 
 MAX_VALUE_DELIVERIES = 3
 """A token that was delivered so often without an acknowledgement is replaced in a transaction of its own. The broker
@@ -117,15 +120,15 @@ def _figures(value: Any) -> tuple[tuple[str, int], ...]:
 
 
 @dataclass(frozen=True, slots=True)
-class Sighting:
+class Sighting(Generic[T]):
     """A token as the broker shows it."""
 
-    token: Token
+    token: T
     deliveries: int = 0
     """How often the broker delivered it before without an acknowledgement (AMQP's delivery-count)."""
 
 
-def is_worn(sightings: Iterable[Sighting]) -> bool:
+def is_worn(sightings: Iterable[Sighting[Any]]) -> bool:
     """Return whether the broker may soon move a token to its dead-letter queue."""
     return any(sighting.deliveries >= MAX_VALUE_DELIVERIES for sighting in sightings)
 

@@ -43,7 +43,7 @@ class Attempt:
         machine: RegisterHolder,
         connect: Callable[[], ReaderLink],
         receive: Callable[[ReaderLink, steps.Receive], tuple[steps.Received, Receipt]] | None = None,
-        peek: Callable[[], Sequence[Sighting]] | None = None,
+        peek: Callable[[], Sequence[Sighting[Token]]] | None = None,
         missing: Callable[[ReaderLink], object] | None = None,
         *,
         pause: Callable[[float], None] = time.sleep,
@@ -176,7 +176,7 @@ class Attempt:
 
     # --- looking -------------------------------------------------------------------------------
 
-    def _look(self, command: steps.Peek) -> steps.Peeked:
+    def _look(self, command: steps.Peek) -> steps.Peeked[Token]:
         while True:
             seen = tuple(self._peek() if self._link is None and self._peek is not None else self._held.peek())
             is_there = any(command.name in {None, each.token.name} for each in seen)

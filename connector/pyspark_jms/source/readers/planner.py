@@ -179,7 +179,7 @@ class ReaderSource:
         if probe is not None:
             probe.drop()
 
-    def _peek(self, base: str, reader: int) -> tuple[Sighting, ...]:
+    def _peek(self, base: str, reader: int) -> tuple[Sighting[Token], ...]:
         try:
             return tuple(self._open_probe().peek(base, reader))
         except JMSError:
@@ -274,7 +274,7 @@ def _watch(options: SourceOptions, protocol: ReaderProtocol, history: BatchHisto
     return QueueWatch(protocol.open_management, options.connection, queues, None, compared(options, history.moved))
 
 
-def _named(sightings: Iterable[Sighting], name: str) -> Token | None:
+def _named(sightings: Iterable[Sighting[Token]], name: str) -> Token | None:
     return max(
         (each.token for each in sightings if each.token.name == name), key=lambda token: token.batch, default=None
     )

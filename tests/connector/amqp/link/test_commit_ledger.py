@@ -14,12 +14,14 @@ from rawstomp import RawStomp
 from waiting import await_count, wait_until
 
 from pyspark_jms.amqp.link import commit_ledger
-from pyspark_jms.amqp.link.commit_ledger import TokenLedger, establish, find_token, finish_write, token_address
+from pyspark_jms.amqp.link.commit_ledger import TokenLedger
+from pyspark_jms.amqp.link.commit_ledger import opened as opened_ledger
 from pyspark_jms.amqp.link.producer import Producer
 from pyspark_jms.amqp.link.register import Register, register_settings
 from pyspark_jms.amqp.wire.types import Target
 from pyspark_jms.delivery.commit_token import CommitToken, LedgerEntry, is_finished
 from pyspark_jms.delivery.ledger_owner import LedgerOwner
+from pyspark_jms.delivery.register import committer
 from pyspark_jms.errors import (
     JMSError,
     JMSSecurityError,
@@ -77,6 +79,16 @@ def settings(broker, settings_for):
 @pytest.fixture
 def committing(settings, owner, queue, opened):
     return lambda *texts, owner=owner: opened(Committing(settings, owner, queue, *texts))
+
+
+def find_token(settings, owner):
+    with opened_ledger(settings, owner) as ledger:
+        return ledger.find()
+
+
+def establish(settings, owner):
+    with opened_ledger(settings, owner) as ledger:
+        ledger.establish()
 
 
 def tasks(settings, owner):
@@ -211,7 +223,7 @@ def test_batch_0_without_rows_makes_the_token_that_later_batches_need(settings, 
 
 def die_before_the_token(began, name):
     """The owner has made the subscription, and no token."""
-    Register(began.connection, began.transactions, token_address(name)).lock(10)
+    Register(began.connection, f"{name}.token").lock(10)
     began.connection.drop()
 
 
@@ -228,11 +240,27 @@ def test_the_ledger_of_a_job_never_begins_again(broker, queue, job, committing, 
     await_count(broker, queue, 1)
 
 
+def test_who_found_no_ledger_makes_the_token_when_its_maker_dies(broker, queue, job, committing, impatient):
+    """Of two first tasks, one makes the subscription and dies: also a job, whose token is never made anew, goes on."""
+    mine = committing("row", owner=job)
+    register, lock = mine.ledger._register, mine.ledger._register.lock
+
+    def locked(*given, **named):
+        found = lock(*given, **named)
+        if not found:
+            die_before_the_token(committing(owner=job), job.queue)
+        return found
+
+    register.lock = locked
+    assert mine.commit(entry("w/0"))
+    await_count(broker, queue, 1)
+
+
 def test_a_queue_of_an_administrator_without_a_limit_of_consumers_is_no_ledger(
     broker, settings, owner, name, committing
 ):
     control = broker.server.getActiveMQServerControl()
-    address = token_address(name)
+    address = f"{name}.token"
     control.createQueue(address, "MULTICAST", address, None, True, -1, False, True)
     with pytest.raises(MaxConsumersError, match=f"{address}::{address}, so this queue is no lock"):
         find_token(settings, owner)
@@ -241,7 +269,7 @@ def test_a_queue_of_an_administrator_without_a_limit_of_consumers_is_no_ledger(
 def test_a_message_that_is_no_token_is_an_error(broker, queue, settings, owner, name, committing):
     committing("row").commit(entry("q/0/0"))
     with Producer(settings) as other:
-        other.open(Target(address=token_address(name), capabilities=("topic",)))
+        other.open(Target(address=f"{name}.token", capabilities=("topic",)))
         other.send(block_of([section(0x77, string("hello"))]))
         other.commit()
     with pytest.raises(TokenMissingError, match="not a token of this release"):
@@ -263,7 +291,7 @@ def test_owners_that_die_with_the_token_do_not_wear_it_out(fresh_broker, setting
             dying = Committing(settings, owner, "q", "lost")
 
             def die(known, dying=dying):
-                dying.ledger._register.replace(b"{}")
+                dying.ledger._register.accept(dying.transactions)
                 dying.connection.drop()
                 return True
 
@@ -330,12 +358,12 @@ def die_at(task, point):
         time.sleep(random.choice((0, 0.001, 0.004, 0.02)))
         die()
 
-    replace = register.replace
+    accept = register.accept
 
-    def replaced(body, own=None):
+    def accepted(own):
         """A worn token is replaced before, in a transaction of its own."""
-        replace(body, own)
-        if own is None:
+        accept(own)
+        if own is transactions:
             die()
 
     changes = {
@@ -343,14 +371,15 @@ def die_at(task, point):
         "locked": (register, "lock", after(register.lock)),
         "read": (register, "read", after(register.read)),
         "created": (register, "create", after(register.create)),
-        "replaced": (register, "replace", replaced),
+        "accepted": (register, "accept", accepted),
+        "sent": (register, "send", after(register.send)),
         "discharge": (transactions, "discharge", discharge),
     }
     setattr(*changes[point])
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("point", ["rows sent", "locked", "read", "created", "replaced"])
+@pytest.mark.parametrize("point", ["rows sent", "locked", "read", "created", "accepted", "sent"])
 def test_25_deaths_in_a_row_cost_nothing(broker, queue, settings, owner, name, point, report):
     """With the broker's default of ten deliveries."""
     if point != "created":
@@ -400,10 +429,11 @@ def test_deaths_at_the_discharge_send_every_row_once(broker, queue, settings, ow
 
 
 def test_a_finished_run_keeps_one_entry_and_old_ones_leave_by_their_number(settings, job, committing, monkeypatch):
-    monkeypatch.setattr(commit_ledger, "KEPT_RUNS", 2)
+    monkeypatch.setattr(committer, "KEPT_RUNS", 2)
     for number in range(3):
         committing("row", owner=job).commit(entry(f"w/{number}"))
-    finish_write(settings, job, "w")
+    with opened_ledger(settings, job) as ledger:
+        ledger.finish("w")
     (only,) = find_token(settings, job).entries
     assert (is_finished(only), only.rows) == (True, 3)
     committing("row", owner=job).commit(entry("x/0"))

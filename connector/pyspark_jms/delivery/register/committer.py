@@ -1,0 +1,402 @@
+"""What a write does at its commit ledger, whose register has one token. Pure.
+
+The transaction of a task's rows accepts the token that was read, and sends the next one, which has the entry of the
+task. So the broker carries out one of two commits that have read the same token, whoever runs them: two attempts of a
+task, tasks of an earlier run, the driver. A lost connection ends the request: Spark begins another attempt.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from enum import Enum
+from typing import TypeAlias
+
+from pyspark_jms.delivery.commit_token import KEPT_RUNS, CommitToken, LedgerEntry, merged
+from pyspark_jms.delivery.ledger_owner import LedgerOwner
+from pyspark_jms.delivery.register.machine import Machine
+from pyspark_jms.delivery.register.outcomes import Phase, Reason, Stop
+from pyspark_jms.delivery.register.steps import (
+    AcceptValue,
+    Admit,
+    Admitted,
+    Create,
+    Created,
+    Declined,
+    Leave,
+    Left,
+    Lock,
+    Locked,
+    LockHeld,
+    Lost,
+    Make,
+    NoRegister,
+    Peek,
+    Peeked,
+    Renew,
+    Renewed,
+    Replace,
+    Replaced,
+    TakeTokens,
+    TokensTaken,
+    ValueAccepted,
+)
+from pyspark_jms.delivery.register.table import Table
+from pyspark_jms.delivery.register.token import Sighting, is_worn
+from pyspark_jms.errors import JMSError, SinkFencedError, TokenMissingError, WriteIdentityError
+
+__all__ = [
+    "COMMITTER",
+    "Commit",
+    "CommitState",
+    "Committer",
+    "Done",
+    "Establish",
+    "Failed",
+    "Find",
+    "Finish",
+    "LaterBatch",
+    "NoToken",
+    "OtherOwner",
+    "Request",
+]
+
+# --- what is asked, and how it ends -------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Find:
+    """Look at the token. By browsing: each attempt that follows a death begins with a look-up."""
+
+
+@dataclass(frozen=True, slots=True)
+class Commit:
+    """Commit the rows of the open transaction together with their entry."""
+
+    entry: LedgerEntry
+
+
+@dataclass(frozen=True, slots=True)
+class Establish:
+    """At the end of a batch 0 without rows: a token is there from now on. The batch is repeated if this fails.
+
+    So a later batch that finds no token knows that it was lost, also if a task died while it made the token.
+    """
+
+
+@dataclass(frozen=True, slots=True)
+class Finish:
+    """Replace the entries of a write's tasks by one entry."""
+
+    write: str
+
+
+Request: TypeAlias = Find | Commit | Establish | Finish
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    token: CommitToken
+    """As it is at the broker. Without entries if there is none."""
+
+    committed: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Failed:
+    """The connection is lost."""
+
+    in_doubt: bool
+    """The transaction may have been carried out. False: it was not, and never will be."""
+
+
+@dataclass(frozen=True, slots=True)
+class LaterBatch:
+    entry: LedgerEntry
+    later: int
+
+    def error(self) -> JMSError:
+        return SinkFencedError(
+            f"Another run of this query has written batch {self.later}, and {self.entry.task} is of batch"
+            f" {self.entry.batch}. Nothing was sent.",
+            "Stop one of the two runs. If the checkpoint was replaced by an older copy, use a new checkpoint. With"
+            " a new checkpoint, give write_id another name of the query.",
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class NoToken:
+    """A lost token must never be taken for a new beginning: committed rows would be sent again."""
+
+    owner: LedgerOwner
+    task: str
+
+    def error(self) -> JMSError:
+        return TokenMissingError(
+            f"The commit ledger {self.owner.queue} has no token, so it is not known whether {self.task} was already"
+            " sent. Nothing was sent.",
+            f"Look for the token in the dead-letter queue of address {self.owner.address}, and move it back. If"
+            " nothing was ever written exactly once with this ledger, delete the queue of that address.",
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class OtherOwner:
+    owner: LedgerOwner
+    other: str
+
+    def error(self) -> JMSError:
+        return WriteIdentityError(
+            f"Address {self.owner.address} has the commit ledger of {self.other}, and this write is of {self.owner}."
+            " Nothing was sent.",
+            f"Move the token back to where it belongs, or delete it if {self.other} is no more.",
+        )
+
+
+# --- the machine --------------------------------------------------------------------------------------
+
+Command: TypeAlias = (
+    Lock
+    | Make
+    | Leave
+    | Peek
+    | TakeTokens
+    | Create[CommitToken]
+    | Renew[CommitToken]
+    | Admit
+    | AcceptValue
+    | Replace[CommitToken]
+    | Done
+    | Failed
+    | Stop
+)
+
+_P = Phase
+_ENDS: dict[type, tuple[Phase, ...]] = {Lost: (_P.ENDED,)}
+_REQUEST = (_P.LOCKING,)
+
+COMMITTER = Table(
+    "a write at its commit ledger",
+    {
+        _P.BEGINNING: {Find: _REQUEST, Commit: _REQUEST, Establish: _REQUEST, Finish: _REQUEST},
+        _P.LOCKING: {Locked: (_P.LOOKING, _P.TAKING), NoRegister: (_P.MAKING, _P.ENDED), **_ENDS},
+        _P.MAKING: {Locked: (_P.TAKING,), LockHeld: (_P.LEAVING,), Lost: (_P.LEAVING, _P.ENDED)},
+        _P.LEAVING: {Left: (_P.LOCKING,)},
+        _P.LOOKING: {Peeked: (_P.TAKING, _P.ENDED), **_ENDS},
+        _P.TAKING: {
+            TokensTaken: (_P.CREATING, _P.LEAVING, _P.RENEWING, _P.ADMITTING, _P.ACCEPTING, _P.ENDED),
+            Lost: (_P.LEAVING, _P.ENDED),
+        },
+        _P.CREATING: {Created: (_P.LEAVING, _P.TAKING, _P.ENDED), Lost: (_P.LEAVING, _P.ENDED)},
+        _P.RENEWING: {Renewed: (_P.TAKING, _P.ENDED), **_ENDS},
+        _P.ADMITTING: {Admitted: (_P.ACCEPTING,), Declined: (_P.ENDED,)},
+        _P.ACCEPTING: {ValueAccepted: (_P.REPLACING,), **_ENDS},
+        _P.REPLACING: {Replaced: (_P.ENDED,), **_ENDS},
+        _P.ENDED: {},
+    },
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CommitState:
+    phase: Enum = Phase.BEGINNING
+    request: Request | None = None
+    is_new: bool = False
+    """Whether there was no register when this request began: then no token was ever committed before."""
+
+    is_making: bool = False
+    """Whether the commands are for the second connection."""
+
+    lost_second: bool = False
+
+    token: CommitToken | None = None
+    """As it was taken."""
+
+    renewed: bool = False
+
+
+class Committer(Machine[CommitState, Command]):
+    """One request of one attempt: ``next(Commit(…))``, and its commands until ``Done``, ``Failed`` or ``Stop``."""
+
+    table = COMMITTER
+
+    def __init__(self, owner: LedgerOwner) -> None:
+        super().__init__(CommitState())
+        self._owner = owner
+
+    def _handlers(self) -> Mapping[type, Callable[..., Command]]:
+        return {
+            **dict.fromkeys((Find, Commit, Establish, Finish), self._begin),
+            NoRegister: lambda _: self._absent_register(),
+            Locked: lambda _: self._locked(),
+            LockHeld: lambda _: self._leave(),
+            Left: lambda _: self._lock(),
+            Peeked: self._peeked,
+            TokensTaken: self._taken,
+            Created: lambda _: self._created(),
+            Renewed: lambda _: self._renewed(),
+            Admitted: lambda _: self._accept(),
+            Declined: lambda _: self._done(self._token()),
+            ValueAccepted: lambda _: self._replace(),
+            Replaced: lambda _: self._done(self._next(), committed=True),
+            Lost: lambda _: self._lost(),
+        }
+
+    def _begin(self, request: Request) -> Command:
+        self._set(request=request)
+        return self._lock()
+
+    def _done(self, token: CommitToken, *, committed: bool = False) -> Command:
+        self._set(phase=Phase.ENDED)
+        return Done(token, committed)
+
+    def _stop(self, reason: Reason) -> Stop:
+        self._set(phase=Phase.ENDED)
+        return Stop(reason)
+
+    def _lost(self) -> Command:
+        """Nothing is assumed: without a confirmation, the transaction may have been carried out, or may still be.
+
+        The second connection has no rows: its loss costs the request nothing, once.
+        """
+        if self.state.is_making and not self.state.lost_second:
+            self._set(lost_second=True)
+            return self._leave()
+        in_doubt = self.state.phase is Phase.REPLACING
+        self._set(phase=Phase.ENDED)
+        return Failed(in_doubt)
+
+    def _empty(self) -> CommitToken:
+        return CommitToken(owner=str(self._owner))
+
+    def _token(self) -> CommitToken:
+        assert self.state.token is not None
+        return self.state.token
+
+    # --- the lock -------------------------------------------------------------------------------------
+
+    def _lock(self) -> Command:
+        self._set(phase=Phase.LOCKING, is_making=False)
+        return Lock(create=False)
+
+    def _locked(self) -> Command:
+        if self.state.is_making:
+            return self._take(patient=False)
+        if isinstance(self.state.request, Find):
+            self._set(phase=Phase.LOOKING)
+            return Peek(patient=False)
+        return self._take(patient=not isinstance(self.state.request, Finish))
+
+    def _absent_register(self) -> Command:
+        """Artemis may end the connection of one of two that make a register at the same moment, so this is not the
+        connection that has the rows.
+        """
+        if isinstance(self.state.request, Find | Finish):
+            return self._done(self._empty())
+        self._set(phase=Phase.MAKING, is_making=True, is_new=True)
+        return Make()
+
+    def _leave(self) -> Command:
+        self._set(phase=Phase.LEAVING)
+        return Leave()
+
+    # --- the token ------------------------------------------------------------------------------------
+
+    def _peeked(self, seen: Peeked[CommitToken]) -> Command:
+        """What cannot be browsed is taken: the user may lack the permission, or a transaction has the token."""
+        if seen.tokens and not is_worn(seen.tokens):
+            return self._foreign(seen.tokens) or self._done(_merged(seen.tokens))
+        return self._take(patient=bool(seen.tokens))
+
+    def _take(self, *, patient: bool) -> Command:
+        self._set(phase=Phase.TAKING)
+        return TakeTokens(patient)
+
+    def _taken(self, taken: TokensTaken[CommitToken]) -> Command:
+        if self.state.is_making:
+            return self._leave() if taken.tokens else self._create()
+        if not taken.tokens:
+            return self._absent_token()
+        if stop := self._foreign(taken.tokens):
+            return stop
+        token = _merged(taken.tokens)
+        self._set(token=token, is_new=False, lost_second=False)
+        if stop := self._later(token):
+            return stop
+        if is_worn(taken.tokens) and not self.state.renewed:
+            return self._renew(token)
+        return self._proceed(token)
+
+    def _foreign(self, sightings: Sequence[Sighting[CommitToken]]) -> Stop | None:
+        """No entry answers for the rows of somebody else."""
+        other = next((each.token.owner for each in sightings if each.token.owner != str(self._owner)), None)
+        return None if other is None else self._stop(OtherOwner(self._owner, other))
+
+    def _later(self, token: CommitToken) -> Stop | None:
+        request = self.state.request
+        if isinstance(request, Commit) and token.batch > request.entry.batch:
+            return self._stop(LaterBatch(request.entry, token.batch))
+        return None
+
+    def _absent_token(self) -> Command:
+        request = self.state.request
+        if isinstance(request, Find | Finish):
+            return self._done(self._empty())
+        if isinstance(request, Commit) and not self._may_begin(request.entry):
+            return self._stop(NoToken(self._owner, request.entry.task))
+        return self._create()
+
+    def _may_begin(self, entry: LedgerEntry) -> bool:
+        """Who makes a register may die before it makes the token. So a request that found no register makes the token,
+        and batch 0, before which nothing was committed.
+        """
+        return self.state.is_new or (entry.batch == 0 and self._owner.kind == "query")
+
+    def _create(self) -> Command:
+        self._set(phase=Phase.CREATING)
+        return Create(self._empty())
+
+    def _created(self) -> Command:
+        if self.state.is_making:
+            return self._leave()
+        return self._done(self._empty()) if isinstance(self.state.request, Establish) else self._take(patient=True)
+
+    def _renew(self, token: CommitToken) -> Command:
+        """So that its delivery count is 0 again."""
+        self._set(phase=Phase.RENEWING, renewed=True)
+        return Renew(token)
+
+    def _renewed(self) -> Command:
+        if isinstance(self.state.request, Find | Establish):
+            return self._done(self._token())
+        return self._take(patient=True)
+
+    # --- one transaction ------------------------------------------------------------------------------
+
+    def _proceed(self, token: CommitToken) -> Command:
+        match self.state.request:
+            case Commit(entry):
+                self._set(phase=Phase.ADMITTING)
+                return Admit(token.entries if token.batch == entry.batch else ())
+            case Finish() if self._next() != token:
+                return self._accept()
+        return self._done(token)
+
+    def _accept(self) -> Command:
+        self._set(phase=Phase.ACCEPTING)
+        return AcceptValue()
+
+    def _replace(self) -> Command:
+        self._set(phase=Phase.REPLACING)
+        return Replace(self._next())
+
+    def _next(self) -> CommitToken:
+        token = self._token()
+        match self.state.request:
+            case Commit(entry):
+                return token.with_entry(entry, kept_runs=KEPT_RUNS if self._owner.kind == "job" else None)
+            case Finish(write):
+                return token.with_finished(write)
+        return token
+
+
+def _merged(sightings: Sequence[Sighting[CommitToken]]) -> CommitToken:
+    return merged(sighting.token for sighting in sightings)

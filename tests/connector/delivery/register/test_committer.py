@@ -1,0 +1,216 @@
+"""What a write does at its commit ledger, step by step. Its worlds: ``tests/integration/test_commit_model.py``."""
+
+import pytest
+
+from pyspark_jms.delivery.commit_token import CommitToken, LedgerEntry
+from pyspark_jms.delivery.ledger_owner import LedgerOwner
+from pyspark_jms.delivery.register.committer import (
+    COMMITTER,
+    Commit,
+    Committer,
+    Done,
+    Establish,
+    Failed,
+    Find,
+    Finish,
+    LaterBatch,
+    NoToken,
+    OtherOwner,
+)
+from pyspark_jms.delivery.register.outcomes import Phase, Stop
+from pyspark_jms.delivery.register.steps import (
+    AcceptValue,
+    Admit,
+    Admitted,
+    Create,
+    Created,
+    Declined,
+    Leave,
+    Left,
+    Lock,
+    Locked,
+    LockHeld,
+    Lost,
+    Make,
+    NoRegister,
+    Peek,
+    Peeked,
+    Renew,
+    Renewed,
+    Replace,
+    Replaced,
+    TakeTokens,
+    TokensTaken,
+    ValueAccepted,
+)
+from pyspark_jms.delivery.register.token import MAX_VALUE_DELIVERIES, Sighting
+from pyspark_jms.errors import SinkFencedError, TokenMissingError, WriteIdentityError
+
+QUERY, JOB = LedgerOwner("query", "q"), LedgerOwner("job", "j")
+EMPTY = CommitToken(owner="query:q")
+ENTRY = LedgerEntry(task="q/4/0", batch=4, rows=1, digest="d", execution="e")
+OTHER = LedgerEntry(task="q/4/1", batch=4, rows=1, digest="f", execution="e")
+FIRST = LedgerEntry(task="q/0/0", batch=0, rows=1, digest="d", execution="e")
+
+
+def seen(*tokens, deliveries=0):
+    return tuple(Sighting(token, deliveries) for token in tokens)
+
+
+def commands(request, *events, owner=QUERY):
+    """What the machine answers to the request and to each event."""
+    machine = Committer(owner)
+    return [machine.next(event) for event in (request, *events)]
+
+
+def last(request, *events, owner=QUERY):
+    return commands(request, *events, owner=owner)[-1]
+
+
+def taken(*tokens, deliveries=0):
+    return Locked(), TokensTaken(seen(*tokens, deliveries=deliveries))
+
+
+def test_a_commit_accepts_the_token_before_it_sends_the_next_one():
+    token = EMPTY.with_entry(OTHER)
+    admitted = (Admitted(), ValueAccepted(), Replaced())
+    assert commands(Commit(ENTRY), *taken(token), *admitted) == [
+        Lock(create=False),
+        TakeTokens(),
+        Admit((OTHER,)),
+        AcceptValue(),
+        Replace(token.with_entry(ENTRY)),
+        Done(token.with_entry(ENTRY), committed=True),
+    ]
+
+
+def test_rows_that_are_not_admitted_change_nothing():
+    token = EMPTY.with_entry(OTHER)
+    assert last(Commit(ENTRY), *taken(token), Declined()) == Done(token)
+
+
+def test_the_entries_of_an_earlier_batch_are_not_asked_about():
+    assert last(Commit(ENTRY), *taken(EMPTY.with_entry(FIRST))) == Admit(())
+
+
+@pytest.mark.parametrize(
+    ("events", "in_doubt"),
+    [
+        ((), False),
+        (taken(EMPTY), False),
+        ((*taken(EMPTY), Admitted()), False),
+        ((*taken(EMPTY), Admitted(), ValueAccepted()), True),
+    ],
+)
+def test_only_a_discharge_without_an_answer_is_in_doubt(events, in_doubt):
+    events = events[:-1] if len(events) == 2 else events
+    assert last(Commit(ENTRY), *events, Lost()) == Failed(in_doubt)
+
+
+@pytest.mark.parametrize(
+    ("token", "reason", "error"),
+    [
+        (EMPTY.with_entry(ENTRY), LaterBatch(FIRST, 4), SinkFencedError),
+        (CommitToken(owner="job:q"), OtherOwner(QUERY, "job:q"), WriteIdentityError),
+    ],
+)
+def test_a_token_that_answers_for_something_else_stops_the_write(token, reason, error):
+    assert last(Commit(FIRST), *taken(token)) == Stop(reason)
+    assert isinstance(reason.error(), error)
+
+
+# --- a register or a token that is not there ----------------------------------------------------------
+
+
+def test_a_register_is_made_on_a_second_connection():
+    events = (NoRegister(), Locked(), TokensTaken(()), Created(), Left())
+    made = [Lock(create=False), Make(), TakeTokens(patient=False), Create(EMPTY), Leave(), Lock(create=False)]
+    assert commands(Commit(ENTRY), *events) == made
+    assert last(Commit(ENTRY), *events, *taken(EMPTY)) == Admit(())
+
+
+def test_a_token_that_another_owner_has_made_is_left_alone():
+    assert last(Commit(ENTRY), NoRegister(), LockHeld()) == Leave()
+    assert last(Commit(ENTRY), NoRegister(), Locked(), TokensTaken(seen(EMPTY))) == Leave()
+
+
+def test_the_second_connection_may_be_lost_once():
+    again = (NoRegister(), Lost(), Left())
+    assert last(Commit(ENTRY), *again) == Lock(create=False)
+    assert last(Commit(ENTRY), *again, NoRegister(), Lost()) == Failed(in_doubt=False)
+
+
+@pytest.mark.parametrize("owner", [QUERY, JOB])
+def test_who_found_no_register_makes_the_token_that_its_maker_did_not(owner):
+    events = (NoRegister(), LockHeld(), Left(), *taken())
+    assert last(Commit(ENTRY), *events, owner=owner) == Create(CommitToken(owner=str(owner)))
+    assert last(Commit(ENTRY), *events, Created(), owner=owner) == TakeTokens()
+
+
+@pytest.mark.parametrize(
+    ("owner", "entry", "begins"), [(QUERY, FIRST, True), (QUERY, ENTRY, False), (JOB, FIRST, False)]
+)
+def test_a_register_without_a_token_is_a_beginning_in_batch_0_only(owner, entry, begins):
+    command = last(Commit(entry), *taken(), owner=owner)
+    assert command == (Create(EMPTY) if begins else Stop(NoToken(owner, entry.task)))
+    assert isinstance(NoToken(owner, entry.task).error(), TokenMissingError)
+
+
+# --- a worn token -------------------------------------------------------------------------------------
+
+
+def test_a_worn_token_is_renewed_first_and_once():
+    worn = taken(EMPTY, deliveries=MAX_VALUE_DELIVERIES)
+    assert last(Commit(ENTRY), *worn) == Renew(EMPTY)
+    assert last(Commit(ENTRY), *worn, Renewed()) == TakeTokens()
+    assert last(Commit(ENTRY), *worn, Renewed(), worn[1]) == Admit(())
+    assert last(Establish(), *worn, Renewed()) == Done(EMPTY)
+
+
+# --- the other requests -------------------------------------------------------------------------------
+
+
+def test_a_look_browses_and_takes_the_token_only_if_it_must():
+    assert commands(Find(), Locked(), Peeked(seen(EMPTY))) == [Lock(create=False), Peek(patient=False), Done(EMPTY)]
+    assert last(Find(), Locked(), Peeked(())) == TakeTokens(patient=False)
+    assert last(Find(), Locked(), Peeked(()), TokensTaken(())) == Done(EMPTY)
+    worn = seen(EMPTY, deliveries=MAX_VALUE_DELIVERIES)
+    assert last(Find(), Locked(), Peeked(worn)) == TakeTokens()
+    assert last(Find(), Locked(), Peeked(worn), TokensTaken(worn), Renewed()) == Done(EMPTY)
+    assert last(Find(), Locked(), Peeked(seen(CommitToken(owner="x")))) == Stop(OtherOwner(QUERY, "x"))
+
+
+@pytest.mark.parametrize("request_", [Find(), Finish("w")])
+def test_a_look_and_an_end_make_no_register(request_):
+    assert last(request_, NoRegister()) == Done(EMPTY)
+
+
+def test_a_batch_0_without_rows_makes_a_token_if_there_is_none():
+    assert last(Establish(), *taken(EMPTY)) == Done(EMPTY)
+    assert commands(Establish(), *taken(), Created())[-2:] == [Create(EMPTY), Done(EMPTY)]
+
+
+def test_a_finished_write_gets_one_entry():
+    token = CommitToken(owner="job:j").with_entry(FIRST)
+    events = (*taken(token), ValueAccepted())
+    shorter = token.with_finished("q/0")
+    assert last(Finish("q/0"), *events, owner=JOB) == Replace(shorter)
+    assert last(Finish("q/0"), *taken(shorter), owner=JOB) == Done(shorter)
+    assert last(Finish("q/0"), Locked(), TokensTaken(()), owner=JOB) == Done(CommitToken(owner="job:j"))
+
+
+# --- the table ----------------------------------------------------------------------------------------
+
+
+def test_every_phase_can_be_reached_and_all_but_the_last_can_be_left():
+    reached, new = set(), {Phase.BEGINNING}
+    while new:
+        reached |= new
+        new = {after for phase in new for afters in COMMITTER.moves[phase].values() for after in afters} - reached
+    assert reached == set(COMMITTER.moves)
+    assert [phase for phase, row in COMMITTER.moves.items() if not row] == [Phase.ENDED]
+
+
+def test_every_phase_that_asks_the_broker_bears_the_loss_of_the_connection():
+    without = {phase for phase, row in COMMITTER.moves.items() if Lost not in row}
+    assert without == {Phase.BEGINNING, Phase.LEAVING, Phase.ADMITTING, Phase.ENDED}
