@@ -23,8 +23,8 @@ def test_fits_its_own_messages_and_no_others(size, messages, fits):
     assert MessageRange(3, run(1, 4, 5, 6, 7), 1, 3).fit(size=size, messages=messages, at_least_one=True) == fits
 
 
-def test_what_is_cut_stays_in_the_same_state():
-    one, two = MessageRange(3, run(1, 4, 5, 6), 1, 3, State.OFFERED).cut(1)
+def test_what_is_split_stays_in_the_same_state():
+    one, two = MessageRange(3, run(1, 4, 5, 6), 1, 3, State.OFFERED).split(1)
     assert (one.first, one.last, two.first, two.last) == (1, 2, 2, 3)
     assert (one.lane, two.lane) == (3, 3)
     assert one.state is two.state is State.OFFERED
