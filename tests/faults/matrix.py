@@ -45,7 +45,7 @@ def show(result):
         say(*result.errors)
 
 
-def run(wanted, jobs, done):
+def run(wanted, jobs, options, done):
     """Results in the order of the table. ``done`` gets each one as soon as it is there."""
     slots = queue.SimpleQueue()
     opened = []
@@ -54,7 +54,7 @@ def run(wanted, jobs, done):
         try:
             slot = slots.get_nowait()
         except queue.Empty:
-            slot = Slot()
+            slot = Slot(options)
             opened.append(slot)
         result = play(slot, cell)
         slots.put(slot)
@@ -96,7 +96,7 @@ def main():
         if options.results:
             records.append(options.results, noted[-1])
 
-    results = run(wanted, options.jobs, done)
+    results = run(wanted, options.jobs, options.option, done)
     left = in_docs.write(options.markdown, noted, partial=options.partial) if options.markdown else []
     bad = [result for result in results if not result.ok]
     took, skipped = time.monotonic() - began, sum(cell.reason is not None for cell in chosen)
@@ -112,6 +112,10 @@ def arguments():
     parser.add_argument("--mode", action="append", choices=MODES)
     parser.add_argument("--fault", action="append", choices=FAULTS)
     parser.add_argument("--point", action="append", choices=POINTS)
+    parser.add_argument(
+        "--option", action="append", default=[], type=lambda given: given.split("=", 1), metavar="NAME=VALUE",
+        help="an option of each source: connections=2",
+    )  # fmt: skip
     parser.add_argument("--jobs", type=int, default=1, help="cells at the same time, each with a broker and drivers")
     parser.add_argument("--results", type=Path, metavar="FILE", help="append each result; --markdown uses all of them")
     parser.add_argument("--resume", action="store_true", help="leave out cells that passed, by the file of --results")

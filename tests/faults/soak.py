@@ -18,7 +18,7 @@ from pathlib import Path
 
 sys.path[:0] = [str(Path(__file__).parent.parent / "support")]
 
-from cells import EXACTLY_ONCE, FROM_FILES, MODES, WITH_JOURNAL  # noqa: E402 - found by the line above
+from cells import EXACTLY_ONCE, MODES, cells  # noqa: E402 - found by the line above
 from drivers import JobError  # noqa: E402
 from moments import Moment, await_moment, draw  # noqa: E402
 from play import Result, count  # noqa: E402
@@ -28,8 +28,10 @@ from strikes import strike  # noqa: E402
 
 _WEIGHTS = {
     "kill-driver": 3, "kill-runner": 4, "kill-worker": 4, "kill-broker": 2, "cut": 4, "stall": 1,
-    "disk-full": 2, "stop": 2, "sigterm": 1,
+    "disk-full": 2, "stop": 2, "sigterm": 1, "broker-full": 1,
 }  # fmt: skip
+_MAKE_SENSE = {(cell.mode, cell.fault) for cell in cells() if cell.reason is None}
+_UNSENDABLE = {"kill-broker", "broker-full"}
 _LONGEST_LEG = 16
 _QUIET_SHARE, _QUIET_BEATS = 0.2, 10
 _MOST_WAITING = 2000
@@ -68,7 +70,7 @@ def plan(seed, kills, modes):
     while kills:
         mode = rng.choice(sorted(modes))
         size = min(kills, rng.randint(4, _LONGEST_LEG))
-        possible = [fault for fault in sorted(_WEIGHTS) if _makes_sense(mode, fault)]
+        possible = [fault for fault in sorted(_WEIGHTS) if (mode, fault) in _MAKE_SENSE]
         weights = [_WEIGHTS[fault] for fault in possible]
         hits = [Hit(mode, rng.choices(possible, weights)[0], draw(rng, mode)) for _ in range(size)]
         options = {
@@ -80,10 +82,6 @@ def plan(seed, kills, modes):
     return legs
 
 
-def _makes_sense(mode, fault):
-    return not (mode in FROM_FILES and fault == "kill-runner") and (fault != "disk-full" or mode in WITH_JOURNAL)
-
-
 class Feeder(threading.Thread):
     """Sends in small portions, as long as the job keeps up."""
 
@@ -92,7 +90,8 @@ class Feeder(threading.Thread):
         self._stage, self._rng = stage, rng
         self._over = threading.Event()
         self.quiet = threading.Lock()
-        """Held while nothing is sent: what a broker had not confirmed when it was killed could not be counted."""
+        """Held while nothing is sent: what a broker had not confirmed when it was killed could not be counted, and a
+        full broker takes nothing."""
         self._failure = None
 
     def run(self):
@@ -115,7 +114,8 @@ class Feeder(threading.Thread):
 
 
 class Soak:
-    def __init__(self, seed, legs):
+    def __init__(self, seed, legs, options):
+        self._options = options
         self._rng = random.Random(f"feeder {seed}")
         self._legs = legs
         self._hits = 0
@@ -124,7 +124,7 @@ class Soak:
 
     def run(self):
         """The legs' results."""
-        slot = Slot()
+        slot = Slot(self._options)
         try:
             return [self._play(slot, number, leg) for number, leg in enumerate(self._legs, 1)]
         finally:
@@ -176,7 +176,7 @@ class Soak:
         noted = len(stage.endings)
         missed = ""
         try:
-            with feeder.quiet if hit.fault == "kill-broker" else contextlib.nullcontext():
+            with feeder.quiet if hit.fault in _UNSENDABLE else contextlib.nullcontext():
                 strike(stage, hit)
         except NotReachedError as error:
             missed = f", missed: {str(error).splitlines()[0]}"
@@ -195,10 +195,14 @@ def main():
     parser.add_argument("--kills", type=int, default=200)
     parser.add_argument("--seed", type=int, default=random.SystemRandom().randrange(1_000_000))
     parser.add_argument("--mode", action="append", choices=MODES)
+    parser.add_argument(
+        "--option", action="append", default=[], type=lambda given: given.split("=", 1), metavar="NAME=VALUE",
+        help="an option of each source: connections=2",
+    )  # fmt: skip
     options = parser.parse_args()
     modes = options.mode or list(MODES)
     say(f"make soak N={options.kills} SEED={options.seed} ARGS={' '.join(f'--mode {mode}' for mode in modes)!r}")
-    results = Soak(options.seed, plan(options.seed, options.kills, modes)).run()
+    results = Soak(options.seed, plan(options.seed, options.kills, modes), options.option).run()
     bad = [result for result in results if not result.ok]
     once = sum(result.duplicated for result in results if result.cell.mode in EXACTLY_ONCE)
     say(

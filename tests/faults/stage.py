@@ -44,7 +44,9 @@ def _settings(cell):
 class Slot:
     """What cells share, one after the other: a broker and drivers that stand ready."""
 
-    def __init__(self):
+    def __init__(self, options=()):
+        self.options = dict(options)
+        """Options of each source, in addition to those of its mode."""
         self.broker = EmbeddedArtemis(heap="512m", acceptor_options=_AMQP_OPTIONS).start()
         self.drivers = Drivers()
 
@@ -61,6 +63,7 @@ class Stage:
         self.quiet_death = cell.point == "before-ttl"
         """Whether the broker does not see the end of a client."""
         self._settings = _settings(cell)
+        self._options = slot.options
         self._drivers = slot.drivers
         self._exits = contextlib.ExitStack()
         self.folder = Path(tempfile.mkdtemp(prefix="faults-"))
@@ -119,7 +122,7 @@ class Stage:
         self.runs += 1
         self._running = True
         sink = self.output.sink(self.input.columns, **self._settings["sink"])
-        source = self.input.source(**self._settings["source"], **options)
+        source = self.input.source(**self._settings["source"] | self._options | options)
         self.driver.order("start", source=source, sink=sink, trigger=trigger, checkpoint=str(self.checkpoint))
 
     def _change_driver(self):
