@@ -345,8 +345,9 @@ class Reader:
         entries = self.entries(earlier)
         row["properties"] = {name: value for name, (_, value) in entries.items()}
         row["property_types"] = {name: kind for name, (kind, _) in entries.items()}
-        body = self.attempt(self.body, row["content_type"])
-        row |= {"bytes": self.data, "body_error": True} if self.wrong else body
+        row |= self.attempt(self.body, row["content_type"]) or {}
+        if self.wrong:
+            row |= {"bytes": row.get("bytes", self.data), "body_error": True}
         row["delivery_id"] = delivery_id(self.data, self.source)
         return row
 
@@ -409,13 +410,14 @@ class Reader:
                 return {"body_type": kind, "text": text((0xA1, content))}
             if shape in {"none", "null"}:
                 return {"body_type": kind, "text": None}
+            if shape == "scalar":
+                return {"body_type": kind, "text": typed(content, element=True)[1]}
         if kind == "message" and shape in {"none", "null"}:
             return {"body_type": kind}
         if kind == "map" and shape in {"map", "none", "null"}:
             return {"body_type": kind, "map": self.map(content or [])}
         if kind == "stream" and shape in {"list", "none", "null"}:
-            elements = [typed(value, element=True) for value in content or []]
-            return {"body_type": kind, "stream": [{"type": k, "value": v} for k, v in elements]}
+            return {"body_type": kind, "stream": [self.element(value) for value in content or []]}
         raise NotJmsError
 
     def is_cut(self, size):
@@ -448,27 +450,39 @@ class Reader:
             return "binary", content
         if code == 0x40:
             return "null", b""
-        raise NotJmsError
+        if code in {0, 0xE0, 0xF0}:
+            raise NotJmsError
+        return "scalar", (code, content)
 
     def body_kind(self, shape, content_type):
         if self.body_type != "auto":
             return self.body_type
         annotation = self.annotation(b"x-opt-jms-msg-type", 0x51)
-        if annotation in range(6):
+        if annotation in range(6) and not (annotation == 1 and shape in {"string", "scalar", "list", "map"}):
             return BODY_TYPES[annotation]
         if shape == "data":
             if content_type == "application/x-java-serialized-object":
                 return "object"
             return "text" if content_type and is_text(content_type) else "bytes"
-        of_shape = {"none": "message", "null": "text", "string": "text", "binary": "bytes"}
+        of_shape = {"none": "message", "null": "text", "string": "text", "scalar": "text", "binary": "bytes"}
         return (of_shape | {"list": "stream", "map": "map"})[shape]
 
     def map(self, found):
-        names = [text(key) for key, _ in found]
-        if len(set(names)) < len(names):
-            raise NotJmsError
-        entries = [typed(value, element=True) for _, value in found]
-        return {name: {"type": k, "value": v} for name, (k, v) in zip(names, entries, strict=True)}
+        entries = {}
+        for key, value in found:
+            name = self.attempt(text, key)
+            if name in entries:
+                self.wrong = True
+            elif name is not None:
+                entries[name] = self.element(value)
+        return entries
+
+    def element(self, value):
+        """An element that cannot be read is a null of its type."""
+        code, _ = value
+        kind = "string" if code in STRING | SYMBOL else "boolean" if code == 0x56 else "char"
+        kind, found = self.attempt(typed, value, element=True) or (kind, None)
+        return {"type": kind, "value": found}
 
 
 def is_text(content_type):

@@ -76,9 +76,13 @@ class ReadColumns:
         return tuple(name for name, fixed in zip(self.schema.names, self.fixed, strict=True) if fixed is None)
 
     def wanted(self, more: Collection[str] = ()) -> WantedColumns | None:
-        """What must be decoded of each message, with ``more`` columns of the fixed schema. None: everything."""
-        fixed = {name for name in self.fixed if name is not None} | set(more)
-        if fixed & _NEEDS_ALL or {BODY_MARKER, TYPES_MARKER} & set(self.properties):
+        """What must be decoded of each message, with ``more`` columns of the fixed schema. None: everything.
+
+        A ``body_error`` of ``more`` has the faults of what is decoded, not those of the whole message.
+        """
+        own = {name for name in self.fixed if name is not None}
+        fixed = own | set(more)
+        if own & _NEEDS_ALL or {BODY_MARKER, TYPES_MARKER} & set(self.properties):
             return None
         return WantedColumns.of(fixed, self.properties)
 

@@ -13,6 +13,7 @@ from functools import lru_cache
 from typing import Literal
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 import jms_selector
 from jms_selector import Pushdown
@@ -76,16 +77,17 @@ class Selection:
             for name in () if selector is None or selector.root is None else names(selector.root):
                 location = locate(dialect_of(dialect), name)
                 found |= {location.name} if location.kind else PROPERTY_MAPS
-        return frozenset(found)
+        return frozenset(found | {"body_error"} if self._to_check is not None else found)
 
     def apply(self, batch: pa.RecordBatch, kind: DestinationKind) -> pa.RecordBatch:
-        """The rows that match.
+        """The rows that match. A row with ``body_error`` counts as one that the broker's part matches: it may lack the
+        property that the broker compared.
 
         ``SelectorIgnoredError`` when a queue delivered a message that cannot match: dropping the message would take it
         from its other consumers.
         """
         if (pushed := self._to_check) is not None:
-            kept = keep(pushed, self._compared(batch), self.dialect)
+            kept = pc.or_(keep(pushed, self._compared(batch), self.dialect), batch.column("body_error").is_valid())
             if kept.false_count and kind is DestinationKind.QUEUE:
                 raise SelectorIgnoredError(
                     f"{kept.false_count} of {batch.num_rows} messages cannot match the selector: the broker ignored it."

@@ -246,7 +246,7 @@ def test_a_selector_is_pushed_down(broker, queue):
 
 def test_what_cannot_be_mapped_goes_to_the_dead_letter_queue(broker, queue, put, settings_for):
     put(broker, queue, "good")
-    put_encoded(settings_for(broker), queue, section(0x77, b"\x98" + bytes(16)))  # a uuid as body
+    put_encoded(settings_for(broker), queue, section(0x77, b"\xe0\x03\x01\x50\x01"))  # an array as body
     with receiving(broker, queue, onBadMessage="deadLetter", deadLetterQueue=f"{queue}.dead") as receiver:
         assert read(receiver, 1) == ["good"]
         wait_until(lambda: receiver.next_batch_end() == 1 and broker.message_count(queue) == 0)

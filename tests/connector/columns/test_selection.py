@@ -210,5 +210,18 @@ def test_a_conversion_that_the_broker_does_not_have_is_refused():
 )
 def test_the_columns_that_decide_about_rows_are_known(dialect, text, columns):
     broker = dialect_named(dialect).selector_dialect
-    assert selection(Selector(text), dialect, broker).columns() == columns
+    assert selection(Selector(text), dialect, broker).columns() == columns | {"body_error"}
     assert selection(Selector(text, check=False), dialect, broker).columns() == set()
+
+
+def test_a_row_with_a_fault_may_lack_what_the_broker_compared():
+    """The broker reads a property whose name or value the row cannot have."""
+    plain = rows({"color": "red"}, {}).to_pylist()
+    plain[1]["body_error"] = "property 'color' is not valid UTF-8"
+    batch = pa.RecordBatch.from_pylist(plain, schema=ARROW_SCHEMA)
+    chosen = selection(Selector("color = 'red'"), "artemis", "artemis")
+    assert "body_error" in chosen.columns()
+    for kind in (QUEUE, TOPIC):
+        assert sequences(chosen.apply(batch, kind)) == [0, 1]
+    with pytest.raises(SelectorIgnoredError):
+        chosen.apply(rows({"color": "red"}, {}), QUEUE)

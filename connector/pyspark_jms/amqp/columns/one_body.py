@@ -1,13 +1,21 @@
 """The body sections of one message → the columns of its body."""
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import partial
-from typing import Any, TypeAlias, TypeVar
+from typing import Any, TypeAlias
 
-from pyspark_jms.amqp.columns.one_value import NULL, Unreadable, binary, element_text, string
+from pyspark_jms.amqp.columns.one_value import (
+    AMQP_NAMES,
+    JMS_TYPES,
+    NULL,
+    Unreadable,
+    binary,
+    element_text,
+    string,
+)
 from pyspark_jms.amqp.wire.sections import DATA, LISTS, MAPS, SEQUENCE, MalformedMessageError, elements
+from pyspark_jms.jms.conversions import ValueType
 from pyspark_jms.jms.model import BodyType
 from pyspark_jms.jms.subscription import BodyChoice
 
@@ -28,7 +36,11 @@ TEXT_TYPE = re.compile(
 )
 _CHARSET = re.compile(r";\s*charset\s*=\s*\"?([^\s;\"]+)", re.IGNORECASE)
 _STRINGS, _BINARIES = b"\xa1\xb1", b"\xa0\xb0"
-_LIST, _MAP, _NOTHING = "list", "map", "nothing"
+_LIST, _MAP, _NOTHING, _SCALAR = "list", "map", "nothing", "scalar"
+_NOT_SCALAR = frozenset({"array", "described type"})
+_OBJECTS_OF_AMQP = frozenset({"string", _SCALAR, _LIST, _MAP})
+"""Qpid JMS can send an object as a value of AMQP instead of serialised bytes: the row has that value."""
+
 _SHAPES = {
     code: shape
     for codes, shape in (
@@ -43,8 +55,6 @@ _SHAPES = {
 
 Typed: TypeAlias = tuple[str, str | None]
 """The type and the value of an element, of which Arrow makes a struct."""
-
-_Read = TypeVar("_Read")
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,8 +77,11 @@ def is_text_type(content_type: str) -> bool:
     return known and TEXT_TYPE.fullmatch(content_type) is not None
 
 
-def read_body(message: bytes, facts: BodyFacts) -> dict[str, Any]:
-    """``body_type`` and the column of that type; ``Unreadable`` if the body has none, or is not of its type."""
+def read_body(message: bytes, facts: BodyFacts, faults: list[str]) -> dict[str, Any]:
+    """``body_type`` and the column of that type; ``Unreadable`` if the body has none, or is not of its type.
+
+    An item or element that cannot be read is null, or left out if its key cannot be read, and adds to ``faults``.
+    """
     shape = _shape(message, facts.sections)
     kind = _type_of(shape, facts)
     places = [at for _, at in facts.sections]
@@ -79,16 +92,16 @@ def read_body(message: bytes, facts: BodyFacts) -> dict[str, Any]:
         case BodyType.BYTES | BodyType.OBJECT:
             return {"body_type": kind.value, "bytes": _bytes(message, places, shape, facts)}
         case BodyType.MAP if shape in {_MAP, _NOTHING}:
-            return {"body_type": kind.value, "map": _map(message, places if shape == _MAP else [])}
+            return {"body_type": kind.value, "map": _map(message, places if shape == _MAP else [], faults)}
         case BodyType.STREAM if shape in {_LIST, _NOTHING}:
-            return {"body_type": kind.value, "stream": _stream(message, places if shape == _LIST else [])}
+            return {"body_type": kind.value, "stream": _stream(message, places if shape == _LIST else [], faults)}
         case BodyType.MESSAGE if shape == _NOTHING:
             return {"body_type": kind.value}
     raise Unreadable(f"is not that of a {kind}")
 
 
 def _shape(message: bytes, sections: list[tuple[int, int]]) -> str:
-    """One of data, string, binary, list, map and nothing: no section, or a null."""
+    """One of data, string, scalar, binary, list, map and nothing: no section, or a null."""
     if not sections:
         return _NOTHING
     section, at = sections[0]
@@ -97,8 +110,8 @@ def _shape(message: bytes, sections: list[tuple[int, int]]) -> str:
         if any(message[at] not in allowed for _, at in sections):
             raise Unreadable("has a section of the wrong type")
         return shape
-    found = _SHAPES.get(message[at])
-    if found is None:
+    found = _SHAPES.get(message[at], _SCALAR)
+    if found == _SCALAR and AMQP_NAMES.get(message[at]) in _NOT_SCALAR:
         raise Unreadable("is of a type that JMS does not have")
     return found
 
@@ -122,7 +135,9 @@ def _type_of(shape: str, facts: BodyFacts) -> BodyType:
     if facts.choice != "auto":
         return BodyType(facts.choice)
     if facts.annotation is not None and 0 <= facts.annotation < len(BY_ANNOTATION):
-        return BY_ANNOTATION[facts.annotation]
+        kind = BY_ANNOTATION[facts.annotation]
+        if kind is not BodyType.OBJECT or shape not in _OBJECTS_OF_AMQP:
+            return kind
     match shape:
         case "data" if facts.content_type == OBJECT_TYPE:
             return BodyType.OBJECT
@@ -132,13 +147,15 @@ def _type_of(shape: str, facts: BodyFacts) -> BodyType:
             return BodyType.BYTES
         case "nothing" if not facts.sections:
             return BodyType.MESSAGE
-    return {"string": BodyType.TEXT, _NOTHING: BodyType.TEXT, _LIST: BodyType.STREAM, _MAP: BodyType.MAP}[shape]
+    return {_LIST: BodyType.STREAM, _MAP: BodyType.MAP}.get(shape, BodyType.TEXT)
 
 
 def _text(message: bytes, places: list[int], shape: str) -> str | None:
     match shape:
         case "string":
             return string(message, places[0])
+        case "scalar":
+            return element_text(message, places[0])[1]
         case "nothing":
             return None
         case "data":
@@ -164,28 +181,35 @@ def _joined(message: bytes, places: list[int]) -> bytes:
     return b"".join(filter(None, (binary(message, at) for at in places)))
 
 
-def _map(message: bytes, places: list[int]) -> list[tuple[str, Typed]]:
+def _map(message: bytes, places: list[int], faults: list[str]) -> list[tuple[str, Typed]]:
     found: dict[str, Typed] = {}
     at_all = [at for place in places for at in _elements(message, place, MAPS)]
     if len(at_all) % 2:
         raise Unreadable("is a map that has a key without a value")
     for key, value in zip(at_all[::2], at_all[1::2], strict=True):
-        name = _within("a key of the map", partial(string, message, key))
+        try:
+            name = string(message, key)
+        except Unreadable as unreadable:
+            faults.append(f"a key of the map {unreadable}")
+            continue
         if name in found:
-            raise Unreadable("is a map that has a key twice")
-        found[name] = _within("a value of the map", partial(element_text, message, value))
+            faults.append("the map has a key twice")
+            continue
+        found[name] = _typed("a value of the map", message, value, faults)
     return list(found.items())
 
 
-def _stream(message: bytes, places: list[int]) -> list[Typed]:
-    return [_stream_element(message, at) for place in places for at in _elements(message, place, LISTS)]
+def _stream(message: bytes, places: list[int], faults: list[str]) -> list[Typed]:
+    what = "an element of the stream"
+    return [_typed(what, message, at, faults) for place in places for at in _elements(message, place, LISTS)]
 
 
-def _stream_element(message: bytes, at: int) -> Typed:
+def _typed(what: str, message: bytes, at: int, faults: list[str]) -> Typed:
     try:
         return element_text(message, at)
     except Unreadable as unreadable:
-        raise _inside("an element of the stream", unreadable) from None
+        faults.append(f"{what} {unreadable}")
+        return JMS_TYPES.get(message[at], ValueType.STRING).value, None
 
 
 def _elements(message: bytes, place: int, codes: bytes) -> Iterator[int]:
@@ -193,14 +217,3 @@ def _elements(message: bytes, place: int, codes: bytes) -> Iterator[int]:
         yield from elements(message, place, codes)
     except MalformedMessageError as malformed:
         raise Unreadable(f"is malformed: {malformed}") from None
-
-
-def _within(what: str, read: Callable[[], _Read]) -> _Read:
-    try:
-        return read()
-    except Unreadable as unreadable:
-        raise _inside(what, unreadable) from None
-
-
-def _inside(what: str, unreadable: Unreadable) -> Unreadable:
-    return Unreadable(f"cannot be read: {what} {unreadable}")

@@ -1,6 +1,7 @@
 """One encoded message → one row, every byte checked: the reader of what the vectorised decoder does not take.
 
-A message that is not AMQP 1.0, or holds what JMS does not have, becomes a row with ``body_error`` and its bytes.
+A message that is not AMQP 1.0, or holds what JMS does not have, becomes a row with ``body_error`` and its bytes. What
+can be read is in the row's other columns: a faulty property does not hide the body.
 """
 
 from collections.abc import Callable
@@ -142,7 +143,7 @@ def read_message(message: bytes, reading: Reading) -> dict[str, Any]:
         id_ = row.columns["JMSMessageID"]
     if row.faults:
         row.columns["body_error"] = joined_faults(row.faults)
-        row.columns |= {"body_type": None, "text": None, "map": None, "stream": None, "bytes": message}
+        row.columns.setdefault("bytes", message)
     row.columns["delivery_id"] = delivery_id(reading, id_, message)
     return row.columns
 
@@ -327,7 +328,7 @@ def _read_body(message: bytes, parts: _Parts, row: _Row, reading: Reading) -> No
     size = _size_before_compression(message, parts)
     facts = BodyFacts(parts.bodies, kind, row.columns["content_type"], reading.body_type, size)
     try:
-        row.columns |= read_body(message, facts)
+        row.columns |= read_body(message, facts, row.faults)
     except Unreadable as unreadable:
         row.faults.append(f"the body {unreadable}")
 

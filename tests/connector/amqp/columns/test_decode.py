@@ -552,7 +552,7 @@ RHEA_ROWS = {
         "JMSCorrelationID": "ID:AMQP_ULONG:7",
         "JMSExpiration": dt.datetime(2025, 10, 9, 8, 54, 20, tzinfo=dt.UTC),
     },
-    "number": {"body_error": "the body is of a type that JMS does not have", "bytes": RHEA["number"]},
+    "number": {"body_type": "text", "text": "5", "body_error": None},
 }
 
 

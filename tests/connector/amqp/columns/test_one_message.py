@@ -4,17 +4,21 @@ import pytest
 from amqp_messages import (
     Messages,
     application_properties,
+    binary,
+    block_of,
     int_,
     list_,
     map_,
     properties,
     section,
     string,
+    symbol,
     text_message,
     ubyte,
 )
 from plain_amqp import EPOCH, row_of
 
+from pyspark_jms.amqp.columns.decode import decode
 from pyspark_jms.amqp.columns.one_message import Reading, delivery_id, read_message
 from pyspark_jms.amqp.dialects import ARTEMIS
 from pyspark_jms.jms.model import Destination
@@ -23,6 +27,8 @@ from pyspark_jms.sentences import MAX_FAULTS_SHOWN
 SOURCE = Destination.parse("queue://orders")
 READING = Reading(dialect=ARTEMIS, source=SOURCE, body_type="auto")
 UUID = b"\x98" + bytes(16)
+ARRAY = b"\xe0\x03\x01\x50\x01"
+GOOD = (string("good"), string("x"))
 BAD = b"\x56\x02"
 """A boolean that is neither true nor false."""
 
@@ -65,20 +71,57 @@ def _typed(element):
         (section(0x74, map_([(string("a"), int_(1)), (string("my secret"), BAD)])), "property number 2 is not a bool"),
         (section(0x74, map_([(string("x" * 61), BAD)])), "property number 1 is not a boolean"),
         (section(0x74, map_([(int_(1), int_(1))])), "the name of a property is not a string"),
-        (section(0x77, UUID), "the body is of a type that JMS does not have"),
-        (section(0x70, list_(UUID)) + section(0x77, UUID), "durable is not a boolean; the body is of a type that JMS"),
+        (section(0x77, ARRAY), "the body is of a type that JMS does not have"),
+        (section(0x70, list_(UUID)) + section(0x77, ARRAY), "durable is not a boolean; the body is of a type that JMS"),
     ],
 )
 def test_reasons(message, reason):
     """The row has the whole message, to be read by other means."""
     row = read_message(message, READING)
     assert row["body_error"].startswith(reason)
-    assert (row["bytes"], row.get("body_type"), row.get("text")) == (message, None, None)
+    assert (row["bytes"], row.get("text")) == (message, None)
+
+
+@pytest.mark.parametrize(
+    ("faulty", "reason"),
+    [
+        (section(0x70, list_(UUID)), "durable is not a boolean"),
+        (properties(subject=b"\xa1\x01\xff"), "subject is not valid UTF-8"),
+        (properties(message_id=int_(1)), "message-id is not a string, ulong, uuid or binary"),
+        (section(0x74, map_([(string("u"), b"\xa1\x01\xff"), GOOD])), "property 'u' is not valid UTF-8"),
+        (section(0x74, map_([(b"\xa1\x01\xff", int_(1)), GOOD])), "the name of a property is not valid UTF-8"),
+        (section(0x74, map_([(symbol("s"), int_(1)), GOOD])), "the name of a property is not a string"),
+        (section(0x74, map_([GOOD, GOOD])), "property 'good' is there twice"),
+    ],
+)
+@pytest.mark.parametrize("alone", [True, False])
+def test_a_fault_elsewhere_does_not_hide_the_body(faulty, reason, alone):
+    """Every other part of the message is readable, alone and among messages that are decoded at once."""
+    bodies = [
+        ({"body_type": "text", "text": "hi"}, section(0x77, string("hi"))),
+        ({"body_type": "bytes"}, section(0x75, binary(b"hi"))),
+        (
+            {"body_type": "map", "map": [("k", {"type": "int", "value": "1"})]},
+            section(0x77, map_([(string("k"), int_(1))])),
+        ),
+        ({"body_type": "message"}, b""),
+    ]
+    for expected, body in bodies:
+        others = [] if alone else [text_message()] * 20
+        row = decode(
+            block_of([faulty + body, *others]),
+            dialect=ARTEMIS, source=SOURCE, first_sequence=0, body_type="auto",
+        ).to_pylist()[0]  # fmt: skip
+        assert row["body_error"] == reason
+        assert {name: row[name] for name in expected} == expected
+        assert row["bytes"] == (b"hi" if expected["body_type"] == "bytes" else faulty + body)
+        assert dict(row["properties"]).get("good", "x") == "x"
+        assert ("good" in dict(row["properties"])) == (b"good" in faulty)
 
 
 def test_what_can_be_read_is_read():
     message = text_message() + b""
-    row = read_message(message[: message.rindex(b"\0\x53\x77")] + section(0x77, UUID), READING)
+    row = read_message(message[: message.rindex(b"\0\x53\x77")] + section(0x77, ARRAY), READING)
     assert (row["JMSMessageID"], dict(row["properties"])["customer"]) == ("ID:1", "C1")
 
 
