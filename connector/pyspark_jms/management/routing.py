@@ -10,7 +10,7 @@ from pyspark_jms.jms.names import has_wildcards
 from pyspark_jms.management.attributes import ArtemisManagement, Management
 from pyspark_jms.management.link import ManagementLink
 
-__all__ = ["is_fully_qualified", "is_kept", "is_read_topic", "routing_of"]
+__all__ = ["is_fully_qualified", "is_kept", "is_queue_only", "is_read_topic", "routing_of"]
 
 
 def is_fully_qualified(name: str, words: Management | None) -> bool:
@@ -28,12 +28,20 @@ def is_kept(link: ManagementLink, destination: Destination) -> bool:
 def is_read_topic(link: ManagementLink, address: str) -> bool:
     """Whether an address is a topic only, and has subscriptions."""
     words = link.words
-    if not isinstance(words, ArtemisManagement):
-        return False
+    return isinstance(words, ArtemisManagement) and _has_only(link, words, address, DestinationKind.TOPIC)
+
+
+def is_queue_only(link: ManagementLink, address: str) -> bool:
+    """Whether an address has a queue, and no topic."""
+    words = link.words
+    return isinstance(words, ArtemisManagement) and _has_only(link, words, address, DestinationKind.QUEUE)
+
+
+def _has_only(link: ManagementLink, words: ArtemisManagement, address: str, kind: DestinationKind) -> bool:
     resource = words.address_resource.format(address)
     try:
         types = link.attribute(resource, words.address_routing_types)
-        return types == [words.queue.multicast] and bool(link.attribute(resource, words.address_queues))
+        return {_kind(words, each) for each in types} == {kind} and bool(link.attribute(resource, words.address_queues))
     except InvalidDestinationError:
         return False
 

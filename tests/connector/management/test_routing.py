@@ -118,6 +118,29 @@ def test_a_topic_with_subscriptions_is_not_read_as_a_queue(broker, queue, settin
     assert routing_types(broker, queue) == "[MULTICAST]"
 
 
+@pytest.mark.parametrize("protocol", ["stomp"], indirect=True)
+@pytest.mark.parametrize("durable", [True, False])
+def test_a_queue_is_not_read_as_a_topic(broker, queue, stomp_settings, durable):
+    """SUBSCRIBE would give its address the routing type MULTICAST for good."""
+    broker.create_queue(queue)
+    topic = Destination(DestinationKind.TOPIC, queue)
+    subscription = Subscription(
+        destination=topic, window_bytes=1, durable=DurableSubscription("s", "app") if durable else None
+    )
+    settings = replace(stomp_settings(broker), client_id="app")
+    with (
+        pytest.raises(InvalidDestinationError, match=f"{queue} is a queue .*Use option queue={queue}"),
+        contextlib.closing(Consumer(settings)) as consumer,
+    ):
+        consumer.subscribe(subscription)
+    assert routing_types(broker, queue) == "[ANYCAST]"
+    broker.create_queue(f"{queue}.t", topic=True)
+    for name in (f"{queue}.t", f"{queue}.new"):
+        with contextlib.closing(Consumer(settings)) as consumer:
+            consumer.subscribe(replace(subscription, destination=Destination(DestinationKind.TOPIC, name)))
+        assert routing_types(broker, name) in {"[MULTICAST]", None}
+
+
 def test_a_selector_that_the_broker_would_ignore_is_refused(
     broker, queue, settings_for, stomp_settings, consume, protocol
 ):

@@ -5,10 +5,12 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from pyspark_jms.blocks.block import MessageBlock
-from pyspark_jms.errors import JMSError, JMSSecurityError, UnsupportedError
-from pyspark_jms.jms.model import DestinationKind
+from pyspark_jms.errors import InvalidDestinationError, JMSError, JMSSecurityError, UnsupportedError
+from pyspark_jms.jms.model import Destination, DestinationKind
+from pyspark_jms.jms.names import has_wildcards
 from pyspark_jms.jms.subscription import Subscription
-from pyspark_jms.management.routing import is_fully_qualified, is_kept, routing_of
+from pyspark_jms.management.attributes import ArtemisManagement
+from pyspark_jms.management.routing import is_fully_qualified, is_kept, is_queue_only, routing_of
 from pyspark_jms.network.arrivals import Arrivals
 from pyspark_jms.network.settings import ConnectionSettings
 from pyspark_jms.stomp.dialects import Dialect
@@ -21,6 +23,8 @@ __all__ = ["Consumer", "subscribe_headers"]
 
 _log = logging.getLogger("pyspark_jms.link")
 _ID = "1"
+_LOOK_SECONDS = 5.0
+"""Limit for the connection and the request that ask what the broker has under the name of a topic."""
 
 
 def subscribe_headers(
@@ -54,7 +58,10 @@ def subscribe_headers(
 def _routing_of(settings: ConnectionSettings, subscription: Subscription, dialect: Dialect) -> DestinationKind:
     """The routing type to subscribe with. On Artemis another one than the queue's would change the address for good."""
     destination = subscription.destination
-    if subscription.durable is not None or not is_fully_qualified(destination.name, dialect.management):
+    full_name = is_fully_qualified(destination.name, dialect.management)
+    if destination.kind is DestinationKind.TOPIC and not full_name:
+        _require_topic(settings, destination, dialect)
+    if subscription.durable is not None or not full_name:
         return destination.kind
     try:
         with StompManagementLink(settings) as link:
@@ -80,6 +87,27 @@ def _routing_of(settings: ConnectionSettings, subscription: Subscription, dialec
             "Remove the selector and filter the rows, or read over AMQP.",
         )
     return routing
+
+
+def _require_topic(settings: ConnectionSettings, destination: Destination, dialect: Dialect) -> None:
+    """Refuse a queue that is read as a topic: SUBSCRIBE would give its address a second routing type for good.
+
+    Nothing is refused without the permission ``manage``.
+    """
+    if not isinstance(dialect.management, ArtemisManagement) or has_wildcards(destination.name):
+        return
+    try:
+        with StompManagementLink(settings.impatient(_LOOK_SECONDS)) as link:
+            is_queue = is_queue_only(link, destination.name)
+    except JMSError as error:
+        _log.debug("= it is not known whether %s is a topic: %s", destination.name, error)
+        return
+    if is_queue:
+        raise InvalidDestinationError(
+            f"{destination.name} is a queue on the broker, and no topic.",
+            f"A subscription would change its address for good. Use option queue={destination.name}, or create a topic"
+            " of another name.",
+        )
 
 
 def _without_last(block: MessageBlock) -> MessageBlock:
