@@ -36,7 +36,7 @@
     ├── CommitInDoubtError            [JMS_COMMIT_IN_DOUBT]     the result of a COMMIT is unknown, transient
     ├── WriteIdentityError            [JMS_WRITE_IDENTITY]      an exactly-once write has no owner, or another one
     ├── ReplayMismatchError           [JMS_REPLAY_MISMATCH]     a repeated batch has other rows or partitions
-    ├── DataLossError                 [JMS_DATA_LOSS]           journal or staging queue lack messages of the checkpoint
+    ├── DataLossError                 [JMS_DATA_LOSS]           journal, staging queue or stream lacks messages
     ├── SourceFencedError             [JMS_SOURCE_FENCED]       another run of the query reads this stream
     ├── SinkFencedError               [JMS_SINK_FENCED]         another run of the query writes later batches
     ├── TokenMissingError             [JMS_TOKEN_MISSING]       the commit ledger of an AMQP sink is empty
@@ -337,7 +337,7 @@ class ReplayMismatchError(JMSError):
 
 
 class DataLossError(JMSError):
-    """The journal belongs to another checkpoint or is an older copy, or it or the staging queue lacks messages.
+    """The journal belongs to another checkpoint or is an older copy, or journal, staging queue or stream lack messages.
     ``failOnDataLoss=false`` continues without the missing messages, but never with the journal of another checkpoint.
     """
 

@@ -116,6 +116,47 @@ def test_a_repeated_batch_that_the_stream_lacks_is_data_loss(rabbit, stream, fai
             assert one.texts(one.offset, end) == list(range(10))
 
 
+@pytest.fixture
+def short_stream(rabbit):
+    """A stream that keeps two small segments or so."""
+    name = f"stream.{uuid.uuid4().hex[:8]}"
+    limits = {"x-max-length-bytes": 40_000, "x-stream-max-segment-size-bytes": 20_000}
+    rabbit.create_queue(name, {"x-queue-type": "stream"} | limits)
+    return name
+
+
+def let_it_delete(rabbit, stream, sent):
+    """Send until the stream has deleted its first messages. Returns the first number that is left, and the last one."""
+
+    def first_left():
+        with reading(rabbit, stream) as one:
+            return one.read(1)[0]
+
+    while not first_left() > 40:
+        assert sent < 20_000, "the stream deletes nothing"
+        send(rabbit, stream, range(sent, sent := sent + 500))
+    return first_left(), sent
+
+
+@pytest.mark.parametrize("options", [{}, {"streamFilter": "kind = 'a' OR kind = 'b'"}], ids=["all", "filtered"])
+def test_messages_that_the_stream_deleted_before_they_were_read_are_data_loss(rabbit, short_stream, caplog, options):
+    if options and rabbit.version.startswith("4.0"):
+        pytest.skip("4.0 does not filter")
+    send(rabbit, short_stream, range(100))
+    with reading(rabbit, short_stream, **options) as one:
+        one.read(40)
+        read = one.offset
+    first, sent = let_it_delete(rabbit, short_stream, 100)
+    with (
+        reading(rabbit, short_stream, read, **options) as one,
+        pytest.raises(DataLossError, match=r"has deleted what was at its offsets 40 to [\d,]+, and"),
+    ):
+        one.batch()
+    with reading(rabbit, short_stream, read, failOnDataLoss="false", **options) as one:
+        assert one.read(sent - first) == list(range(first, sent))
+    assert "has deleted what was at its offsets 40 to" in caplog.text
+
+
 @pytest.mark.parametrize(("offset", "wanted"), [("first", range(25)), ("7", range(7, 25)), ("next", range(20, 25))])
 def test_a_new_read_begins_where_the_option_says(rabbit, stream, offset, wanted):
     send(rabbit, stream, range(20))

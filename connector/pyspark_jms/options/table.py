@@ -325,7 +325,8 @@ OPTIONS: tuple[Option, ...] = (
     Option("streamFilter", "source", None, _selector, "With streamOffset: SQL filter by which RabbitMQ 4.2 and newer"
            " chooses the messages of the stream that it delivers, as kind = 'a' AND properties.subject = 'order'"),
     Option("failOnDataLoss", "source", "true", _flag, "Whether the query stops when the journal, the staging queue or"
-           " the stream does not contain what the checkpoint asks for"),
+           " the stream does not contain what the checkpoint asks for, or the stream has deleted messages before they"
+           " were read"),
     Option("partitionBytes", "source", "16m", _size(1), "Size of a partition in bytes: a batch has one read task for"
            " each. With exactly-once over AMQP a batch has one for each reader"),
     Option("bodyType", "source", "auto", _one_of("auto", "text", "bytes"), "auto detects the body type of each"

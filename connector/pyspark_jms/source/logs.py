@@ -105,6 +105,8 @@ class _Log:
         self.waiting: deque[_Piece] = deque()
         self.position: Position = "first"
         """Where a new link begins."""
+        self.expected: int | None = None
+        """The offset of the next message, if the stream has deleted nothing; None before the first message."""
         self.target: int | None = None
         """With AvailableNow: the first offset that this run does not read."""
 
@@ -116,8 +118,12 @@ class _Log:
             wanted = sum(self.target is None or each < self.target for each in offsets)
             if wanted:
                 self.waiting.append(_Piece(MessageRange(self.lane, block, 0, wanted), offsets))
-            self.position = offsets[-1] + 1
+            self.position = self.expected = offsets[-1] + 1
         return come
+
+    def has_gap(self, taken: Taken) -> bool:
+        """Whether messages between those that were received and these may have been deleted, or are no messages."""
+        return self.expected is not None and bool(taken) and taken[0][1][0] > self.expected
 
     @property
     def has_ended(self) -> bool:
@@ -142,6 +148,8 @@ class LogSource:
         self._admission = Admission(options, time.monotonic, draining=False)
         self._draining = self._is_open = False
         self._received = self._reconnects = 0
+        self._compared: set[LogLink | None] = set()
+        """Links of which the first gap was compared with what the stream has deleted."""
         self._dialects: set[str] = set()
         self._server: str | None = None
 
@@ -177,6 +185,7 @@ class LogSource:
             return
         for log in self._logs:
             assert self._options.stream_offset is not None
+            log.expected = positions.get(log.name)
             log.position = positions.get(log.name, self._options.stream_offset)
             if self._draining or log.position == "next":
                 end = self._end_of(log, patience)
@@ -253,7 +262,7 @@ class LogSource:
                 if not log.has_ended and not (taken := log.link.take_to_end()):
                     log.target = 0
                 elif not log.has_ended:
-                    self._received += log.receive(taken)
+                    self._take(log, taken)
         return all(log.has_ended for log in self._logs) and not any(log.waiting for log in self._logs)
 
     def _receive(self) -> None:
@@ -268,7 +277,48 @@ class LogSource:
                     raise
                 self._reconnect(log, log.link, error)
             else:
-                self._received += log.receive(taken)
+                self._take(log, taken)
+
+    def _take(self, log: _Log, taken: Taken) -> None:
+        if log.has_gap(taken):
+            self._require_kept(log)
+        self._received += log.receive(taken)
+
+    def _require_kept(self, log: _Log) -> None:
+        """``DataLossError`` if the stream has deleted messages that were not read.
+
+        Its offsets may have gaps, and streamFilter makes more of them. So the first message that the stream still has
+        decides, and of a filtered stream only where a link begins: each gap would cost a connection.
+        """
+        expected = log.expected
+        assert expected is not None
+        if self._options.stream_filter is not None and log.link in self._compared:
+            return
+        self._compared = {each.link for each in self._logs if each.link in self._compared} | {log.link}
+        first = self._first_of(log)
+        if first is None or first <= expected:
+            return
+        lost = f"{expected:,} to {first - 1:,}"
+        fact = f"{log.name} has deleted what was at its offsets {lost}, and the query had not read it."
+        if self._options.fail_on_data_loss:
+            raise DataLossError(
+                fact,
+                "Raise max-age or max-length-bytes of the stream, or let the query run more often. With"
+                " failOnDataLoss=false it goes on with the messages that are left.",
+            )
+        _log.warning("! %s", fact)
+
+    def _first_of(self, log: _Log) -> int | None:
+        """The offset of the first message that the log still has; None if none comes within ``idleTimeout``."""
+        link = self._connect(log, self._options.connection.reconnect_timeout, position="first", sql=False)
+        try:
+            until = time.monotonic() + self._options.idle_timeout
+            while not (taken := link.take()) and time.monotonic() < until:
+                link.check()
+                self._arrivals.pause(_POLL_SECONDS)
+        finally:
+            link.close()
+        return taken[0][1][0] if taken else None
 
     def _reconnect(self, log: _Log, link: LogLink, lost: JMSError) -> None:
         link.drop()

@@ -26,6 +26,15 @@ def test_what_came_moves_the_position_also_over_gaps():
     assert (first.next, rest.next) == (5, 6)
 
 
+def test_a_gap_is_known_after_the_first_message_only():
+    one = log()
+    assert not one.has_gap(taken(7))
+    one.receive(taken(7))
+    assert not one.has_gap(taken(8))
+    assert not one.has_gap([])
+    assert one.has_gap(taken(9))
+
+
 def test_available_now_keeps_nothing_that_was_sent_after_its_start():
     one = log()
     one.target = 6
