@@ -299,14 +299,13 @@ class LogSource:
         if first is None or first <= expected:
             return
         lost = f"{expected:,} to {first - 1:,}"
-        fact = f"{log.name} has deleted what was at its offsets {lost}, and the query had not read it."
         if self._options.fail_on_data_loss:
             raise DataLossError(
-                fact,
+                f"{log.name} has deleted what was at its offsets {lost}, and the query had not read it.",
                 "Raise max-age or max-length-bytes of the stream, or let the query run more often. With"
                 " failOnDataLoss=false it goes on with the messages that are left.",
             )
-        _log.warning("! %s", fact)
+        _log.warning("! %s has deleted what was at its offsets %s, and the query had not read it", log.name, lost)
 
     def _first_of(self, log: _Log) -> int | None:
         """The offset of the first message that the log still has; None if none comes within ``idleTimeout``."""
