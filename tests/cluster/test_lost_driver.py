@@ -195,6 +195,7 @@ MOMENTS = {
 """Whether the machine is lost so that the broker does not notice the end of the receiver."""
 
 
+@pytest.mark.slow  # seven minutes; the other one is in CI
 def test_from_queue_to_queue(artemis, moving, messages, gate, report):
     def leg(query):
         copies = to_queue(artemis, "out", query.checkpoint, brokerUrl=query.sink.url, **ONCE)

@@ -14,7 +14,7 @@ from rawstomp import RawStomp
 from streaming import access, left, read, run_available
 from waiting import await_count
 
-pytestmark = [pytest.mark.broker, pytest.mark.spark]
+pytestmark = [pytest.mark.broker, pytest.mark.spark, pytest.mark.timeout(900)]
 
 COUNT = 100_000
 LARGE = 1 << 20
