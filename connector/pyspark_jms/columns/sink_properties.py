@@ -50,14 +50,19 @@ class Properties:
 
 
 def properties_of(rows: Rows) -> Properties | None:
-    maps = rows.column("properties")
+    return _entries_of(rows, "properties", "a property")
+
+
+def _entries_of(rows: Rows, column: str, what: str) -> Properties | None:
+    """Read a column of maps. ``what`` is the name of an entry in errors. Returns None if no row has an entry."""
+    maps = rows.column(column)
     if maps is None:
         return None
     maps = compact(maps)
     bounds = offsets_of(maps)
     start, length = int(bounds[0]), int(bounds[-1] - bounds[0])
     names, values = (to_binary(child.slice(start, length)) for child in (maps.keys, maps.items))
-    return Properties(Entries(rows, bounds - start, "a property", names), names, values) if length else None
+    return Properties(Entries(rows, bounds - start, what, names), names, values) if length else None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -164,18 +169,12 @@ class StatedTypes:
 
 
 def stated_types(rows: Rows) -> StatedTypes | None:
-    maps = rows.column("property_types")
-    if maps is None:
+    found = _entries_of(rows, "property_types", "a type for the property")
+    if found is None:
         return None
-    maps = compact(maps)
-    bounds = offsets_of(maps)
-    start, length = int(bounds[0]), int(bounds[-1] - bounds[0])
-    names, types = (to_binary(child.slice(start, length)) for child in (maps.keys, maps.items))
-    stated = StatedTypes(
-        Entries(rows, bounds - start, "a type for the property", names), names, jms_types(types, of_elements=False)
-    )
-    if types.null_count:
-        stated = stated.only(mask_of(types.is_valid()))
+    stated = StatedTypes(found.entries, found.names, jms_types(found.values, of_elements=False))
+    if found.values.null_count:
+        stated = stated.only(mask_of(found.values.is_valid()))
     return stated if len(stated.names) else None
 
 

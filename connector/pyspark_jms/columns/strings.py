@@ -242,7 +242,7 @@ def slices_of(array: pa.Array, bounds: Offsets) -> pa.Array:
 
 
 def is_ascii_text(array: pa.Array) -> bool:
-    """Whether no entry of a binary array holds a NUL or an byte above 127: one pass that spares two others."""
+    """Whether no entry of a binary array holds a NUL or a byte above 127: one pass that spares two others."""
     data = bytes_of(array)
     return not len(data) or bool(data.view(np.int8).min() > 0)
 

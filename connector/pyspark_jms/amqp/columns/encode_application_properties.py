@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 
 from pyspark_jms.amqp.columns.encode_values import (
     NO_VALUE,
+    NO_VALUE_SCALAR,
     SMALL,
     VALUE_TYPES,
     compound,
@@ -75,7 +76,6 @@ _STRING = VALUE_TYPES.index(ValueType.STRING)
 _TYPE_NAMES = pa.array([kind.encode() for kind in VALUE_TYPES], pa.binary())
 _INTEGERS = frozenset({ValueType.BYTE, ValueType.SHORT, ValueType.INT, ValueType.LONG})
 _MIN_INT, _MAX_INT = -(1 << 31), (1 << 31) - 1
-_NO_VALUE = pa.scalar(NO_VALUE, pa.binary())
 
 
 @dataclass(frozen=True, slots=True)
@@ -237,7 +237,7 @@ def _group_sequences(rows: Rows, sequences: pa.Array) -> Piece:
     wrong = (values < _MIN_INT) | (values > _MAX_INT)
     rows.refuse_any(wrong, f"has a {_GROUP_SEQUENCE} that is not an int", "JMS 3.1 §3.5.9: use a smaller number.")
     found = numbers(values.astype(np.int32).view(np.uint32), UINT, ">u4")
-    return found if given.all() else pc.if_else(pa.array(given), found, _NO_VALUE)
+    return found if given.all() else pc.if_else(pa.array(given), found, NO_VALUE_SCALAR)
 
 
 # --- rows that all have the same names and types, in the same order ---------------------------------

@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 
 from pyspark_jms.amqp.columns.encode_values import (
     NO_VALUE,
+    NO_VALUE_SCALAR,
     compound,
     fixed,
     numbers,
@@ -165,7 +166,7 @@ def _times_to_live(expirations: Int64s, now_ms: int) -> Piece:
     if (rest == rest[0]).all():
         return bytes((UINT,)) + struct.pack(">I", int(rest[0])) if given[0] else NO_VALUE
     found = numbers(np.where(given, rest, 0), UINT, ">u4")
-    return pc.if_else(pa.array(given), found, pa.scalar(NO_VALUE, pa.binary()))
+    return pc.if_else(pa.array(given), found, NO_VALUE_SCALAR)
 
 
 # --- message-annotations -------------------------------------------------------------------------------
@@ -298,7 +299,6 @@ _WANTED = {
 
 _DIGITS = 12
 _FOUR_DIGITS = np.frombuffer("".join(f"{number:04}" for number in range(10_000)).encode(), "V4")
-_NO_VALUE = pa.scalar(NO_VALUE, pa.binary())
 
 
 @dataclass(frozen=True, slots=True)
@@ -374,4 +374,4 @@ def _expiry(expirations: Int64s) -> Piece:
         return NO_VALUE
     if (expirations == expirations[0]).all():
         return bytes((TIMESTAMP,)) + struct.pack(">q", int(expirations[0]))
-    return pc.if_else(pa.array(given), numbers(expirations, TIMESTAMP, ">i8"), _NO_VALUE)
+    return pc.if_else(pa.array(given), numbers(expirations, TIMESTAMP, ">i8"), NO_VALUE_SCALAR)

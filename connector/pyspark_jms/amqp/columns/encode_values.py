@@ -48,6 +48,7 @@ from pyspark_jms.jms.model import ValueType
 
 __all__ = [
     "NO_VALUE",
+    "NO_VALUE_SCALAR",
     "SMALL",
     "VALUE_TYPES",
     "compound",
@@ -72,6 +73,8 @@ __all__ = [
 NO_VALUE: Final = bytes((NULL,))
 """The encoded null."""
 
+NO_VALUE_SCALAR: Final = pa.scalar(NO_VALUE, pa.binary())
+
 SMALL = 0xFF
 """The largest size of one byte."""
 
@@ -80,7 +83,6 @@ _MOST_MERGED = 64
 
 _BINARY = pa.binary()
 _NOTHING = pa.scalar(b"", _BINARY)
-_NO_VALUE = pa.scalar(NO_VALUE, _BINARY)
 
 
 def sized_bytes(data: bytes, code: int) -> bytes:
@@ -101,7 +103,7 @@ def sized(texts: pa.Array, code: int, prefix: bytes = b"") -> list[Piece]:
     if texts.null_count:
         given = texts.is_valid()
         heads = _heads(np.where(mask_of(given), lengths, 0), code)
-        return [pc.if_else(given, heads, _NO_VALUE), texts.fill_null(_NOTHING)]
+        return [pc.if_else(given, heads, NO_VALUE_SCALAR), texts.fill_null(_NOTHING)]
     return [_heads(lengths, code), texts]
 
 
@@ -287,7 +289,7 @@ def encoded_numbers(array: pa.Array) -> pa.Array:
 def _group(group: int, texts: pa.Array) -> list[Piece]:
     """Values of one type; the last group is that of nulls."""
     if group == len(VALUE_TYPES):
-        return [pa.repeat(_NO_VALUE, len(texts))]
+        return [pa.repeat(NO_VALUE_SCALAR, len(texts))]
     kind = VALUE_TYPES[group]
     match kind:
         case ValueType.STRING:

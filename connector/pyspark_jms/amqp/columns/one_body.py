@@ -5,15 +5,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
-from pyspark_jms.amqp.columns.one_value import (
-    AMQP_NAMES,
-    JMS_TYPES,
-    NULL,
-    Unreadable,
-    binary,
-    element_text,
-    string,
-)
+from pyspark_jms.amqp.columns.one_value import AMQP_NAMES, JMS_TYPES, Unreadable, binary, element_text, string
+from pyspark_jms.amqp.wire.constructors import NULL
 from pyspark_jms.amqp.wire.sections import DATA, LISTS, MAPS, SEQUENCE, MalformedMessageError, elements
 from pyspark_jms.jms.conversions import ValueType
 from pyspark_jms.jms.model import BodyType

@@ -8,10 +8,7 @@ from uuid import UUID
 
 from pyspark_jms.amqp.wire import constructors
 from pyspark_jms.amqp.wire.constructors import FIXED_WIDTHS, NULL, SIZE_WIDTHS
-from pyspark_jms.amqp.wire.sections import (
-    Buffer,
-    skip,
-)
+from pyspark_jms.amqp.wire.sections import Buffer, skip
 from pyspark_jms.jms.conversions import JmsValue, ValueType, render
 from pyspark_jms.jms.rules import AMQP_TYPES
 
@@ -19,7 +16,6 @@ __all__ = [
     "AMQP_NAMES",
     "BOOLEANS",
     "JMS_TYPES",
-    "NULL",
     "STRINGS",
     "SYMBOLS",
     "Unreadable",
