@@ -10,6 +10,7 @@ from typing import Any, TypeAlias
 
 from pyspark_jms.amqp.wire.limits import MAX_PERFORMATIVE_BYTES
 from pyspark_jms.amqp.wire.values import Buffer, Described, Symbol, Typed, decode, encode, encode_list, malformed
+from pyspark_jms.sentences import with_article
 
 __all__ = [
     "Accepted",
@@ -323,9 +324,11 @@ class SaslOutcome:
 
 Performative: TypeAlias = Any
 
-_S, _B, _U, _Y, _BIN, _SYM, _SYMS, _ANY = "str", "bool", "uint", "ubyte", "binary", "symbol", "symbols", "any"
+_S, _B, _U, _Y, _BIN, _SYM, _SYMS, _MAP, _ANY = (
+    *("str", "bool", "uint", "ubyte", "binary", "symbol", "symbols", "map", "any"),
+)
 _TYPES: Mapping[type, tuple[int, tuple[str, ...]]] = {
-    Open: (0x10, (_S, _S, _U, "ushort", _U, _SYMS, _SYMS, _SYMS, _SYMS, _ANY)),
+    Open: (0x10, (_S, _S, _U, "ushort", _U, _SYMS, _SYMS, _SYMS, _SYMS, _MAP)),
     Begin: (0x11, ("ushort", _U, _U, _U, _U)),
     Attach: (0x12, (_S, _U, _B, _Y, _Y, _ANY, _ANY, _ANY, _B, _U, "ulong", _SYMS, _SYMS, _ANY)),
     Flow: (0x13, (_U, _U, _U, _U, _U, _U, _U, _U, _B, _B)),
@@ -335,7 +338,7 @@ _TYPES: Mapping[type, tuple[int, tuple[str, ...]]] = {
     End: (0x17, (_ANY,)),
     Close: (0x18, (_ANY,)),
     Error: (0x1D, (_SYM, _S, _ANY)),
-    Source: (0x28, (_S, _U, _SYM, _U, _B, _ANY, _SYM, _ANY, _ANY, _SYMS, _SYMS)),
+    Source: (0x28, (_S, _U, _SYM, _U, _B, _ANY, _SYM, _MAP, _ANY, _SYMS, _SYMS)),
     Target: (0x29, (_S, _U, _SYM, _U, _B, _ANY, _SYMS)),
     Received: (0x23, (_U, "ulong")),
     Accepted: (0x24, ()),
@@ -366,6 +369,7 @@ _PYTHON: Mapping[str, type | tuple[type, ...]] = {
     _BIN: bytes,
     _SYM: str,
     _SYMS: (list, str),
+    _MAP: Mapping,
     _ANY: object,
 }
 _UNSIGNED = {_Y: 1 << 8, "ushort": 1 << 16, _U: 1 << 32, "ulong": 1 << 64}
@@ -430,11 +434,19 @@ def _names(items: Any) -> tuple[Any, ...]:
     return tuple(items)
 
 
+def _is_of_type(kind: str, item: Any) -> bool:
+    if isinstance(item, bool) and kind not in {_B, _ANY}:
+        return False
+    if kind == _SYMS and isinstance(item, list):
+        return all(isinstance(each, str) for each in item)
+    return isinstance(item, _PYTHON[kind])
+
+
 def _checked(cls: type, name: str, kind: str, item: Any) -> Any:
-    if not isinstance(item, _PYTHON[kind]) or (isinstance(item, bool) and kind not in {_B, _ANY}):
-        raise malformed(f"{cls.__name__.lower()} with a {name} that is not of type {kind}")
+    if not _is_of_type(kind, item):
+        raise malformed(f"{cls.__name__.lower()} with {with_article(name)} that is not of type {kind}")
     if not _is_in_range(kind, item):
-        raise malformed(f"{cls.__name__.lower()} with a {name} that is outside of the range of {kind}")
+        raise malformed(f"{cls.__name__.lower()} with {with_article(name)} that is outside of the range of {kind}")
     if kind == _SYMS:
         return (item,) if isinstance(item, str) else _names(item)  # §1.4: one value stands for an array of one
     return _composite(item) if kind == _ANY else item

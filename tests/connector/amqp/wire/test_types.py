@@ -100,11 +100,50 @@ def test_one_symbol_stands_for_an_array_of_one():
         (b"\x00\x53\x99\x45", "without a performative"),
         (b"\x00\x53\x10\x45", "open without container_id"),
         (b"\x00\x53\x10" + encode_list([b"\x41"]), "container_id that is not of type str"),
-        (b"\x00\x53\x16" + encode_list([b"\x41"]), "handle that is not of type uint"),
+        (b"\x00\x53\x16" + encode_list([b"\x41"]), "detach with a handle that is not of type uint"),
     ],
 )
 def test_malformed_performatives(data, reason):
     with pytest.raises(MalformedFrameError, match=reason):
+        decode_performative(data, 0, len(data))
+
+
+def _fields_of(kind):
+    for cls, (code, types) in _TYPES.items():
+        for number, each in enumerate(types):
+            if each == kind:
+                yield pytest.param(cls, code, types, number, id=f"{cls.__name__}.{_NAMES[cls][number]}")
+
+
+_ARRAYS = {
+    "lists": b"\xe0\x02\x03\x45",
+    "maps": b"\xe0\x06\x02\xc1\x01\x00\x01\x00",
+    "numbers": b"\xe0\x04\x02\x50\x01\x02",
+    "a list with a list": encode_list([encode_list([])]),
+    "a number": b"\x43",
+}
+"""What a hostile peer may send where symbols are expected."""
+
+
+@pytest.mark.parametrize("wrong", _ARRAYS.values(), ids=_ARRAYS)
+@pytest.mark.parametrize(("cls", "code", "types", "number"), [*_fields_of("symbols")])
+def test_symbols_that_are_no_symbols_are_malformed(cls, code, types, number, wrong):
+    data = _with(cls, code, types, number, wrong)
+    with pytest.raises(MalformedFrameError, match=f"{_NAMES[cls][number]} that is not of type symbols"):
+        decode_performative(data, 0, len(data))
+
+
+@pytest.mark.parametrize(("cls", "code", "types", "number"), [*_fields_of("map")])
+def test_a_map_that_is_none_is_malformed(cls, code, types, number):
+    for wrong in (encode_list([]), encode("x"), encode(Described(1, {}))):
+        data = _with(cls, code, types, number, wrong)
+        with pytest.raises(MalformedFrameError, match=f"{_NAMES[cls][number]} that is not of type map"):
+            decode_performative(data, 0, len(data))
+
+
+def test_a_refused_field_has_its_article():
+    data = _with(Open, *_TYPES[Open], 4, b"\x41")
+    with pytest.raises(MalformedFrameError, match="open with an idle_time_out that is not of type uint"):
         decode_performative(data, 0, len(data))
 
 
