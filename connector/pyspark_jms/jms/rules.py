@@ -26,6 +26,7 @@ __all__ = [
     "PROPERTY_TYPES",
     "SET_BY_PROVIDER",
     "TEXTS",
+    "VALUELESS_TYPES",
     "TextRule",
     "element_name_problem",
     "element_value_problem",
@@ -44,6 +45,9 @@ _ELEMENTS_ONLY = frozenset({ValueType.CHAR, ValueType.BYTES})
 PROPERTY_TYPES: frozenset[ValueType] = frozenset(ValueType) - _ELEMENTS_ONLY
 """JMS 3.1 §3.5.4."""
 
+VALUELESS_TYPES = frozenset({"list", "map", "array", "described type"})
+"""Types of AMQP 1.0 whose values no text holds: a row has null in their place."""
+
 AMQP_TYPES: Mapping[str, ValueType] = MappingProxyType(
     {
         "ubyte": ValueType.SHORT,
@@ -55,7 +59,7 @@ AMQP_TYPES: Mapping[str, ValueType] = MappingProxyType(
     | dict.fromkeys(
         (
             *("uuid", "symbol", "binary", "decimal32", "decimal64", "decimal128"),
-            *("list", "map", "array", "described type", "char"),
+            *(*sorted(VALUELESS_TYPES), "char"),
         ),
         ValueType.STRING,
     )

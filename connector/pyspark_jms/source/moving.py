@@ -18,12 +18,14 @@ from itertools import groupby
 from typing import Any, Protocol, TypeAlias
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from pyspark_jms.blocks.block import MessageBlock, PartitionSlice
 from pyspark_jms.columns.row_parts import good_rows
 from pyspark_jms.columns.strings import Int64s
 from pyspark_jms.errors import InvalidDestinationError
 from pyspark_jms.jms.model import DEAD_LETTER_PROPERTIES, MOVED_PROPERTY, SOURCE_PROPERTY, Destination, DestinationKind
+from pyspark_jms.jms.rules import VALUELESS_TYPES
 from pyspark_jms.jms.subscription import Subscription
 from pyspark_jms.network.settings import ConnectionSettings
 from pyspark_jms.options.source import SourceOptions
@@ -41,7 +43,11 @@ _SPARE_MESSAGES = 100
 _NO_ORIGIN = "neither the broker nor a property names the queue that the message came from: give --to"
 _CAME_BACK = "the message was moved by this command and came back"
 _CAME_LATE = "the message came after the queues were printed: run the command again"
-_UNREADABLE = "the body cannot be read: see column body_error of pyspark-jms peek"
+_UNREADABLE = "a part of the message cannot be read and would be lost: see body_error of pyspark-jms peek"
+_SENT_AS_NULL = (
+    "a property or an element is a list, map, array or described value of AMQP, which a row cannot have: it would be"
+    " lost"
+)
 _EMPTY_TEXT = "the text is empty, so it may be a body that STOMP does not carry: move it over AMQP"
 _OWN_PROPERTIES = DEAD_LETTER_PROPERTIES | {MOVED_PROPERTY}
 
@@ -222,7 +228,8 @@ class _Mover:
         return rows_of(place, self._options, self._protocol)[0]
 
     def _targets_of(self, block: MessageBlock, rows: pa.RecordBatch) -> list[Destination | str]:
-        return [self._target(block, row) for row in rows.select(_DECIDING).to_pylist()]
+        lossy = _lossy(rows)
+        return [self._target(block, row, lossy) for row in rows.select(_DECIDING).to_pylist()]
 
     def _move(self, block: MessageBlock, limit: int) -> None:
         """One transaction."""
@@ -260,13 +267,15 @@ class _Mover:
         kept: list[int] = good.column("sequence").to_pylist()
         return kept
 
-    def _target(self, block: MessageBlock, row: dict[str, Any]) -> Destination | str:
+    def _target(self, block: MessageBlock, row: dict[str, Any], lossy: Collection[int]) -> Destination | str:
         """Where a message goes, or why it stays."""
         properties = dict(row["properties"] or ())
         if properties.get(MOVED_PROPERTY) == self._run:
             return _CAME_BACK
         if row["body_error"] is not None:
             return _UNREADABLE
+        if row["sequence"] in lossy:
+            return _SENT_AS_NULL
         if not self._link.carries_all_bodies and row["body_type"] == "text" and not row["text"]:
             return _EMPTY_TEXT
         noted = self._to or self._link.origin(block, row["sequence"])
@@ -290,9 +299,31 @@ class _Mover:
         return self._refusals[target]
 
 
+_VALUELESS = pa.array(sorted(VALUELESS_TYPES), pa.string())
 _DECIDING = ["sequence", "properties", "body_error", "body_type", "text"]
+_WITH_TYPES = ["sequence", "properties", "property_types", "map", "stream"]
 _DROPPED = ["JMSExpiration", "JMSDeliveryTime"]
 """A message that is moved neither expires nor waits again."""
+
+
+def _lossy(rows: pa.RecordBatch) -> frozenset[int]:
+    """The numbers of the rows that have null in place of a value."""
+    kinds = [rows.column("property_types").items, *(_kinds(rows.column(name)) for name in ("map", "stream"))]
+    if not any(pc.any(pc.is_in(each, value_set=_VALUELESS)).as_py() for each in kinds):
+        return frozenset()
+    return frozenset(row["sequence"] for row in rows.select(_WITH_TYPES).to_pylist() if _has_lost_value(row))
+
+
+def _kinds(elements: pa.MapArray | pa.ListArray) -> pa.Array:
+    return (elements.items if pa.types.is_map(elements.type) else elements.values).field("type")
+
+
+def _has_lost_value(row: dict[str, Any]) -> bool:
+    texts = dict(row["properties"] or ())
+    values = [(kind, texts.get(name)) for name, kind in row["property_types"] or ()]
+    elements = [each for _, each in row["map"] or ()] + (row["stream"] or [])
+    values += [(each["type"], each["value"]) for each in elements]
+    return any(kind in VALUELESS_TYPES and value is None for kind, value in values)
 
 
 def _claim_of(target: Destination) -> str:

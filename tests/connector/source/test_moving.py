@@ -5,7 +5,19 @@ from contextlib import closing
 
 import pytest
 from amqp_brokers import AMQP_BROKERS
-from amqp_messages import application_properties, section, string, timestamp
+from amqp_messages import (
+    NULL,
+    application_properties,
+    binary,
+    block_of,
+    int_,
+    list_,
+    map_,
+    section,
+    string,
+    timestamp,
+    uint,
+)
 from amqp_sending import put_encoded
 from numbered import fill, in_queue
 from proton import Message
@@ -15,6 +27,8 @@ from rawstomp import RawStomp
 from streaming import access
 from waiting import await_count, await_value, settled, wait_until
 
+from pyspark_jms.amqp.columns.decode import decode
+from pyspark_jms.amqp.dialects import ARTEMIS
 from pyspark_jms.errors import (
     InvalidDestinationError,
     JMSError,
@@ -24,7 +38,7 @@ from pyspark_jms.errors import (
 )
 from pyspark_jms.jms.model import DEAD_LETTER_PROPERTIES, MOVED_PROPERTY, Destination
 from pyspark_jms.options.source import SourceOptions
-from pyspark_jms.source.moving import look_for_targets, move
+from pyspark_jms.source.moving import _SENT_AS_NULL, _UNREADABLE, _lossy, look_for_targets, move
 from pyspark_jms.spark.protocols import connect_mover, source_protocol
 from pyspark_jms.testing import EmbeddedClassic, JmsClient, Typed
 
@@ -263,6 +277,47 @@ def test_a_row_that_cannot_be_sent_stays_with_its_reason(broker, queue, protocol
     assert count == 1
     assert "'not-a-name'" in reason
     await_value(lambda: (broker.message_count(queue), broker.message_count(f"{queue}.to")), (1, 1))
+
+
+def test_a_message_that_would_lose_a_part_stays_with_its_reason(broker, queue):
+    if not hasattr(broker, "amqp_url"):
+        pytest.skip("needs an embedded broker")
+    body = section(0x77, string("text"))
+    twice = section(0x74, map_([(string("a"), string("1")), (string("a"), string("2"))]))
+    parts = [twice + body, application_properties(a=list_(int_(1))) + body, section(0x77, list_(int_(1), list_()))]
+    put_encoded(broker, queue, [*parts, application_properties(a=uint(1)) + body])
+    moved = _move(broker, queue, f"{queue}.to", brokerUrl=broker.amqp_url)
+    assert (moved.messages, dict(moved.left)) == (1, {_UNREADABLE: 1, _SENT_AS_NULL: 2})
+    await_value(lambda: (broker.message_count(queue), broker.message_count(f"{queue}.to")), (3, 1))
+
+
+VALUES = {
+    "list": list_(),
+    "map": map_([]),
+    "array": b"\xe0\x02\x01\x41",
+    "described": b"\0\x53\x01\x43",
+}
+
+
+@pytest.mark.parametrize("value", VALUES.values(), ids=VALUES)
+def test_a_null_in_place_of_a_value_is_found_wherever_it_is(value):
+    """Nulls of the producer, and texts with such a type, are no loss."""
+    body = section(0x77, string("text"))
+    messages = [
+        application_properties(a=value, b=string("x")) + body,
+        section(0x77, map_([(string("a"), int_(1)), (string("b"), value)])),
+        section(0x77, list_(string("a"), value)),
+        application_properties(a=NULL, list=string("list")) + body,
+        section(0x77, list_(NULL, string("list"))),
+        section(0x77, map_([(string("list"), NULL)])),
+        section(0x75, binary(b"\0")),
+    ]
+    source = Destination.parse("queue://q")
+    rows = decode(block_of(messages), dialect=ARTEMIS, source=source, first_sequence=0, body_type="auto")
+    assert rows.column("body_error").null_count == len(messages)
+    assert _lossy(rows) == {0, 1, 2}
+    assert _lossy(rows.slice(2)) == {2}
+    assert _lossy(rows.slice(3)) == frozenset()
 
 
 @pytest.mark.deep
