@@ -45,10 +45,13 @@ class RefusedName:
 
 
 CONNECTOR_QUEUES = RefusedName(
-    pattern=r"(^|[:/])pyspark-jms\.",
+    pattern=r"pyspark-jms\.",
     reason="is reserved for this connector's own queues, so no row and no moved message may go there",
 )
-"""The prefix of commit ledgers, staging queues, replies of the management and scratch queues."""
+"""The prefix of commit ledgers, staging queues, replies of the management and scratch queues.
+
+At any place in the name: an acceptor of Artemis may remove a prefix such as ``jms.queue.``.
+"""
 
 
 JOINING_DOT = RefusedName(

@@ -20,11 +20,13 @@ def test_a_name_in_which_the_pattern_is_found_is_refused():
         "pyspark-jms.staging.x.token",
         "a::pyspark-jms.x",
         "pyspark-jms.new",
+        "jms.queue.pyspark-jms.staging.x.0",
+        "queue:pyspark-jms.commits.x",
     ],
 )
 def test_the_connectors_own_queues(name):
     CONNECTOR_QUEUES.check("pyspark-jms-orders")
-    CONNECTOR_QUEUES.check("my.pyspark-jms.orders")
+    CONNECTOR_QUEUES.check("my.pyspark-jms-orders")
     with pytest.raises(InvalidDestinationError, match="pyspark-jms"):
         CONNECTOR_QUEUES.check(name)
 
