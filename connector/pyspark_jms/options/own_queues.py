@@ -23,7 +23,9 @@ def require_distinct_queues(values: Mapping[str, Any]) -> None:
     if dead is not None:
         _require_plain("deadLetterQueue", dead, parsed=_PARSED[1:])
         _require_not_own("deadLetterQueue", dead)
-        _refuse_reading_dead_letters([name for option, name in read if option == "queue"], dead)
+        sources = [name for option, name in read if option == "queue"]
+        _refuse_reading_dead_letters(sources, dead)
+        _refuse_dead_letters_of_subscription(values["clientId"], values["subscriptionName"], dead)
     if staging is None:
         return
     _require_plain("stagingQueue", staging, parsed=_PARSED)
@@ -63,5 +65,17 @@ def _refuse_reading_dead_letters(sources: Iterable[str], dead_letter_queue: str)
             if source == dead_letter_queue
             else f"Option queue={source} also reads deadLetterQueue={dead_letter_queue}: the query would read its own"
             " dead letters again and again.",
+            _REMEDY,
+        )
+
+
+def _refuse_dead_letters_of_subscription(client_id: str | None, name: str | None, dead_letter_queue: str) -> None:
+    """``TOPIC::QUEUE`` names the queue of a subscription, which no plain name of a queue does."""
+    _, separator, queue = dead_letter_queue.rpartition("::")
+    own = {name, f"{name}:global"} if client_id is None else {f"{client_id}.{name}", f"{client_id}.{name}:global"}
+    if separator and name is not None and queue in own:
+        raise OptionConflictError(
+            f"Option deadLetterQueue={dead_letter_queue} is the queue of the subscription that is read: the query would"
+            " read its own dead letters again and again.",
             _REMEDY,
         )

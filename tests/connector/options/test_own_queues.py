@@ -9,6 +9,8 @@ AMQP = {"brokerUrl": "amqp://host:1"}
 ONCE = AMQP | {"deliveryGuarantee": "exactly-once"}
 DURABLE = ONCE | {"subscriptionName": "n", "clientId": "c"}
 LETTERS = {"onBadMessage": "deadLetter"}
+STOMP = {"brokerUrl": "stomp://host:1"}
+SUBSCRIBED = {"topic": "t", "subscriptionName": "n"}
 
 
 @pytest.mark.parametrize(
@@ -32,6 +34,10 @@ LETTERS = {"onBadMessage": "deadLetter"}
         AMQP | LETTERS | {"queue": "a", "deadLetterQueue": "a"},
         AMQP | LETTERS | {"queue": "a.*", "deadLetterQueue": "a.dead"},
         AMQP | LETTERS | {"queue": "a", "deadLetterQueue": "a::dead"},
+        AMQP | LETTERS | SUBSCRIBED | {"clientId": "c", "deadLetterQueue": "t::c.n"},
+        AMQP | LETTERS | SUBSCRIBED | {"sharedSubscription": "true", "deadLetterQueue": "t::n:global"},
+        STOMP | LETTERS | SUBSCRIBED | {"sharedSubscription": "true", "deadLetterQueue": "t::n"},
+        STOMP | LETTERS | SUBSCRIBED | {"clientId": "c", "deadLetterQueue": "other::c.n"},
         AMQP | LETTERS | {"queue": "a", "deadLetterQueue": "pyspark-jms.staging.0"},
         AMQP | LETTERS | {"queue": "a", "deadLetterQueue": "pyspark-jms.commits"},
         AMQP | LETTERS | {"queue": "a", "deadLetterQueue": "a.dead::pyspark-jms.commits.0"},
@@ -57,6 +63,9 @@ def test_a_name_that_a_broker_parses_keeps_no_messages(name):
         ONCE | LETTERS | {"queue": "s.a", "stagingQueue": "s", "deadLetterQueue": "s.dead"},
         ONCE | LETTERS | {"queue": "a", "deadLetterQueue": "address::dead"},
         DURABLE | {"topic": "a.*", "stagingQueue": "s"},
+        AMQP | LETTERS | SUBSCRIBED | {"clientId": "c", "deadLetterQueue": "c.n"},
+        AMQP | LETTERS | SUBSCRIBED | {"clientId": "c", "deadLetterQueue": "dead::n"},
+        AMQP | LETTERS | SUBSCRIBED | {"clientId": "c", "deadLetterQueue": "t"},
     ],
 )
 def test_different_names_are_fine(given):
