@@ -147,7 +147,7 @@ class LogSource:
         """Ends of batches that another link has received."""
         self._admission = Admission(options, time.monotonic, draining=False)
         self._draining = self._is_open = False
-        self._received = self._reconnects = 0
+        self._end = self._received = self._reconnects = 0
         self._compared: set[LogLink | None] = set()
         """Links of which the first gap was compared with what the stream has deleted."""
         self._dialects: set[str] = set()
@@ -165,6 +165,7 @@ class LogSource:
     def latest_offset(self, start: dict[str, Any]) -> dict[str, Any]:
         """The end of the next batch. The batch that ends at ``start`` is in Spark's commit log."""
         sequence, positions = _parsed(start)
+        self._end = sequence
         self._open(positions, patience=self._options.connection.reconnect_timeout if sequence else 0.0)
         self._release(sequence)
         pieces = self._next_pieces() if self._await_messages() else []
@@ -176,7 +177,7 @@ class LogSource:
             name = self._logs[piece.span.lane].name
             begin.setdefault(name, piece.offsets[piece.span.first])
             following[name] = piece.next
-        end = sequence + sum(len(piece.span) for piece in pieces)
+        end = self._end = sequence + sum(len(piece.span) for piece in pieces)
         self._batches[end] = [piece.span for piece in pieces]
         return {_SEQUENCE: end, _POSITIONS: following, _FROM: begin}
 
@@ -406,9 +407,14 @@ class LogSource:
         self._release(_parsed(end)[0])
 
     def progress(self) -> dict[str, object]:
+        """In flight is what was received and is not in a finished batch."""
+        in_flight = [span for spans in self._batches.values() for span in spans]
+        in_flight += [piece.span for log in self._logs for piece in log.waiting]
         return {
+            _SEQUENCE: self._end,
             "positions": {log.name: log.position for log in self._logs if isinstance(log.position, int)},
-            "inFlightMessages": sum(len(span) for spans in self._batches.values() for span in spans),
+            "inFlightMessages": sum(map(len, in_flight)),
+            "inFlightBytes": sum(span.size for span in in_flight),
             "received": self._received,
             "reconnects": self._reconnects,
             "selectorDropped": self._tasks.dropped(),

@@ -3,10 +3,13 @@
 import pytest
 from numpy import array
 
+from pyspark_jms.amqp.source import AmqpSource
 from pyspark_jms.blocks.block import MessageBlock, index_of
 from pyspark_jms.errors import IllegalStateError
 from pyspark_jms.jms.model import Destination
-from pyspark_jms.source.logs import _Log, _parsed
+from pyspark_jms.options.source import SourceOptions
+from pyspark_jms.source.logs import LogSource, _Log, _parsed
+from pyspark_jms.spark.figures import figures_of
 
 
 def taken(*offsets):
@@ -51,6 +54,19 @@ def test_an_empty_stream_has_ended_and_one_that_is_read_on_has_no_end():
     assert not one.has_ended
     one.target = 0
     assert one.has_ended
+
+
+def test_the_progress_has_figures_for_the_listener():
+    options = SourceOptions.parse({"brokerUrl": "amqp://host:1", "queue": "s", "streamOffset": "first"})
+    source = LogSource(options, AmqpSource())
+    try:
+        source._logs[0].receive(taken(4, 5))
+        progress = {"id": "i", "runId": "r", "timestamp": "2026-11-24T07:20:35.188Z", "batchId": 2}
+        (figures,) = figures_of(progress | {"sources": [{"latestOffset": source.progress()}]})
+    finally:
+        source.stop()
+    assert (figures.sequence, figures.in_flight_messages, figures.in_flight_bytes, figures.lag) == (0, 2, 6, 2)
+    assert (figures.received, figures.guarantee) == (0, "exactly-once into Spark")
 
 
 @pytest.mark.parametrize("offset", [{}, {"seq": 1}, {"cuts": []}, {"seq": "x", "positions": {}}])
