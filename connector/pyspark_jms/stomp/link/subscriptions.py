@@ -109,6 +109,12 @@ def _require_there(link: ManagementLink, topic: Destination, durable: DurableSub
             f"The durable subscription {durable} belongs to topic {address}.",
             f"Nothing was deleted. Give topic {address}.",
         )
+    words = link.words.queue
+    if words.routing_type and link.queue_attribute(str(durable), words.routing_type) != words.multicast:
+        raise InvalidDestinationError(
+            f"{durable} is a queue of address {address}, and no subscription. Nothing was deleted.",
+            "Check the name. The subscription of a query with clientId is CLIENTID.SUBSCRIPTIONNAME: give --client-id.",
+        )
 
 
 def _require_readable(settings: ConnectionSettings, queue: str, durable: DurableSubscription) -> None:

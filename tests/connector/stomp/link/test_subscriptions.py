@@ -84,3 +84,14 @@ def test_it_ends_when_nobody_reads_it(broker, settings_for, topic, queue, client
     assert not broker.has_queue(str(durable))
     with pytest.raises(InvalidDestinationError, match=f"durable subscription {durable}"):
         end_subscription(settings, topic, durable)
+
+
+def test_a_queue_of_that_name_is_not_deleted(broker, settings_for, queue):
+    """An address usually has a queue of its own name: topic and subscriptionName may both be that."""
+    name = queue.replace(".", "-")
+    broker.create_queue(name)
+    with pytest.raises(InvalidDestinationError, match=f"{name} is a queue of address {name}, and no subscription"):
+        end_subscription(
+            settings_for(broker), Destination.parse(f"topic://{name}"), DurableSubscription(name, shared=True)
+        )
+    assert broker.has_queue(name)
