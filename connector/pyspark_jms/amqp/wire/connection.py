@@ -92,6 +92,7 @@ class Connection:
 
     def data_to_send(self) -> list[Buffer]:
         """What must be written now, in order."""
+        self.session.answer()
         data = self._to_send[:]
         self._to_send.clear()  # the session appends to this very list
         return data

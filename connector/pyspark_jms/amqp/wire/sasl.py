@@ -54,6 +54,7 @@ class SaslExchange:
         self._scram: Any = None
         self._waits_for_proof = False
         """The server has not yet proven that it knows the password."""
+        self._expects_challenge = True
 
     def init(self, offered: Sequence[str]) -> SaslInit:
         """The first frame to the server. ``LoginRefusedError``: it offers no mechanism that this login can use."""
@@ -99,10 +100,11 @@ class SaslExchange:
 
     def response(self, challenge: bytes) -> bytes:
         """The answer to a challenge. ``LoginRefusedError``: the server's message does not fit, or names a refusal."""
-        if self._scram is None:
-            return b"\1"  # RFC 7628 section 3.2.3: the outcome that follows has the refusal
-        if not self._waits_for_proof:
+        if not self._expects_challenge:
             raise LoginRefusedError("the server sent a challenge after its last one")
+        if self._scram is None:
+            self._expects_challenge = False
+            return b"\1"  # RFC 7628 section 3.2.3: the outcome that follows has the refusal
         if challenge.startswith(b"e="):  # RFC 5802 section 7, server-error
             raise LoginRefusedError(f"the login was refused. {self.told}")
         if challenge.startswith(b"v="):
@@ -118,7 +120,7 @@ class SaslExchange:
 
     def _prove(self, message: bytes) -> None:
         self._take(self._scram.set_server_final, message)
-        self._waits_for_proof = False
+        self._waits_for_proof = self._expects_challenge = False
 
     @staticmethod
     def _take(step: Any, message: bytes) -> None:

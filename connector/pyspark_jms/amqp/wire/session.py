@@ -31,6 +31,8 @@ class Session:
         self._window = incoming_window
         self._left = incoming_window
         self._is_narrow = False
+        self._is_asked = False
+        """Whether the peer waits for a flow."""
         self._next_incoming = 0
         self._next_outgoing = 0
         self._next_delivery = 0
@@ -104,6 +106,12 @@ class Session:
                 **fields,
             )
         )
+
+    def answer(self) -> None:
+        """One flow for all questions of the peer, which would fill the memory if it asked and did not read."""
+        if self._is_asked and self.state is EndpointState.ACTIVE:
+            self.flow()
+        self._is_asked = False
 
     def narrow(self, frames: int | None) -> None:
         """While no transfer is on its way: the peer may send so many more. None: as many as before."""
@@ -201,8 +209,7 @@ class Session:
         link = None if flow.handle is None else self._by_peer_handle.get(flow.handle)
         if isinstance(link, Receiver | Sender):
             link.on_flow(flow)
-        if flow.echo:
-            self.flow()
+        self._is_asked = self._is_asked or bool(flow.echo)
 
     def on_connection_closed(self) -> None:
         self._machine.move(EndpointEvent.CONNECTION_CLOSED)

@@ -137,6 +137,16 @@ def test_a_challenge_after_the_proof_is_refused():
         exchange.response(b"more")
 
 
+def test_a_second_challenge_of_a_mechanism_without_proof_is_refused():
+    """A server that challenges without an end would fill the memory with answers."""
+    login = Login(user="me", password=SecretText("secret"), host="h", port=1)
+    exchange = SaslExchange(login, "h")
+    exchange.init(["OAUTHBEARER"])
+    assert exchange.response(b'{"status": "invalid_token"}') == b"\1"
+    with pytest.raises(LoginRefusedError, match="after its last one"):
+        exchange.response(b"more")
+
+
 def test_a_user_that_scram_does_not_allow_is_refused_without_showing_it():
     login = Login(user="me", password=SecretText("sec\x07ret"))
     with pytest.raises(LoginRefusedError, match="does not allow") as caught:

@@ -108,6 +108,21 @@ def test_an_echo_is_answered(peer):
     peer.flow(echo=True)
     [(flow, _)] = peer.sent()
     assert isinstance(flow, Flow)
+    assert peer.sent() == []
+
+
+def test_a_peer_that_asks_and_does_not_read_gets_one_answer(peer):
+    receiver(peer).grant(1)
+    peer.sent()
+    for _ in range(1000):
+        peer.flow(echo=True)
+    peer.transfer(1, b"message")
+    peer.flow(echo=True)
+    [(flow, _)] = peer.sent()
+    assert (type(flow), flow.next_incoming_id) == (Flow, 2)
+    peer.flow(echo=True)
+    peer.send(End())
+    assert [type(each) for each, _ in peer.sent()] == [End]
 
 
 def test_a_disposition_of_what_we_received_means_nothing(peer):
