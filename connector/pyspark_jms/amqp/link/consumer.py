@@ -10,7 +10,7 @@ from pyspark_jms.amqp.link.connection import Connection, connect
 from pyspark_jms.amqp.link.prefetch import Prefetch
 from pyspark_jms.amqp.link.queue_facts import refuse_stream
 from pyspark_jms.amqp.link.sources import require_echo, require_kind, require_shared, source_of
-from pyspark_jms.amqp.link.subscriptions import require_existing_queue, require_unchanged
+from pyspark_jms.amqp.link.subscriptions import require_harmless, require_unchanged
 from pyspark_jms.amqp.wire.receiver import Receiver
 from pyspark_jms.blocks.block import MessageBlock
 from pyspark_jms.errors import JMSError, MessageTooLargeError
@@ -56,7 +56,7 @@ class Consumer:
         """Once. After an error the connection is closed."""
         self._subscription = subscription
         try:
-            require_existing_queue(self._settings, subscription, self.dialect)
+            require_harmless(self._settings, subscription, self.dialect)
             address = source_of(subscription, self.dialect).address or ""
             refuse_stream(self._settings, address, self.dialect)
             receiver = self._attach(subscription)

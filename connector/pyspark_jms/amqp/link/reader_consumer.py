@@ -10,7 +10,7 @@ from pyspark_jms.amqp.link.acknowledging import ranges_of
 from pyspark_jms.amqp.link.connection import Connection
 from pyspark_jms.amqp.link.consumer import attach, check_oversized
 from pyspark_jms.amqp.link.prefetch import Prefetch
-from pyspark_jms.amqp.link.subscriptions import require_existing_queue
+from pyspark_jms.amqp.link.subscriptions import require_harmless
 from pyspark_jms.amqp.wire.receiver import Receiver
 from pyspark_jms.blocks.block import MessageBlock
 from pyspark_jms.blocks.oversized import OversizedMessage
@@ -29,7 +29,7 @@ class ReaderConsumer:
         self._settings = settings
         self.connection = connection
         self.subscription = subscription
-        require_existing_queue(settings, subscription, connection.dialect)
+        require_harmless(settings, subscription, connection.dialect)
         self.receiver: Receiver = attach(connection, subscription)
         self._prefetch = Prefetch(connection, self.receiver, subscription, paused=True)
         self._asked_empty = 0

@@ -14,24 +14,35 @@ from pyspark_jms.amqp.wire.receiver import Receiver
 from pyspark_jms.amqp.wire.states import EndpointState
 from pyspark_jms.amqp.wire.types import Source
 from pyspark_jms.amqp.wire.values import Described
-from pyspark_jms.errors import InvalidDestinationError, JMSSecurityError, UnsupportedError
+from pyspark_jms.errors import InvalidDestinationError, JMSError, JMSSecurityError, UnsupportedError
 from pyspark_jms.jms.model import Destination, DurableSubscription
 from pyspark_jms.jms.subscription import Subscription, selector_changed
+from pyspark_jms.management.attributes import ArtemisManagement
 from pyspark_jms.management.routing import is_fully_qualified, routing_of
 from pyspark_jms.network.settings import ConnectionSettings
 
-__all__ = ["end_subscription", "require_existing_queue", "require_unchanged", "selector_of", "subscription_queue"]
+__all__ = [
+    "end_subscription",
+    "require_harmless",
+    "require_same_topic",
+    "require_unchanged",
+    "selector_of",
+    "subscription_queue",
+]
 
 _log = logging.getLogger("pyspark_jms.link")
 _NOT_FOUND = "amqp:not-found"
 
 
-def require_existing_queue(settings: ConnectionSettings, subscription: Subscription, dialect: Dialect) -> None:
-    """For a fully qualified queue name: ``InvalidDestinationError`` if an attach would create the queue and change its
-    address. Without the permission ``manage``, the check is skipped and a log line states it.
+def require_harmless(settings: ConnectionSettings, subscription: Subscription, dialect: Dialect) -> None:
+    """``InvalidDestinationError`` if an attach would take a subscription from its topic, or create the queue of a fully
+    qualified name and change its address. Where the broker cannot be asked, a log line states it.
     """
     name = subscription.destination.name
-    if subscription.durable is not None or not is_fully_qualified(name, dialect.management):
+    if subscription.durable is not None:
+        require_same_topic(settings, subscription.destination, subscription.durable, dialect)
+        return
+    if not is_fully_qualified(name, dialect.management):
         return
     try:
         with AmqpManagementLink(settings) as link:
@@ -40,8 +51,34 @@ def require_existing_queue(settings: ConnectionSettings, subscription: Subscript
         _log.warning("! it is not known whether queue %s exists: %s", name, error.fact)
 
 
+def require_same_topic(
+    settings: ConnectionSettings, topic: Destination, durable: DurableSubscription, dialect: Dialect
+) -> None:
+    """``InvalidDestinationError`` if the subscription belongs to another topic: an attach would move it to this one and
+    delete its messages. No answer of a broker to an attach tells the topic, so its management is asked; where that
+    cannot be, a log line states it.
+    """
+    if not isinstance(dialect.management, ArtemisManagement):
+        return
+    try:
+        with AmqpManagementLink(settings) as link:
+            address = link.queue_attribute(subscription_queue(durable), link.words.queue.address)
+    except InvalidDestinationError:
+        return  # a new one
+    except JMSError as error:
+        _log.warning(
+            "! it is not known whether subscription %s is one of topic %s: %s", durable, topic.name, error.fact
+        )
+        return
+    if address != topic.name:
+        raise InvalidDestinationError(
+            f"The durable subscription {durable} belongs to topic {address}.",
+            "Give that topic, or another subscriptionName, or delete that subscription with pyspark-jms unsubscribe.",
+        )
+
+
 def require_unchanged(connection: Connection, subscription: Subscription) -> None:
-    """``SelectorChangedError``. A new subscription is fine. Brokers do not tell the topic of an existing one."""
+    """``SelectorChangedError``. A new subscription is fine."""
     durable = subscription.durable
     assert durable is not None
     found = _look_up(connection, durable)
@@ -59,6 +96,7 @@ def end_subscription(settings: ConnectionSettings, topic: Destination, durable: 
     try:
         require_readable(connection.dialect, topic.kind)
         connection.dialect.refused_subscriptions.check(topic.name, durable)
+        require_same_topic(settings, topic, durable, connection.dialect)
         found = _look_up(connection, durable)
         if found is None:
             raise InvalidDestinationError(

@@ -46,10 +46,25 @@ def test_it_keeps_what_is_sent_while_nobody_reads(broker, queue, put, subscribe,
     link = subscribe(durable)
     read(link, 2)
     link.close()
-    settings = replace(settings_for(broker), client_id=durable.client_id)
-    end_subscription(settings, TOPIC, durable)
+    settings, topic = replace(settings_for(broker), client_id=durable.client_id), replace(TOPIC, name=queue)
+    end_subscription(settings, topic, durable)
     with pytest.raises(InvalidDestinationError, match="durable subscription"):
-        end_subscription(settings, TOPIC, durable)
+        end_subscription(settings, topic, durable)
+
+
+@pytest.mark.parametrize("durable", [UNSHARED, SHARED, GLOBAL], ids=["unshared", "shared", "global"])
+def test_another_topic_is_refused_and_the_messages_stay(broker, queue, put, subscribe, named, settings_for, durable):
+    """An attach to another topic deletes what waits, and unsubscribe the subscription."""
+    durable = named(durable)
+    subscribe(durable).close()
+    put(broker, queue, "one", kind="topic")
+    settings, other = replace(settings_for(broker), client_id=durable.client_id), f"{queue}.other"
+    with pytest.raises(InvalidDestinationError, match=f"belongs to topic {queue}"):
+        subscribe(durable, topic=other)
+    with pytest.raises(InvalidDestinationError, match=f"belongs to topic {queue}"):
+        end_subscription(settings, replace(TOPIC, name=other), durable)
+    assert not broker.has_queue(other)
+    read(subscribe(durable), 1)
 
 
 def test_several_readers_share_one(broker, queue, put, subscribe, named):
