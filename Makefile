@@ -102,8 +102,8 @@ build/spark-%/.ready: $(READY) tests/support/compiled_zip.py
 test-all: check $(SHARED) ## run all tests, including slow ones: every guarantee on every broker
 	EXAMPLES=4 $(PYTEST)
 
-unit: $(READY) ## run the tests that need neither broker nor Spark
-	$(PYTEST) -m 'not broker and not spark'
+unit: $(READY) ## run the tests of make test that need neither broker nor Spark
+	$(PYTEST) -m 'not broker and not spark and not deep and not container and not slow'
 
 faults: $(SHARED) ## cause every fault at every point, and count lost and duplicate messages (two hours; ARGS="--mode journal --list")
 	$(BIN)/python tests/faults/matrix.py $(ARGS)
