@@ -1,4 +1,4 @@
-"""docs/operations/log-lines.md has every log line of level WARNING and above, and no other."""
+"""docs/operations.md has every log line of level WARNING and above, and no other."""
 
 import ast
 import re
@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-PAGE = ROOT / "docs" / "operations" / "log-lines.md"
+PAGE = ROOT / "docs" / "operations.md"
 LEVELS = {"warning", "error", "critical", "exception", "warn", "log"}
 
 
@@ -56,7 +56,7 @@ def in_code():
 
 
 def in_page():
-    own = PAGE.read_text().partition("## Reading")[2].partition("## Lines of Spark")[0]
+    own = PAGE.read_text().partition("### Reading")[2].partition("### Lines of Spark")[0]
     return set(re.findall(r"^\| `([^`]+)` \|", own, re.MULTILINE))
 
 
@@ -73,7 +73,7 @@ def test_a_line_says_what_kind_it_is(line):
 
 
 def test_every_row_says_what_to_do():
-    own = PAGE.read_text().partition("## Reading")[2].partition("## Lines of Spark")[0]
+    own = PAGE.read_text().partition("### Reading")[2].partition("### Lines of Spark")[0]
     rows = [row.split(" | ") for row in own.splitlines() if row.startswith("| `")]
     assert rows
     assert all(len(row) == 3 and all(cell.strip(" |") for cell in row) for row in rows)

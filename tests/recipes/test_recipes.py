@@ -33,7 +33,7 @@ def prints(run, page, program, *arguments, **options):
 @pytest.mark.parametrize(("body", "queue"), [("json", "orders.dead"), ("xml", "orders.xml.dead")])
 def test_dead_letters(run, recipes_broker, body, queue):
     empty(recipes_broker, queue)
-    prints(run, f"{body}-dead-letters.md", f"{body}_dead_letters.py")
+    prints(run, "dead-letters.md", f"{body}_dead_letters.py")
 
 
 @pytest.mark.parametrize(

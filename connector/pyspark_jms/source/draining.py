@@ -48,8 +48,8 @@ class Drain:
             return later
         if self._overdue(now_ms):
             _log.warning(
-                "! AvailableNow ends the reading of lane %d after %d minutes: its messages have no timestamp, or one in"
-                " the future, so nothing shows what was sent before the start. The next run reads the rest",
+                "! AvailableNow ends the reading of subscription %d after %d minutes: its messages have no timestamp,"
+                " or one in the future, so nothing shows what was sent before the start. The next run reads the rest",
                 lane,
                 LONGEST_MS // 60_000,
             )

@@ -1,4 +1,4 @@
-"""Apache ActiveMQ Artemis, as measured on 2.44.0 and 2.55.0 (docs/broker-facts.md)."""
+"""Apache ActiveMQ Artemis, as measured on 2.44.0 and 2.55.0 (docs/brokers.md)."""
 
 from pyspark_jms.jms.model import BODY_MARKER, TYPES_MARKER, DestinationKind
 from pyspark_jms.jms.names import JOINING_DOT, RefusedSubscriptions
