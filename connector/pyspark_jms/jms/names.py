@@ -11,6 +11,7 @@ from pyspark_jms.errors import InvalidDestinationError, InvalidOptionError
 from pyspark_jms.jms.model import DurableSubscription
 
 __all__ = [
+    "ARTEMIS_QUEUES",
     "CONNECTOR_QUEUES",
     "JOINING_DOT",
     "RefusedName",
@@ -53,6 +54,14 @@ CONNECTOR_QUEUES = RefusedName(
 At any place in the name: an acceptor of Artemis may remove a prefix such as ``jms.queue.``.
 """
 
+ARTEMIS_QUEUES = RefusedName(
+    pattern=r"activemq\.(management|notifications)(::|$)|\$(sys\.|\.artemis\.|ACTIVEMQ_ARTEMIS_)",
+    reason="is reserved for management, notifications and other queues of Artemis itself, so rows must not name it",
+)
+"""The default names, at any place in the name: an acceptor may remove a prefix such as ``/queue/``.
+
+Names with a dollar are those of MQTT sessions, of bridges in a cluster, of federation and of mirrors.
+"""
 
 JOINING_DOT = RefusedName(
     pattern=r"\.",

@@ -2,7 +2,14 @@ import pytest
 
 from pyspark_jms.errors import InvalidDestinationError, InvalidOptionError
 from pyspark_jms.jms.model import DurableSubscription
-from pyspark_jms.jms.names import CONNECTOR_QUEUES, RefusedName, RefusedSubscriptions, has_wildcards, may_receive
+from pyspark_jms.jms.names import (
+    ARTEMIS_QUEUES,
+    CONNECTOR_QUEUES,
+    RefusedName,
+    RefusedSubscriptions,
+    has_wildcards,
+    may_receive,
+)
 
 
 def test_a_name_in_which_the_pattern_is_found_is_refused():
@@ -89,3 +96,22 @@ def test_what_a_reader_receives_too(read, queue, does):
 @pytest.mark.parametrize(("name", "does"), [("orders", False), ("orders.#", True), ("orders.*", True), ("a>b", False)])
 def test_a_pattern_of_a_broker_with_management(name, does):
     assert has_wildcards(name) is does
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "activemq.management",
+        "x.activemq.notifications::q",
+        "$sys.mqtt.sessions",
+        "/queue/$sys.mqtt.sessions",
+        "$.artemis.internal.sf.my-cluster.1",
+        "$ACTIVEMQ_ARTEMIS_FEDERATION",
+        "$ACTIVEMQ_ARTEMIS_MIRROR_other",
+    ],
+)
+def test_queues_of_artemis_itself(name):
+    for plain in ("$price", "prices.$USD", "sys.mqtt.sessions", "$system", "activemq.managements"):
+        ARTEMIS_QUEUES.check(plain)
+    with pytest.raises(InvalidDestinationError, match="queues of Artemis itself"):
+        ARTEMIS_QUEUES.check(name)

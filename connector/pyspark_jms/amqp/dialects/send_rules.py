@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from urllib.parse import quote
 
-from pyspark_jms.jms.names import CONNECTOR_QUEUES, RefusedName
+from pyspark_jms.jms.names import ARTEMIS_QUEUES, CONNECTOR_QUEUES, RefusedName
 from pyspark_jms.jms.rules import is_left_out
 
 __all__ = ["ARTEMIS_RULES", "CLASSIC_RULES", "DUPLICATE_ID_PROPERTY", "SendRules"]
@@ -100,12 +100,7 @@ ARTEMIS_RULES = SendRules(
             when_sending=False,
         ),
     ),
-    refused_in_rows=(
-        RefusedName(
-            pattern=r"activemq\.(management|notifications)(::|$)",
-            reason="is reserved for management requests and notifications of Artemis, so rows must not name it",
-        ),
-    ),
+    refused_in_rows=(ARTEMIS_QUEUES,),
     # The broker executes such properties as management requests, or routes messages by them.
     reserved_prefixes=("_AMQ_", "__AMQ_"),
     set_by_broker=frozenset(

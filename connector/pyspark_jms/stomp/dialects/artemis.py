@@ -1,7 +1,7 @@
 """Apache ActiveMQ Artemis, as measured on 2.44.0 and 2.55.0 (docs/brokers.md)."""
 
 from pyspark_jms.jms.model import BODY_MARKER, TYPES_MARKER, DestinationKind
-from pyspark_jms.jms.names import JOINING_DOT, RefusedSubscriptions
+from pyspark_jms.jms.names import ARTEMIS_QUEUES, JOINING_DOT, RefusedSubscriptions
 from pyspark_jms.jms.rules import CONVERSION_PREFIX, NATIVE_ID
 from pyspark_jms.management.attributes import ARTEMIS_MANAGEMENT
 from pyspark_jms.stomp.dialects.addresses import Addresses, RefusedName
@@ -29,13 +29,7 @@ ARTEMIS = Dialect(
     tested_versions="2.44.0, 2.55.0",
     addresses=Addresses(
         queue_separator="::",
-        refused_in_rows=(
-            # The default names, at any place in the name: an acceptor may remove a prefix such as "/queue/".
-            RefusedName(
-                pattern=r"activemq\.(management|notifications)(::|$)",
-                reason="is reserved for management requests and notifications of Artemis, so rows must not name it",
-            ),
-        ),
+        refused_in_rows=(ARTEMIS_QUEUES,),
     ),
     # Without the type a new address becomes MULTICAST, and the broker confirms and drops messages sent to it.
     subscribe_headers={

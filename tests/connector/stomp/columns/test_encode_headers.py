@@ -124,7 +124,7 @@ def test_a_malformed_destination_is_refused(text):
 
 def test_a_row_that_names_management_is_refused_and_the_option_is_not():
     management = Destination.parse("queue://activemq.management")
-    reason = r"The destination of row 11 of the task is refused: .* reserved for management requests .*Use another name"
+    reason = r"The destination of row 11 of the task is refused: .* reserved for management, .*Use another name"
     with pytest.raises(InvalidDestinationError, match=reason):
         destinations_of(["a", "activemq.management", "b", "queue://activemq.management"])
     assert destinations_of(["a", None], default=management)[1].startswith("\ndestination:activemq.management\n")
