@@ -76,6 +76,15 @@ class Transactions:
         """As ``commit``, but a ``LinkError`` means that the outcome is unknown. Then the connection is closed."""
         if self._declared is None:
             return
+        error = self._discharged().error
+        if error is not None:
+            self._await_rolled_back()
+            refusal = error_of(self._connection.address, error)
+            raise TransactionRolledBackError(
+                f"The broker did not commit: {refusal.fact}", f"No row of this transaction was sent. {refusal.remedy}"
+            )
+
+    def _discharged(self) -> Answer:
         txn_id, coordinator = self.begin(), self._coordinator
         assert coordinator is not None
         self._declared = None
@@ -86,11 +95,14 @@ class Transactions:
         except (ConnectionLostError, ReceiptTimeoutError):
             self._connection.drop()
             raise
-        if answer.error is not None:
-            refusal = error_of(self._connection.address, answer.error)
-            raise TransactionRolledBackError(
-                f"The broker did not commit: {refusal.fact}", f"No row of this transaction was sent. {refusal.remedy}"
-            )
+        return answer
+
+    def _await_rolled_back(self) -> None:
+        """Artemis tells a refusal before it has given the messages of the transaction back to their links. Those of a
+        link that is detached in between stay in delivery, for nobody. It answers an empty transaction afterwards.
+        """
+        with contextlib.suppress(JMSError):
+            self._discharged()
 
     def roll_back(self) -> None:
         """Never raises: the end of the connection rolls back too."""

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 import pytest
 from amqp_messages import TRUE, block_of, list_, section, string
 from rawstomp import RawStomp
-from waiting import await_count, wait_until
+from waiting import await_count, await_value, wait_until
 
 from pyspark_jms.amqp.link import commit_ledger
 from pyspark_jms.amqp.link.commit_ledger import TokenLedger
@@ -163,15 +163,19 @@ def test_a_refused_row_refuses_the_token_too(fresh_broker, settings_for, owner):
     full = AddressSettings(match="full", max_size_messages=3, address_full_policy="FAIL")
     with fresh_broker(address_settings=[full]) as broker:
         settings = settings_for(broker)
-        many = Committing(settings, owner, "full", *map(str, range(20)))
-        with pytest.raises(TransactionRolledBackError, match="is full"):
-            many.commit(entry("q/0/0"))
-        many.close()
+        for each in (owner, *(LedgerOwner("query", uuid.uuid4().hex) for _ in range(7))):
+            many = Committing(settings, each, "full", *map(str, range(20)))
+            with pytest.raises(TransactionRolledBackError, match="is full"):
+                many.commit(entry("q/0/0"))
+            many.close()
+            await_count(broker, f"{each.queue}.token", 1)
+            await_value(lambda each=each: broker.delivering_count(f"{each.queue}.token"), 0)
         assert tasks(settings, owner) == []
         few = Committing(settings, owner, "full", "1")
         assert few.commit(entry("q/0/0"))
         few.close()
         await_count(broker, "full", 1)
+        await_count(broker, f"{owner.queue}.token", 1)
 
 
 def test_without_permission_nothing_is_sent(fresh_broker, settings_for, owner):
