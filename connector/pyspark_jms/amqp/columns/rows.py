@@ -1,6 +1,7 @@
 """The parts of messages → the columns of their rows."""
 
 from collections.abc import Callable, Collection, Mapping
+from functools import cached_property
 
 import numpy as np
 import pyarrow as pa
@@ -66,23 +67,30 @@ class _Rows:
         """Each step is carried out only for a column that is wanted. A fault elsewhere in the message is not seen."""
         wanted = self._reading.wanted
         names = frozenset(COLUMNS) if wanted is None else wanted.fixed
-        earlier = self._header(4, UINT, absent=0)
-        message_ids = self._ids(_MESSAGE_ID, of_messages=True)
         found = {name: read() for name, read in self._readers().items() if name in names}
-        found |= {"JMSMessageID": message_ids, "JMSRedelivered": pa.array(earlier > 0)}
-        if "delivery_id" in names:
-            found["delivery_id"] = self._delivery_ids(message_ids)
         if "content_type" in names or BODY_COLUMNS & names:
             found["content_type"] = self._string(_CONTENT_TYPE, (SYM8, SYM32))
         if BODY_COLUMNS & names:
             found |= self._bodies(found["content_type"], names)
         if PROPERTY_MAPS & names:
-            found |= self._properties(message_ids, earlier)
-        return found if wanted is None else found | self._wanted_properties(wanted, message_ids, earlier)
+            found |= self._properties()
+        return found if wanted is None else found | self._wanted_properties(wanted)
+
+    @cached_property
+    def _message_ids(self) -> pa.Array:
+        return self._ids(_MESSAGE_ID, of_messages=True)
+
+    @cached_property
+    def _earlier(self) -> Ints:
+        """How often each message was delivered before."""
+        return self._header(4, UINT, absent=0)
 
     def _readers(self) -> dict[str, Callable[[], pa.Array]]:
-        """The columns that no other column needs."""
+        """The columns that are read for themselves."""
         return {
+            "JMSMessageID": lambda: self._message_ids,
+            "JMSRedelivered": lambda: pa.array(self._earlier > 0),
+            "delivery_id": lambda: self._delivery_ids(self._message_ids),
             "JMSType": lambda: self._string(_SUBJECT),
             "JMSCorrelationID": lambda: self._ids(_CORRELATION_ID, of_messages=False),
             "JMSDestination": self._destinations,
@@ -95,25 +103,25 @@ class _Rows:
             "body_error": lambda: pa.nulls(len(self._parts), pa.string()),
         }
 
-    def _properties(self, message_ids: pa.Array, earlier: Ints) -> dict[str, pa.Array]:
+    def _properties(self) -> dict[str, pa.Array]:
         return property_columns(
             self._reader,
             self._parts,
             self._refusals,
             self._reading.dialect,
-            from_stomp=np.asarray(message_ids.is_null()),
-            delivery_counts=earlier,
+            from_stomp=np.asarray(self._message_ids.is_null()),
+            delivery_counts=self._earlier,
         )
 
-    def _wanted_properties(self, wanted: WantedColumns, message_ids: pa.Array, earlier: Ints) -> dict[str, pa.Array]:
+    def _wanted_properties(self, wanted: WantedColumns) -> dict[str, pa.Array]:
         return wanted_properties(
             self._reader,
             self._parts,
             self._refusals,
             self._reading.dialect,
             wanted.properties,
-            from_stomp=np.asarray(message_ids.is_null()),
-            delivery_counts=earlier,
+            from_stomp=np.asarray(self._message_ids.is_null()),
+            delivery_counts=self._earlier,
         )
 
     def _bodies(self, content_types: pa.Array, wanted: Collection[str]) -> dict[str, pa.Array]:
