@@ -13,7 +13,9 @@ AMQP_MODES = {
     "amqp-sink-once": "sink over AMQP, exactly-once",
     "amqp-both-once": "source → sink over AMQP, both exactly-once (readers=2)",
 }
-MODES = STOMP_MODES | AMQP_MODES
+RABBITMQ_MODES = {"rabbitmq": "source over AMQP from RabbitMQ 4"}
+"""RabbitMQ has no transactions over AMQP, and does not confirm an acknowledgement durably."""
+MODES = STOMP_MODES | AMQP_MODES | RABBITMQ_MODES
 EXACTLY_ONCE = {"journal", "amqp-once", "amqp-sink-once", "amqp-both-once"}
 WITH_JOURNAL = {"journal"}
 FROM_FILES = {"amqp-sink", "amqp-sink-once"}
@@ -100,6 +102,14 @@ AMQP_POINTS = {
         "done": "done, its value not replaced",
         "before-ttl": "restart before the old connection's time to live ends",
     },
+    "rabbitmq": {
+        "received": "received, not offered",
+        "offered": "offered, not planned",
+        "mid-batch": "mid-batch",
+        "sink-done": "sink done, batch not in Spark's log",
+        "done": "done, not acknowledged",
+        "accepting": "before the dispositions of the acknowledgements",
+    },
 }
 POINTS = {point: words for points in (*AMQP_POINTS.values(), STOMP_POINTS) for point, words in points.items()}
 
@@ -118,6 +128,8 @@ def points_of(mode):
 
 
 def faults_of(mode):
+    if mode in RABBITMQ_MODES:
+        return {fault: words for fault, words in FAULTS.items() if fault not in {"disk-full", "broker-full"}}
     return {fault: words for fault, words in FAULTS.items() if fault != "disk-full" or mode in STOMP_MODES}
 
 
@@ -141,6 +153,8 @@ class Cell:
         """
         if self.mode in {"plain", "amqp"}:
             return 0 if self.fault in _BROKER_FAULTS else None
+        if self.mode == "rabbitmq":
+            return 0 if self.fault == "kill-worker" else None
         if self.mode == "amqp-sink":
             unconfirmed = self.point in {"unconfirmed", "before-ttl"} or (self.fault, self.point) in _LOSE_CONFIRMATION
             return _BATCH * len(endings) + _BATCH // 2 * unconfirmed

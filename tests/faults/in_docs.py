@@ -10,7 +10,7 @@ import string
 import sys
 from pathlib import Path
 
-from cells import AMQP_MODES, EXACTLY_ONCE, READERS, STOMP_MODES, cells, faults_of, points_of
+from cells import AMQP_MODES, EXACTLY_ONCE, RABBITMQ_MODES, READERS, STOMP_MODES, cells, faults_of, points_of
 from records import read
 from say import say
 
@@ -21,6 +21,7 @@ SECTIONS = {
         mode: words for mode, words in AMQP_MODES.items() if mode in EXACTLY_ONCE - READERS
     },
     "faults of tasks that receive": {mode: words for mode, words in AMQP_MODES.items() if mode in READERS},
+    "faults with RabbitMQ": RABBITMQ_MODES,
 }
 
 

@@ -5,7 +5,7 @@ third batch: what comes before it has long been settled.
 """
 
 import amqp_points
-from cells import AMQP_MODES, FROM_FILES, READERS, TO_QUEUE, WITH_TOKEN
+from cells import FROM_FILES, READERS, STOMP_MODES, TO_QUEUE, WITH_TOKEN
 from frames import ACK, RECEIPT
 from third_batch import BATCH, FIRST, LEAST_MESSAGE_BYTES, MORE, THIRD, go_on, in_the_third_batch
 from waiting import wait_until
@@ -15,7 +15,7 @@ LATE = 300
 
 def reach(stage, cell):
     stage.input.send(THIRD * BATCH if stage.mode in FROM_FILES else FIRST)
-    return _POINTS[cell.point](stage) if cell.mode not in AMQP_MODES else _AMQP[cell.mode][cell.point](stage)
+    return _POINTS[cell.point](stage) if cell.mode in STOMP_MODES else _AMQP[cell.mode][cell.point](stage)
 
 
 def meanwhile(stage, cell):
@@ -164,6 +164,8 @@ _POINTS = {
 _AMQP = {
     "amqp": amqp_points.SOURCE
     | {point: _POINTS[point] for point in ("received", "offered", "mid-batch", "sink-done", "done", "before-ttl")},
+    "rabbitmq": {point: _POINTS[point] for point in ("received", "offered", "mid-batch", "sink-done", "done")}
+    | {"accepting": amqp_points.SOURCE["accepting"]},
     "amqp-once": amqp_points.READERS | {point: _POINTS[point] for point in ("offered", "mid-batch", "sink-done")},
     "amqp-sink": amqp_points.SINK,
     "amqp-sink-once": amqp_points.SINK_ONCE,

@@ -18,7 +18,7 @@ from pathlib import Path
 
 sys.path[:0] = [str(Path(__file__).parent.parent / "support")]
 
-from cells import EXACTLY_ONCE, MODES, cells  # noqa: E402 - found by the line above
+from cells import EXACTLY_ONCE, MODES, RABBITMQ_MODES, cells  # noqa: E402 - found by the line above
 from drivers import JobError  # noqa: E402
 from moments import Moment, await_moment, draw  # noqa: E402
 from play import Result, count  # noqa: E402
@@ -30,6 +30,7 @@ _WEIGHTS = {
     "kill-driver": 3, "kill-runner": 4, "kill-worker": 4, "kill-broker": 2, "cut": 4, "stall": 1,
     "disk-full": 2, "stop": 2, "sigterm": 1, "broker-full": 1,
 }  # fmt: skip
+_MODES = [mode for mode in MODES if mode not in RABBITMQ_MODES]
 _MAKE_SENSE = {(cell.mode, cell.fault) for cell in cells() if cell.reason is None}
 _UNSENDABLE = {"kill-broker", "broker-full"}
 _LONGEST_LEG = 16
@@ -194,13 +195,13 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--kills", type=int, default=200)
     parser.add_argument("--seed", type=int, default=random.SystemRandom().randrange(1_000_000))
-    parser.add_argument("--mode", action="append", choices=MODES)
+    parser.add_argument("--mode", action="append", choices=_MODES)
     parser.add_argument(
         "--option", action="append", default=[], type=lambda given: given.split("=", 1), metavar="NAME=VALUE",
         help="an option of each source: connections=2",
     )  # fmt: skip
     options = parser.parse_args()
-    modes = options.mode or list(MODES)
+    modes = options.mode or _MODES
     say(f"make soak N={options.kills} SEED={options.seed} ARGS={' '.join(f'--mode {mode}' for mode in modes)!r}")
     results = Soak(options.seed, plan(options.seed, options.kills, modes), options.option).run()
     bad = [result for result in results if not result.ok]

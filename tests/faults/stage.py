@@ -9,10 +9,11 @@ import time
 import uuid
 from pathlib import Path
 
-from cells import AMQP_MODES, EXACTLY_ONCE, FROM_FILES, READERS, TO_QUEUE, WITH_JOURNAL
+from cells import EXACTLY_ONCE, FROM_FILES, RABBITMQ_MODES, READERS, STOMP_MODES, TO_QUEUE, WITH_JOURNAL
 from drivers import Drivers, JobError
 from proxy import Proxy
-from streams import FilesInput, FolderOutput, QueueInput, QueueOutput, ReadersInput
+from rabbit4 import Rabbit4
+from streams import FilesInput, FolderOutput, QueueInput, QueueOutput, RabbitInput, ReadersInput
 
 from pyspark_jms.testing import EmbeddedArtemis
 
@@ -24,6 +25,12 @@ _AMQP_OPTIONS = {"amqpIdleTimeout": "5000"}
 _NO_FIRST_OFFSET = "STATE_STORE_CHECKPOINT_LOCATION_NOT_EMPTY"
 """Spark 4.3, killed while it wrote the offset of its first batch, needs another checkpoint."""
 _OURS, _SPARKS = re.compile(r"JMS_[A-Z_]+"), re.compile(r"[A-Z]+_[A-Z_]+")
+
+
+_BROKERS = {
+    "artemis": lambda: EmbeddedArtemis(heap="512m", acceptor_options=_AMQP_OPTIONS),
+    "rabbitmq": lambda: Rabbit4("sid"),
+}
 
 
 class NotReachedError(Exception):
@@ -42,24 +49,32 @@ def _settings(cell):
 
 
 class Slot:
-    """What cells share, one after the other: a broker and drivers that stand ready."""
+    """What cells share, one after the other: brokers and drivers that stand ready."""
 
     def __init__(self, options=()):
         self.options = dict(options)
         """Options of each source, in addition to those of its mode."""
-        self.broker = EmbeddedArtemis(heap="512m", acceptor_options=_AMQP_OPTIONS).start()
+        self._brokers = {}
         self.drivers = Drivers()
+
+    def broker_of(self, mode):
+        """Started for the first cell that needs it."""
+        kind = "rabbitmq" if mode in RABBITMQ_MODES else "artemis"
+        if kind not in self._brokers:
+            self._brokers[kind] = _BROKERS[kind]().start()
+        return self._brokers[kind]
 
     def close(self):
         self.drivers.close()
-        self.broker.close()
+        for broker in self._brokers.values():
+            broker.close()
 
 
 class Stage:
     """``with Stage(slot, cell) as stage``: what the modules ``points`` and ``strikes`` play with."""
 
     def __init__(self, slot, cell):
-        self.broker, self.mode = slot.broker, cell.mode
+        self.broker, self.mode = slot.broker_of(cell.mode), cell.mode
         self.quiet_death = cell.point == "before-ttl"
         """Whether the broker does not see the end of a client."""
         self._settings = _settings(cell)
@@ -78,12 +93,15 @@ class Stage:
 
     def __enter__(self):
         self._exits.callback(shutil.rmtree, self.folder, ignore_errors=True)
-        protocol = "amqp" if self.mode in AMQP_MODES else "stomp"
-        self.source = self._exits.enter_context(Proxy(self.broker.host, self.broker.port, protocol))
-        self.sink = self._exits.enter_context(Proxy(self.broker.host, self.broker.port, protocol))
+        protocol = "stomp" if self.mode in STOMP_MODES else "amqp"
+        port = self.broker.amqp_port if self.mode in RABBITMQ_MODES else self.broker.port
+        self.source = self._exits.enter_context(Proxy(self.broker.host, port, protocol))
+        self.sink = self._exits.enter_context(Proxy(self.broker.host, port, protocol))
         name = uuid.uuid4().hex[:12]
         if self.mode in FROM_FILES:
             self.input = FilesInput(self.folder / "files")
+        elif self.mode in RABBITMQ_MODES:
+            self.input = RabbitInput(self.broker, self.source, f"in.{name}")
         else:
             journal = self.folder / "journal" if self.mode in WITH_JOURNAL else None
             kind = ReadersInput if self.mode in READERS else QueueInput

@@ -5,7 +5,9 @@ import json
 import time
 from collections import Counter
 
+import pyarrow as pa
 from amqp_messages import TRUE, application_properties, block_of, list_, properties, section, string, timestamp
+from broker_rows import access_over, write_batch
 from rawstomp import RawStomp
 from streaming import access
 
@@ -108,6 +110,28 @@ def _message(number, queue, now_ms):
         + application_properties(n=string(str(number)))
         + section(0x77, string(f"message {number} of {queue}"))
     )
+
+
+class RabbitInput(QueueInput):
+    """A quorum queue of RabbitMQ, filled by the sink: its acceptance of a row is a confirmation."""
+
+    def __init__(self, broker, proxy, queue):
+        super().__init__(broker, proxy, queue, None)
+        broker.create_queue(queue, {"x-queue-type": "quorum"})
+
+    def send(self, count):
+        numbers = [number_of(index) for index in range(self.sent, self.sent + count)]
+        texts = [f"message {n} of {self.queue}" for n in numbers]
+        properties = pa.array([[("n", str(n))] for n in numbers], pa.map_(pa.string(), pa.string()))
+        batch = pa.RecordBatch.from_pydict({"text": texts, "properties": properties})
+        write_batch(access_over(self._broker, "amqp"), self.queue, batch)
+        self.sent += count
+
+    def left(self):
+        return self._broker.counts(self.queue)["messages"]
+
+    def in_delivery(self):
+        return self._broker.counts(self.queue)["messages_unacknowledged"]
 
 
 class FilesInput:

@@ -7,6 +7,7 @@ needs root and Debian's apt; ``require_rabbit4`` skips a test where it cannot be
 
 import fcntl
 import functools
+import json
 import os
 import shutil
 import subprocess
@@ -81,6 +82,12 @@ class Rabbit4(InstalledRabbit):
         )
         assert done.returncode == 0, done.stdout + done.stderr
         return done.stdout
+
+    def counts(self, queue):
+        """``messages``, and how many of them are ``messages_unacknowledged``."""
+        columns = ("messages", "messages_unacknowledged")
+        queues = json.loads(self.control("-q", "list_queues", "--formatter", "json", "name", *columns))
+        return next(each for each in queues if each["name"] == queue)
 
     @staticmethod
     def installed():
