@@ -35,8 +35,6 @@ from pyspark_jms.source.task_inputs import rows_of
 __all__ = ["ConnectMover", "Letter", "Moved", "MovingLink", "look_for_targets", "move"]
 
 _POLL_SECONDS = 0.05
-_PROBE_SECONDS = 0.25
-"""Still quiet this long after the probe's receipt: the queue is empty."""
 _TRANSACTION_MESSAGES = 1_000
 _SPARE_MESSAGES = 100
 """Messages that stay occupy the prefetch window, so with a limit it is larger than the limit."""
@@ -127,18 +125,13 @@ def move(
             link.check_target(to.name)
         _subscribe(link, options, limit)
         mover = _Mover(link, options, protocol, to=to, accept_claims=accept_claims, targets=targets)
-        quiet_since = time.monotonic()
-        while limit is None or mover.moved.messages < limit:
-            blocks = link.take()
-            for block in blocks:
+        end = _End(link, options.idle_timeout)
+        while (limit is None or mover.moved.messages < limit) and not end.is_reached():
+            for block in link.take():
                 mover.take(block, limit, on_moved)
-            if blocks:
-                quiet_since = time.monotonic()
-            elif time.monotonic() - quiet_since < options.idle_timeout:
-                link.check_messages()
-                arrivals.pause(_POLL_SECONDS)
-            elif _is_empty(link, arrivals.pause):
-                break
+                end.restart()
+            link.check_messages()
+            arrivals.pause(_POLL_SECONDS)
     return mover.moved
 
 
@@ -152,15 +145,15 @@ def look_for_targets(
         _subscribe(link, options, limit, browse=True)
         mover = _Mover(link, options, protocol, to=None, accept_claims=accept_claims)
         found: Counter[str] = Counter()
-        quiet_since = time.monotonic()
-        while not link.browse_ended and time.monotonic() - quiet_since < options.idle_timeout:
+        end = _End(link, options.idle_timeout)
+        while not link.browse_ended and not end.is_reached():
             for block in link.take():
                 room = len(block) if limit is None else limit - found.total()
                 found.update(target.name for target in mover.movable(block)[:room])
                 if limit is not None and found.total() >= limit:
                     return found
                 link.shown(block)
-                quiet_since = time.monotonic()
+                end.restart()
             link.check_messages()
             arrivals.pause(_POLL_SECONDS)
     return found
@@ -180,11 +173,29 @@ def _subscribe(link: MovingLink, options: SourceOptions, limit: int | None, *, b
     )
 
 
-def _is_empty(link: MovingLink, pause: Callable[[float], None]) -> bool:
-    """A quiet moment is not an empty queue: ask for a sign of life, and see whether it is still quiet after it."""
-    link.await_receipt(link.probe())
-    pause(_PROBE_SECONDS)
-    return not link.waiting()[0]
+class _End:
+    """Whether a silence is the end of the queue.
+
+    A broker that collects its garbage is silent too, and sends more afterwards. So after ``idleTimeout`` without a
+    message the broker must answer a question, and then it must send nothing for another ``idleTimeout``.
+    """
+
+    def __init__(self, link: MovingLink, idle_timeout: float) -> None:
+        self._link, self._idle_timeout = link, idle_timeout
+        self.restart()
+
+    def restart(self) -> None:
+        """A message has come."""
+        self._quiet_since, self._is_answered = time.monotonic(), False
+
+    def is_reached(self) -> bool:
+        if time.monotonic() - self._quiet_since < self._idle_timeout:
+            return False
+        if not self._is_answered:
+            self._link.await_receipt(self._link.probe())
+            self._quiet_since, self._is_answered = time.monotonic(), True
+            return False
+        return True
 
 
 class _Mover:

@@ -1,7 +1,10 @@
 """Moves between real queues: interrupted at each step, and with a consumer that sends messages back."""
 
+import os
+import signal
 import threading
 from contextlib import closing
+from functools import partial
 
 import pytest
 from amqp_brokers import AMQP_BROKERS
@@ -29,6 +32,7 @@ from waiting import await_count, await_value, settled, wait_until
 
 from pyspark_jms.amqp.columns.decode import decode
 from pyspark_jms.amqp.dialects import ARTEMIS
+from pyspark_jms.amqp.moving import AmqpMover
 from pyspark_jms.errors import (
     InvalidDestinationError,
     JMSError,
@@ -36,11 +40,11 @@ from pyspark_jms.errors import (
     TransactionRolledBackError,
     UnconvertibleMessageError,
 )
-from pyspark_jms.jms.model import DEAD_LETTER_PROPERTIES, MOVED_PROPERTY, Destination
+from pyspark_jms.jms.model import DEAD_LETTER_PROPERTIES, MOVED_PROPERTY, SOURCE_PROPERTY, Destination
 from pyspark_jms.options.source import SourceOptions
 from pyspark_jms.source.moving import _SENT_AS_NULL, _UNREADABLE, _lossy, look_for_targets, move
 from pyspark_jms.spark.protocols import connect_mover, source_protocol
-from pyspark_jms.testing import EmbeddedClassic, JmsClient, Typed
+from pyspark_jms.testing import EmbeddedArtemis, EmbeddedClassic, JmsClient, Typed
 
 DISCHARGE = b"\x00\x53\x32"
 """Of AMQP, part 4 §4.5.7: the descriptor of a discharge. The first one only shows that the broker has transactions."""
@@ -107,6 +111,48 @@ def test_over_stomp_no_message_is_lost_wherever_the_connection_ends(broker, queu
     found = in_queue(broker, to)
     assert set(found) == set(range(1_500))
     assert set(found.values()) <= {1, 2}
+
+
+@pytest.mark.deep
+@pytest.mark.parametrize("moves", [False, True])
+def test_a_pause_of_the_broker_that_is_longer_than_idle_timeout_is_no_end_of_the_queue(moves):
+    """As when it collects its garbage: while the queues are counted that the messages go to, and while they move."""
+    count = 3_000
+    with EmbeddedArtemis() as broker:
+        letter = [(SOURCE_PROPERTY, "queue://back")]
+        with RawStomp(broker) as client:
+            client.send("dead", [([("n", str(n)), *letter], f"text {n}") for n in range(count)])
+        await_count(broker, "dead", count)
+        options = {"brokerUrl": broker.amqp_url, "idleTimeout": "200ms", "windowBytes": "64k"}
+        parsed = _parsed(broker, "dead", options)
+        given = parsed, source_protocol(parsed), partial(_Pausing, broker.pid)
+        if not moves:
+            assert look_for_targets(*given, limit=None, accept_claims=True) == {"back": count}
+            return
+        moved = move(*given, to=Destination.parse("queue://back"), limit=None, on_moved=lambda _: None)
+        assert (moved.messages, broker.message_count("back")) == (count, count)
+
+
+class _Pausing(AmqpMover):
+    """Stops the broker's process for two seconds when the first messages are dealt with, and the next are asked for."""
+
+    def __init__(self, pid, settings, arrivals):
+        super().__init__(settings, arrivals)
+        self._pid = pid
+
+    def shown(self, block):
+        self._pause()
+        super().shown(block)
+
+    def forward(self, ids, letters):
+        super().forward(ids, letters)
+        self._pause()
+
+    def _pause(self):
+        if self._pid:
+            os.kill(self._pid, signal.SIGSTOP)
+            threading.Timer(2, os.kill, (self._pid, signal.SIGCONT)).start()
+            self._pid = None
 
 
 @pytest.mark.deep
@@ -329,6 +375,9 @@ def test_the_other_brokers_over_amqp(kind, queue):
         with JmsClient(running.amqp_url, running.user, running.password) as java:
             for n in range(50):
                 java.send(queue, f"text {n}", properties={"n": n})
+            parsed = _parsed(running, queue, urls)
+            given = parsed, source_protocol(parsed), connect_mover(parsed)
+            assert not look_for_targets(*given, limit=None, accept_claims=True)  # nothing names a queue
             moved = _move(running, queue, f"{queue}.to", **urls)
             assert (moved.messages, dict(moved.left)) == (50, {})
             assert [java.receive(f"{queue}.to").body for _ in range(50)] == [f"text {n}" for n in range(50)]
