@@ -622,7 +622,7 @@ class RegisterWorld:
                 yield f"{label} answers {actor.rows}", self._answer(world, actor)
             case steps.Peek(name, patient):
                 yield from self._peek(world, actor, connection, what, of, name, patient)
-            case steps.TakeValue() | steps.AcceptValue() | steps.ProveLink() if connection.halved:
+            case steps.Take() | steps.AcceptValue() | steps.ProveLink() if connection.halved:
                 yield f"{what} in vain", self._lose(world, actor, of)
             case steps.Receive():
                 yield from self._receive(world, actor, connection, what, of, command)
@@ -710,12 +710,12 @@ class RegisterWorld:
                 return world, steps.Opened()
             case steps.ProveLink():
                 return world, steps.Proven()
-            case steps.TakeValue():
+            case steps.Take():
                 held = [item._replace(holder=number) if not item.holder else item for item in items]
                 mine = [item for item in held if item.holder == number]
-                tokens = tuple(item.value for item in mine if item.kind == "T")
+                tokens = tuple(Sighting(item.value, item.deliveries) for item in mine if item.kind == "T")
                 blocks = tuple(sorted({item.value[:2] for item in mine if item.kind == "B"}))
-                return self._put(world, register, held), steps.ValueTaken(tokens, blocks)
+                return self._put(world, register, held), steps.Taken(tokens, blocks)
             case steps.AcceptValue():
                 held = [item._replace(in_transaction=True) if item.holder == number else item for item in items]
                 return self._put(world, register, held), steps.ValueAccepted()

@@ -92,11 +92,11 @@ class MakesWithRows(Mutant):
         return Lock()
 
 
-class MakesOften(Mutant):
-    """A register that exists meanwhile is taken for a new one."""
+class SendsOften(Mutant):
+    """A register that has had a token gets another first one."""
 
-    def _leave(self):
-        return self._create() if self.state.phase is Phase.MAKING else super()._leave()
+    def _create(self):
+        return replace(super()._create(), once=False)
 
 
 class TakesOthers(Mutant):

@@ -33,7 +33,7 @@ from pyspark_jms.sink.replay import Admission, Plan, admission, contains_rows, p
 BROKER_LIMIT = 10
 QUERY = LedgerOwner("query", "q")
 _MUTATING = (steps.Create, steps.Renew, steps.Replace)
-_NEEDS_LOCK = (steps.Peek, steps.TakeTokens, steps.AcceptValue, steps.Renew)
+_NEEDS_LOCK = (steps.Peek, steps.Take, steps.AcceptValue, steps.Renew)
 _ENDS = (Done, Failed, Stop)
 _REFUSED = {LaterBatch: "fenced", NoToken: "missing", OtherOwner: "other owner"}
 _NAMES = "abcdefghijklmnop"
@@ -119,6 +119,8 @@ class World(NamedTuple):
     committed: int = 0
     existed: bool = False
     """Whether the subscription exists."""
+    begun: bool = False
+    """Whether the broker drops a token that is sent once."""
     budget: Budget = Budget()
     tainted: bool = False
     violation: str | None = None
@@ -144,8 +146,8 @@ class SinkWorld:
     """Whether the engine's patience outlives every old connection and every delay."""
     establishes: bool = True
     """Whether the driver makes the token at the end of a batch 0 without rows."""
-    late: bool = False
-    """Whether a register may be made by another connection between the engine's question for it and its own attach."""
+    drops: bool = True
+    """Whether the broker drops a first token when there was one."""
     races: bool = False
     """Whether the broker ends one of two connections that make the register at the same moment."""
     delays: bool = False
@@ -173,6 +175,7 @@ class SinkWorld:
             budget=self.budget,
             tokens=(Token(self.begun, deliveries=self.wear),) if self.begun else (),
             existed=self.begun is not None,
+            begun=self.begun is not None,
         )
         self.situations: list[tuple[CommitState, object]] = []
         self.arrows: set[tuple[str, str, str]] = set()
@@ -284,9 +287,10 @@ class SinkWorld:
         if isinstance(command, Start):
             yield what, self._send_rows(world, index, task)
             return
-        if isinstance(command, steps.Leave):
+        if isinstance(command, steps.Lock) and task.second:
             left = self.free(world, task.second, dies=False)
-            yield what, self._answer(left, index, task._replace(second=0), steps.Left())
+            tasks = (*left.tasks[:index], task._replace(second=0), *left.tasks[index + 1 :])
+            yield f"{what}, first closes the second connection", left._replace(tasks=_sorted(*tasks))
             return
         present = {c.number: c for c in world.connections}
         current = task.second or task.connection
@@ -334,9 +338,7 @@ class SinkWorld:
         if self.races and not world.existed and self._makes_too(world, index):
             yield f"{what}, the broker ends one of two", self._raced(world, index, task, makes)
         is_free = not any(c.locked and not c.halved for c in world.connections)
-        if makes and world.existed and not (self.late and is_free):
-            yield what, self._answer(world, index, task, steps.LockHeld())
-        elif is_free or not self.excludes:
+        if is_free or not self.excludes:
             number = connection.number
             if makes:
                 world, number = self._connected(world)
@@ -479,10 +481,13 @@ class SinkWorld:
         match command:
             case steps.Peek():
                 yield steps.Peeked(_seen(visible)), world
-            case steps.TakeTokens(patient):
+            case steps.Take(_, patient):
                 yield from self._take(world, connection, visible, patient=patient)
-            case steps.Create(token):
-                yield steps.Created(), world._replace(tokens=_sorted(*world.tokens, Token(token)))
+            case steps.Create(_, once) if once and world.begun and self.drops:
+                yield steps.Created(), world
+            case steps.Create(token, once):
+                tokens = _sorted(*world.tokens, Token(token))
+                yield steps.Created(), world._replace(tokens=tokens, begun=world.begun or once)
             case steps.Renew(token):
                 kept = [t for t in world.tokens if t.holder != connection.number]
                 yield steps.Renewed(), world._replace(tokens=_sorted(*kept, Token(token)))
@@ -496,7 +501,7 @@ class SinkWorld:
         if not (visible or own) and patient and not self._patience_over(world, connection):
             return
         held = (t._replace(holder=connection.number) if t in visible else t for t in world.tokens)
-        yield steps.TokensTaken(_seen([*own, *visible])), world._replace(tokens=_sorted(*held))
+        yield steps.Taken(_seen([*own, *visible])), world._replace(tokens=_sorted(*held))
 
     def _patience_over(self, world, connection):
         if not self.patient:

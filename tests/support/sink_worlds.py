@@ -53,7 +53,11 @@ SINK = {
         budget=Budget(driver_deaths=1),
         send_on_mismatch=True,
     ),
+    "batch 0: two runs, a deleted token": world(budget=Budget(driver_deaths=1, lost_tokens=1)),
     "a later batch: two runs, a deleted token": world(**_BEGUN, budget=Budget(driver_deaths=1, lost_tokens=1)),
+    "the same, the broker never drops a first token": world(
+        **_BEGUN, drops=False, budget=Budget(driver_deaths=1, lost_tokens=1)
+    ),
     "redelivery-delay: two attempts, a closed connection": world(delays=True, budget=Budget(closed=1, speculations=1)),
     "a job: two runs, a second attempt": world(
         owner=LedgerOwner("job", "q"), looks=True, batches=1, budget=Budget(driver_deaths=1, speculations=1)
@@ -64,8 +68,14 @@ SINK = {
 }
 
 SINK_MUTANTS = {
-    "the lock excludes": ("two attempts, a closed connection", {"excludes": False}),
-    "absence lasts": ("two attempts, a closed connection", {"patient": False}),
+    "the lock excludes": (
+        "two attempts, a closed connection",
+        {"excludes": False, "may_refuse": ("mismatch", "fenced")},
+    ),
+    "absence lasts": (
+        "two attempts, a closed connection",
+        {"patient": False, "may_refuse": ("mismatch", "fenced")},
+    ),
     "a transaction accepts the token": ("two attempts, a closed connection", {"machine": mutants.NeverAccepts}),
     "a committed partition is not sent again": (
         "two attempts, a closed connection",
@@ -92,7 +102,7 @@ SINK_MUTANTS = {
         {"machine": mutants.NeverFenced},
     ),
     "a missing token is an error": (
-        "a later batch: two runs, a deleted token",
+        "the same, the broker never drops a first token",
         {"machine": mutants.AlwaysBegins},
     ),
     "batch 0 may begin without a token": (
@@ -100,10 +110,7 @@ SINK_MUTANTS = {
         {"machine": mutants.NeverBegins, "may_refuse": ("mismatch", "fenced")},
     ),
     "an empty batch 0 ends with a token": ("batch 0 has no rows, a death", {"establishes": False}),
-    "a register that exists meanwhile is not new": (
-        "two attempts, a closed connection",
-        {"machine": mutants.MakesOften},
-    ),
+    "the first token is sent once": ("two attempts, a closed connection", {"machine": mutants.SendsOften}),
     "a connection without rows makes the register": (
         "two tasks make the register at the same moment",
         {"machine": mutants.MakesWithRows},

@@ -22,7 +22,7 @@ def sent():
     peer.declared(0)
     peer.sent()
     session.link(Receiver, "token").attach_to(None)
-    receiver.accept([(1, 2), (4, 5)], b"t1")
+    receiver.accept([number.to_bytes(4, "big") for number in (1, 2, 4, 5)], b"t1")
     coordinator.discharge(b"t1")
     coordinator.declare()
     peer.core.close()

@@ -15,7 +15,7 @@ from pyspark_jms.amqp.link.read_register import ReadRegister, RegisterName, driv
 from pyspark_jms.amqp.link.reader_consumer import ReaderConsumer
 from pyspark_jms.amqp.link.sources import OUTCOMES, filter_of
 from pyspark_jms.amqp.link.subscriptions import subscription_queue
-from pyspark_jms.amqp.link.transacted import Transacted
+from pyspark_jms.amqp.link.transactions import Transactions
 from pyspark_jms.amqp.recognition import most_deliveries, suspect
 from pyspark_jms.amqp.wire.receiver import Receiver
 from pyspark_jms.amqp.wire.types import Source
@@ -56,7 +56,7 @@ class AmqpReaderLink(ReadRegister):
     def __init__(self, settings: ConnectionSettings, name: RegisterName, arrivals: Arrivals) -> None:
         super().__init__(settings, name, arrivals)
         self._settings = settings
-        self._diverted = Transacted(self.connection)
+        self._diverted = Transactions(self.connection)
         """Messages that are not in the value. Their transaction ends while that of the value is open."""
         self._value: tuple[str, int] = ("", 0)
         self.sent = 0

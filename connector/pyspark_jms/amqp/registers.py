@@ -179,7 +179,7 @@ def drop_registers(settings: ConnectionSettings, names: Sequence[RegisterName]) 
             registers.append(ReadRegister(settings, name))
             registers[-1].lock()
         for register in registers:
-            register.delete()
+            register.release(closed=True)
     finally:
         for register in registers:
             register.close()

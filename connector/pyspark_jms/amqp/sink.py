@@ -12,7 +12,6 @@ from pyspark_jms.amqp.columns.encode import encode
 from pyspark_jms.amqp.dialects.refusals import require_one_entity, require_register
 from pyspark_jms.amqp.link.commit_ledger import Admit, TokenLedger, opened
 from pyspark_jms.amqp.link.producer import Producer
-from pyspark_jms.amqp.link.register import register_settings
 from pyspark_jms.amqp.wire.types import Target
 from pyspark_jms.blocks.block import MessageBlock
 from pyspark_jms.columns.row_parts import RowsDigest
@@ -115,8 +114,7 @@ class AmqpLedgerLink(AmqpSinkLink):
     """A ``sink.links.LedgerLink``: the transaction of the rows also replaces the token of the ledger."""
 
     def __init__(self, settings: ConnectionSettings, owner: LedgerOwner, *, patience: float = 0.0) -> None:
-        super().__init__(register_settings(settings, owner.queue), patience=patience, container_id=owner.queue)
-        self._max_message_bytes = settings.max_message_bytes
+        super().__init__(settings, patience=patience, container_id=owner.queue)
         producer = self._producer
         self._ledger = TokenLedger(producer.connection, producer.transactions, settings, owner)
 

@@ -9,14 +9,12 @@ import contextlib
 import json
 from collections.abc import Iterator, Sequence
 from contextlib import closing
+from dataclasses import replace
 
-from pyspark_jms.amqp.link.commit_ledger import MISSING_SECONDS
+from pyspark_jms.amqp.link.commit_ledger import MISSING_SECONDS, ledger_register
 from pyspark_jms.amqp.link.connection import Connection, connect
-from pyspark_jms.amqp.link.pull import browse
 from pyspark_jms.amqp.link.read_register import RegisterName
-from pyspark_jms.amqp.link.register import Register, register_settings
 from pyspark_jms.amqp.link.subscriptions import end_subscription
-from pyspark_jms.amqp.link.transactions import Transactions
 from pyspark_jms.amqp.reading import AmqpReaderLink
 from pyspark_jms.check.address_settings import Kept, settings_finding
 from pyspark_jms.check.findings import Finding, Verdict
@@ -123,7 +121,7 @@ class ExactlyOnce:
                 link.create(Token(stream=_NAME, name=_NAME, reader=_STAGING.reader, batch=0))
             finally:
                 with contextlib.suppress(JMSError):
-                    link.delete()
+                    link.release(closed=True)
         finally:
             link.close()
 
@@ -142,7 +140,7 @@ class ExactlyOnce:
 
     def _try_ledger(self) -> JMSError | None:
         """What a write does, with a token only. Returns why the token cannot be browsed."""
-        own = register_settings(self._settings, _LEDGER)
+        own = replace(self._settings, client_id=_LEDGER)
         with closing(connect(own)) as connection:
             if connection.dialect.no_register:
                 raise UnsupportedError(f"the broker {connection.dialect.no_register}", "")
@@ -160,17 +158,16 @@ def _register_of(address: str) -> RegisterName:
 
 
 def _replace_token(connection: Connection) -> JMSError | None:
-    transactions = Transactions(connection)
-    register = Register(connection, _OWNER.address)
-    register.lock(_TOKEN_SECONDS)
-    if not register.read():
-        register.create(CommitToken(owner=str(_OWNER)).body())
-    register.read(_TOKEN_SECONDS)
-    register.accept(transactions)
-    register.send(CommitToken(owner=str(_OWNER)).body(), transactions)
-    transactions.discharge()
+    register, token = ledger_register(connection, _OWNER), CommitToken(owner=str(_OWNER))
+    register.lock(wait_seconds=_TOKEN_SECONDS)
+    if not register.take():
+        register.create(token)
+    register.take(wait_seconds=_TOKEN_SECONDS)
+    register.accept()
+    register.send(token)
+    register.transactions.discharge()
     try:
-        list(browse(connection, f"{register.address}::{_LEDGER}.token"))
+        register.peek()
     except JMSError as error:
         return error
     finally:
@@ -193,7 +190,7 @@ _LEDGER_KEPT = Kept(
     match=f"{LEDGER_PREFIX}#",
     patience_seconds=MISSING_SECONDS,
     deliveries=MAX_VALUE_DELIVERIES,
-    harm="rows may be written twice",
+    harm="a write may take its token for lost, and stop",
 )
 _NOT_READ = Finding(
     name="exactly-once",

@@ -91,7 +91,7 @@ def test_bad_settings_are_problems(strict, amqp_settings, findings_of):
     for fact in ("policy is DROP", "max-expiry-delay is 600 s", "attempts is 3", "up to 70 s", "waits 70 s"):
         assert fact in staging.value
     assert "redelivery-delay is up to 30 s" in ledger.value
-    assert "rows may be written twice" in ledger.value
+    assert "a write may take its token for lost, and stop" in ledger.value
     assert "DROP" not in ledger.value
 
 
@@ -180,7 +180,7 @@ def test_a_second_check_does_not_wait(broker, amqp_settings):
         other.lock()
         found = ExactlyOnce(settings).reading()
     finally:
-        other.delete()
+        other.release(closed=True)
         other.close()
     assert found.verdict is Verdict.NOTE
     assert "createAddress" not in found.advice

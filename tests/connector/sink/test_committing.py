@@ -10,8 +10,8 @@ from amqp_sending import settings_of
 from streaming import access
 from waiting import await_count
 
+from pyspark_jms.amqp.link.commit_ledger import ledger_register
 from pyspark_jms.amqp.link.connection import connect
-from pyspark_jms.amqp.link.register import Register, register_settings
 from pyspark_jms.amqp.sink import AMQP_SINK
 from pyspark_jms.delivery.commit_token import CommitToken, LedgerEntry
 from pyspark_jms.delivery.ledger_owner import LedgerOwner
@@ -119,10 +119,10 @@ def test_a_ledger_of_another_owner_is_never_taken_for_an_answer(broker, queue):
     this = task()
     other = LedgerOwner("job", this.owner.name)
     settings = settings_of(broker)
-    with contextlib.closing(connect(register_settings(settings, this.owner.queue))) as connection:
-        register = Register(connection, this.owner.address)
-        register.lock(10)
-        register.create(CommitToken(owner=str(other)).body())
+    with contextlib.closing(connect(replace(settings, client_id=this.owner.queue))) as connection:
+        register = ledger_register(connection, this.owner)
+        register.lock(wait_seconds=10)
+        register.create(CommitToken(owner=str(other)))
         register.release()
     options = options_of(broker, queue=queue)
     ledger = ledger_of(AMQP_SINK, options, this)

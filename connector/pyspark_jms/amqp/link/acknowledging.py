@@ -7,16 +7,14 @@ import logging
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-import numpy as np
-
 from pyspark_jms.amqp.link.connection import Connection
-from pyspark_jms.amqp.link.transactions import attach_coordinator, await_declared
+from pyspark_jms.amqp.link.transactions import Transactions
 from pyspark_jms.amqp.wire.receiver import Receiver
 from pyspark_jms.amqp.wire.states import EndpointState
-from pyspark_jms.amqp.wire.transactions import Answer, Coordinator
+from pyspark_jms.amqp.wire.transactions import Answer
 from pyspark_jms.errors import ConnectionLostError, IllegalStateError, LinkError
 
-__all__ = ["Acknowledgement", "Acknowledger", "ranges_of"]
+__all__ = ["Acknowledgement", "Acknowledger"]
 
 _log = logging.getLogger("pyspark_jms.link")
 
@@ -43,17 +41,15 @@ class Acknowledger:
         """
         self._connection = connection
         self._receiver = receiver
-        self._coordinator: Coordinator | None = None
-        self._declared: Answer | None = None
+        self._transactions = Transactions(connection)
+        self.is_confirmed = False
+        """Whether the broker confirms acknowledgements."""
         if confirmed and connection.dialect.has_transactions:
             self._attach()
 
     def _attach(self) -> None:
         try:
-            coordinator = attach_coordinator(self._connection, "acknowledgements")
-            with self._connection.core():
-                declared = coordinator.declare()
-            await_declared(self._connection, coordinator, declared)
+            self._transactions.await_open()
         except LinkError as error:
             if error.transient:
                 raise
@@ -61,46 +57,44 @@ class Acknowledger:
                 "! %s has no transactions, so it confirms no acknowledgement: %s", self._connection.address, error
             )
             return
-        self._coordinator, self._declared = coordinator, declared
-
-    @property
-    def is_confirmed(self) -> bool:
-        """Whether the broker confirms acknowledgements."""
-        return self._coordinator is not None
+        self.is_confirmed = True
 
     @property
     def lost_session(self) -> bool:
         """Whether the broker has no transactions, and ended the session to tell so. No message was delivered yet."""
-        return self._coordinator is None and self._connection.session.state is EndpointState.ENDED
+        return not self.is_confirmed and self._connection.session.state is EndpointState.ENDED
 
     @property
     def is_ready(self) -> bool:
         """Whether a transaction has begun, so that ``acknowledge`` waits for nothing."""
-        return self._declared is not None and self._declared.done
+        return self._transactions.is_open
 
     def acknowledge(self, ids: Sequence[bytes], send: Callable[[bytes], None] | None = None) -> Acknowledgement:
         """``send``: called with the transaction, before the messages are accepted in it; needs transactions."""
-        ranges = ranges_of(ids)
-        if self._coordinator is None or self._declared is None:
+        if not self.is_confirmed:
             if send is not None:
                 raise IllegalStateError("A message is moved without a transaction.", "Nothing was moved. Report this.")
             with self._connection.core():
-                self._receiver.accept(ranges)
+                self._receiver.accept(ids)
             return Acknowledgement(None, len(ids))
-        declared = self._declared
-        self._connection.await_(lambda: declared.done, "a transaction")
-        if declared.txn_id is None:
+        txn_id = self._open()
+        if send is not None:
+            send(txn_id)
+        with self._connection.core():
+            self._transactions.require_open(txn_id)
+            self._receiver.accept(ids, txn_id)
+            answer = self._transactions.go_on(txn_id)
+        return Acknowledgement(answer, len(ids))
+
+    def _open(self) -> bytes:
+        try:
+            return self._transactions.await_open()
+        except LinkError as error:
+            if error.transient:
+                raise
             raise ConnectionLostError(
                 f"{self._connection.address} refused to begin a transaction.", "The query connects again."
-            )
-        if send is not None:
-            send(declared.txn_id)
-        with self._connection.core():
-            self._coordinator.require_open(declared.txn_id)
-            self._receiver.accept(ranges, declared.txn_id)
-            answer = self._coordinator.discharge(declared.txn_id)
-            self._declared = self._coordinator.declare()
-        return Acknowledgement(answer, len(ids))
+            ) from None
 
     def await_confirmed(self, acknowledgement: Acknowledgement) -> None:
         """``ConnectionLostError`` when the broker has rolled it back: the messages are delivered again."""
@@ -115,13 +109,3 @@ class Acknowledger:
                 f" {answer.error.description}.",
                 "The messages are delivered again.",
             )
-
-
-def ranges_of(ids: Sequence[bytes]) -> list[tuple[int, int]]:
-    """Delivery-ids of four bytes → ranges of consecutive ones, both ends included."""
-    if not ids:
-        return []
-    numbers = np.frombuffer(b"".join(ids), ">u4").astype(np.int64)
-    cuts = np.flatnonzero(np.diff(numbers) != 1) + 1
-    firsts, lasts = numbers[np.concatenate([[0], cuts])], numbers[np.concatenate([cuts, [len(numbers)]]) - 1]
-    return list(zip(firsts.tolist(), lasts.tolist(), strict=True))

@@ -1,30 +1,36 @@
 """Carries out at the broker what ``delivery.register.committer`` decides for a write, until its answer."""
 
 import contextlib
-from collections.abc import Callable, Iterator, Sequence
+import logging
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from pyspark_jms.amqp.dialects.refusals import require_register
 from pyspark_jms.amqp.link.connection import Connection, connect
-from pyspark_jms.amqp.link.register import Register, Token, register_settings
+from pyspark_jms.amqp.link.register import Place, Register
 from pyspark_jms.amqp.link.transactions import Transactions
 from pyspark_jms.delivery.commit_token import CommitToken, LedgerEntry
 from pyspark_jms.delivery.ledger_owner import LedgerOwner
 from pyspark_jms.delivery.register import steps
 from pyspark_jms.delivery.register.committer import Commit, Committer, Done, Establish, Failed, Find, Finish, Request
 from pyspark_jms.delivery.register.outcomes import Stop
-from pyspark_jms.delivery.register.token import Sighting
 from pyspark_jms.errors import (
+    BrokerError,
+    InvalidDestinationError,
     JMSError,
+    JMSSecurityError,
     LinkError,
-    SubscriptionInUseError,
     TokenMissingError,
     TransactionRolledBackError,
 )
 from pyspark_jms.network.settings import ConnectionSettings
 
-__all__ = ["MISSING_SECONDS", "Admit", "TokenLedger", "opened"]
+__all__ = ["MISSING_SECONDS", "Admit", "TokenLedger", "ledger_register", "opened"]
+
+_log = logging.getLogger("pyspark_jms.link")
 
 Admit = Callable[[tuple[LedgerEntry, ...]], bool]
 
@@ -33,7 +39,7 @@ _LOST_OWNER_SECONDS = 60.0
 seconds that its open offers)."""
 
 _ABSENCE_SECONDS = 1.0
-"""A new register has no token. The transaction of an owner that died while it made the first one is over by then."""
+"""So long a look-up waits for a token that a browse does not show, and the end of a write."""
 
 MISSING_SECONDS = 30.0
 """A register that was there before has a token. Its absence must last so long before it counts."""
@@ -42,27 +48,31 @@ MISSING_SECONDS = 30.0
 @contextmanager
 def opened(settings: ConnectionSettings, owner: LedgerOwner) -> Iterator["TokenLedger"]:
     """A ledger on a connection of its own."""
-    connection = connect(register_settings(settings, owner.queue))
-    try:
+    with contextlib.closing(connect(replace(settings, client_id=owner.queue))) as connection:
         require_register(connection.dialect)
         yield TokenLedger(connection, Transactions(connection), settings, owner)
-    finally:
-        connection.close()
+
+
+def ledger_register(
+    connection: Connection, owner: LedgerOwner, transactions: Transactions | None = None
+) -> Register[CommitToken]:
+    """``connection`` has the container id ``owner.queue``. ``transactions``: those of the rows."""
+    place = Place(owner.address, owner.queue, "token")
+    return Register(connection, place, transactions or Transactions(connection), partial(_parsed, owner))
 
 
 class TokenLedger:
-    """On a connection with the container id of the ledger (``register_settings``). Each call locks and releases."""
+    """Each call locks and releases."""
 
     def __init__(
         self, connection: Connection, transactions: Transactions, settings: ConnectionSettings, owner: LedgerOwner
     ) -> None:
         """``transactions``: those of the rows."""
-        self._connection, self._transactions, self._owner = connection, transactions, owner
-        self._settings = settings
-        self._register = Register(connection, owner.address)
+        self._transactions, self._owner, self._settings = transactions, owner, settings
+        self._register = ledger_register(connection, owner, transactions)
         self._lock_seconds = max(settings.receipt_timeout, settings.reconnect_timeout) + _LOST_OWNER_SECONDS
-        self._second: tuple[Connection, Register] | None = None
-        """The connection that makes a register, while it is open."""
+        self._second: Register[CommitToken] | None = None
+        """On the connection that makes a register, while it is open."""
         self._error: LinkError | None = None
 
     def find(self) -> CommitToken:
@@ -123,83 +133,80 @@ class TokenLedger:
                 return self._lock()
             case steps.Make():
                 return self._make()
-            case steps.Leave():
-                self._leave()
-                return steps.Left()
             case steps.Peek():
-                self._register.require_lock(self._owner.queue)
-                return steps.Peeked(self._seen(self._register.peek(self._owner.queue)))
-            case steps.TakeTokens(patient):
-                seconds = MISSING_SECONDS if patient else _ABSENCE_SECONDS
-                return steps.TokensTaken(self._seen(self._current.read(seconds)))
-            case steps.Create(token):
-                self._current.create(token.body())
+                return self._peek()
+            case steps.Take(_, patient):
+                return steps.Taken(self._current.take(wait_seconds=MISSING_SECONDS if patient else _ABSENCE_SECONDS))
+            case steps.Create(token, once):
+                self._current.create(token, once=once)
                 return steps.Created()
             case steps.Admit(known):
                 assert admit is not None
                 return steps.Admitted() if admit(known) else steps.Declined()
-            case _:
-                return self._change(command)
-
-    def _change(self, command: Any) -> object:
-        match command:
             case steps.Renew(token):
-                own = Transactions(self._connection)
+                own = Transactions(self._register.connection)
                 self._register.accept(own)
-                self._register.send(token.body(), own)
-                own.discharge()
+                self._replace(token, own)
                 return steps.Renewed()
             case steps.AcceptValue():
-                self._register.accept(self._transactions)
+                self._register.accept()
                 return steps.ValueAccepted()
             case steps.Replace(token):
-                self._register.send(token.body(), self._transactions)
-                self._transactions.discharge()
+                self._replace(token, self._transactions)
                 return steps.Replaced()
         raise AssertionError(command)
+
+    def _replace(self, token: CommitToken, transactions: Transactions) -> None:
+        self._register.send(token, transactions)
+        transactions.discharge()
+
+    def _peek(self) -> steps.Peeked[CommitToken]:
+        """What the broker does not show, without the permission ``browse``, is received."""
+        self._register.require_lock()
+        try:
+            return steps.Peeked(self._register.peek())
+        except (JMSSecurityError, InvalidDestinationError, BrokerError) as error:
+            _log.debug("= the tokens of %s are received, not browsed: %s", self._owner.address, error.fact)
+            return steps.Peeked(())
 
     # --- the connections -----------------------------------------------------------------------
 
     def _lock(self) -> steps.Locked | steps.NoRegister:
+        self._leave()
         if self._transactions.is_open:
             self._register.attach_sender()  # before the lock is taken, so that others wait less
-        found = self._register.lock(self._lock_seconds, create=False)
+        found = self._register.lock(create=False, wait_seconds=self._lock_seconds)
         return steps.Locked() if found else steps.NoRegister()
 
-    def _make(self) -> steps.Locked | steps.LockHeld:
-        connection = connect(register_settings(self._settings, self._owner.queue))
-        register = Register(connection, self._owner.address)
-        self._second = connection, register
-        try:
-            register.lock(self._lock_seconds)
-        except SubscriptionInUseError:
-            return steps.LockHeld()
-        return steps.LockHeld() if register.existed else steps.Locked()
+    def _make(self) -> steps.Locked:
+        connection = connect(replace(self._settings, client_id=self._owner.queue))
+        self._second = ledger_register(connection, self._owner)
+        self._second.lock(wait_seconds=self._lock_seconds)
+        return steps.Locked()
 
     @property
-    def _current(self) -> Register:
-        return self._register if self._second is None else self._second[1]
+    def _current(self) -> Register[CommitToken]:
+        return self._register if self._second is None else self._second
 
     def _leave(self) -> None:
         second, self._second = self._second, None
         if second is not None:
-            _release(second[1])
-            second[0].close()
-
-    # --- the token -----------------------------------------------------------------------------
-
-    def _seen(self, found: Sequence[Token]) -> tuple[Sighting[CommitToken], ...]:
-        try:
-            return tuple(Sighting(CommitToken.parse(each.body), each.delivery_count) for each in found)
-        except ValueError:
-            raise TokenMissingError(
-                f"Address {self._owner.address} has a message that is not a token of this release. Nothing was sent.",
-                "Remove the message if another program has sent it. Do not go back to an older release in the middle"
-                " of a batch.",
-            ) from None
+            _release(second)
+            second.connection.close()
 
 
-def _release(register: Register) -> None:
+def _release(register: Register[CommitToken]) -> None:
     """In any case; when the connection is lost, the broker does."""
     with contextlib.suppress(JMSError):
         register.release()
+
+
+def _parsed(owner: LedgerOwner, body: bytes) -> CommitToken:
+    try:
+        return CommitToken.parse(body)
+    except ValueError:
+        raise TokenMissingError(
+            f"Address {owner.address} has a message that is not a token of this release. Nothing was sent.",
+            "Remove the message if another program has sent it. Do not go back to an older release in the middle"
+            " of a batch.",
+        ) from None

@@ -7,7 +7,7 @@ ends it when it has been idle for a minute: its connections end with it.
 from collections import OrderedDict
 
 from pyspark_jms.amqp.link.connection import Connection, connect
-from pyspark_jms.amqp.link.transacted import Transacted
+from pyspark_jms.amqp.link.transactions import Transactions
 from pyspark_jms.errors import JMSError
 from pyspark_jms.network.arrivals import Arrivals
 from pyspark_jms.network.settings import ConnectionSettings
@@ -17,10 +17,10 @@ __all__ = ["connected", "keep"]
 _MOST = 4
 """Of a process. The one that was used longest ago is closed."""
 
-_kept: OrderedDict[ConnectionSettings, tuple[Connection, Transacted]] = OrderedDict()
+_kept: OrderedDict[ConnectionSettings, tuple[Connection, Transactions]] = OrderedDict()
 
 
-def connected(settings: ConnectionSettings, arrivals: Arrivals | None = None) -> tuple[Connection, Transacted]:
+def connected(settings: ConnectionSettings, arrivals: Arrivals | None = None) -> tuple[Connection, Transactions]:
     """A connection that was kept, if it has not ended, or a new one. It belongs to the caller until ``keep``."""
     kept = _kept.pop(settings, None)
     if kept is not None:
@@ -31,13 +31,13 @@ def connected(settings: ConnectionSettings, arrivals: Arrivals | None = None) ->
         else:
             return kept
     connection = connect(settings, arrivals)
-    return connection, Transacted(connection)
+    return connection, Transactions(connection)
 
 
-def keep(settings: ConnectionSettings, connection: Connection, transacted: Transacted) -> None:
+def keep(settings: ConnectionSettings, connection: Connection, transactions: Transactions) -> None:
     """Without a link that receives, and without an open transaction."""
     other = _kept.pop(settings, None)
-    _kept[settings] = connection, transacted
+    _kept[settings] = connection, transactions
     if other is not None:
         other[0].close()
     while len(_kept) > _MOST:

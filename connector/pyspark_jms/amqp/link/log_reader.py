@@ -11,7 +11,6 @@ from datetime import datetime
 
 from pyspark_jms.amqp.dialects import Dialect
 from pyspark_jms.amqp.dialects.refusals import require_streams
-from pyspark_jms.amqp.link.acknowledging import ranges_of
 from pyspark_jms.amqp.link.connection import Connection, connect
 from pyspark_jms.amqp.link.consumer import check_oversized
 from pyspark_jms.amqp.link.prefetch import Prefetch
@@ -101,7 +100,7 @@ class LogReader:
         blocks = self._prefetch.take()
         with self._connection.core():
             for block in blocks:
-                self._prefetch.receiver.accept(ranges_of([each for each in block.ids if each is not None]))
+                self._prefetch.receiver.accept(block.ids)
         return [(block, _offsets(block, self.destination)) for block in blocks]
 
     def released(self, messages: int) -> None:

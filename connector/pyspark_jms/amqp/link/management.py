@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from pyspark_jms.amqp.link.acknowledging import ranges_of
 from pyspark_jms.amqp.link.connection import Connection, connect
 from pyspark_jms.amqp.link.senders import await_credit
 from pyspark_jms.amqp.wire.receiver import Receiver
@@ -104,7 +103,7 @@ class AmqpManagementLink(ManagementLink):
                 connection.changed.wait(left)
             block = transfers.take()
         with connection.core():
-            self._replies.accept(ranges_of([each for each in block.ids if each is not None]))
+            self._replies.accept(block.ids)
         return (block.message(index) for index in range(len(block)))
 
 

@@ -1,5 +1,6 @@
 """What a receiving link has in flight: messages to be taken, credit for more, and whether the queue is empty."""
 
+import contextlib
 import logging
 import time
 
@@ -22,8 +23,6 @@ more small messages leave the cache while they are decoded, which then takes hal
 """
 _AT_ONCE_SECONDS = 0.2
 """What arrives so soon after more credit was granted was held back without it."""
-_DRAIN_SECONDS = 5.0
-"""A broker may skip a drain while the end of another one is being sent (Artemis): it is sent again."""
 
 
 class Prefetch:
@@ -141,10 +140,7 @@ class Prefetch:
     def begin_probe(self) -> None:
         with self._connection.core():
             self._proven_before = self.receiver.proven_empty
-            self._drain()
-
-    def _drain(self) -> None:
-        self.receiver.drain(max(self._window.credit(), 1))
+            self.receiver.drain(max(self._window.credit(), 1))
 
     @property
     def is_probed(self) -> bool:
@@ -154,14 +150,7 @@ class Prefetch:
     def await_probe(self) -> None:
         """Wait until ``is_probed``. An answer that proves nothing, or none, is followed by another drain."""
         while not self.is_probed:
-            try:
-                self._connection.await_(
-                    lambda: self.is_probed or not self.receiver.is_draining, "an answer to a drain", _DRAIN_SECONDS
-                )
-            except ReceiptTimeoutError:
-                _log.debug("= a drain was not answered within %g s", _DRAIN_SECONDS)
-            if not self.is_probed:
-                with self._connection.core():
-                    self._drain()
+            with contextlib.suppress(ReceiptTimeoutError):
+                drain(self._connection, self.receiver, max(self._window.credit(), 1), until=lambda: self.is_probed)
         with self._connection.core():
             self.grant()

@@ -2,9 +2,8 @@
 
 import dataclasses
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 
-from pyspark_jms.amqp.link.acknowledging import ranges_of
 from pyspark_jms.amqp.link.connection import Connection
 from pyspark_jms.amqp.link.sources import OUTCOMES, require_echo
 from pyspark_jms.amqp.wire.receiver import Receiver
@@ -34,12 +33,13 @@ def drain(
 ) -> None:
     """Returns when the broker has sent what there is, at most ``credit`` messages, and will send no more.
 
-    Without ``credit`` it is the credit that the link has. ``until``: what ends the wait before.
+    Without ``credit`` it is the credit that the link has. ``until``: what ends the wait before. A request that is under
+    way is not repeated at once: its end would be taken for that of the second one.
     """
-    for _ in range(_MAX_DRAINS):
+    for attempt in range(_MAX_DRAINS):
         with connection.core():
             asked = receiver.credit if credit is None else credit
-            if asked:
+            if asked and (attempt or not receiver.is_draining):
                 receiver.drain(asked)
         try:
             connection.await_(
@@ -61,11 +61,12 @@ class Pull:
     """A link to a queue of the connector's own, whose messages may be larger than ``maxMessageBytes``."""
 
     def __init__(
-        self, connection: Connection, source: Source, name: str | None = None, *, head_bytes: int | None = None
+        self, connection: Connection, source: Source | None, name: str | None = None, *, head_bytes: int | None = None
     ) -> None:
         """Attaches; the error of a refusal. The link is the only one of its ``name`` on the connection.
 
-        ``head_bytes``: only so much of each message is kept.
+        ``source`` None: that of the durable subscription of this name (§2.6.3). ``head_bytes``: only so much of each
+        message is kept.
         """
         self._connection = connection
         with connection.core() as session:
@@ -90,6 +91,11 @@ class Pull:
         self._connection.check_link(receiver)
         return self._taken()
 
+    def available(self) -> MessageBlock:
+        """What the queue has now, in one round trip. It may have more, if the drain before was not answered."""
+        drain(self._connection, self.receiver, _CREDIT)
+        return self._taken()
+
     def everything(self) -> MessageBlock:
         """All messages of the queue. The end is proven by a drain without a message."""
         receiver, proven = self.receiver, self.receiver.proven_empty
@@ -101,11 +107,10 @@ class Pull:
         with self._connection.changed:
             return self.receiver.transfers.take()
 
-    def release(self, ids: list[bytes]) -> None:
+    def release(self, ids: Sequence[bytes | None]) -> None:
         """Give messages back; their delivery counts stay."""
         with self._connection.core():
-            for first, last in ranges_of(ids):
-                self.receiver.release(first, last)
+            self.receiver.release(ids)
 
     def detach(self, *, closed: bool = True, wait: bool = True) -> None:
         """Give back what was not accepted. ``closed`` False: a durable subscription stays."""

@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 
 from pyspark_jms.amqp.dialects import Dialect
-from pyspark_jms.amqp.link.acknowledging import ranges_of
 from pyspark_jms.amqp.link.connection import Connection, connect
 from pyspark_jms.amqp.link.senders import await_credit
 from pyspark_jms.amqp.wire.receiver import Receiver
@@ -98,7 +97,7 @@ def _answer(connection: Connection, sender: Sender, receiver: Receiver, address:
     connection.check_link(receiver)
     with connection.core():
         block = receiver.transfers.take()
-        receiver.accept(ranges_of([each for each in block.ids if each is not None]))
+        receiver.accept(block.ids)
     answer = block.message(0)
     return {section.code: decode(answer, section.value, section.end)[0] for section in sections(answer)}
 

@@ -6,7 +6,6 @@ No credit stands while nobody asks for messages.
 from collections.abc import Sequence
 
 from pyspark_jms.amqp.dialects import Dialect
-from pyspark_jms.amqp.link.acknowledging import ranges_of
 from pyspark_jms.amqp.link.connection import Connection
 from pyspark_jms.amqp.link.consumer import attach, check_oversized
 from pyspark_jms.amqp.link.prefetch import Prefetch
@@ -72,11 +71,10 @@ class ReaderConsumer:
         """They were accepted, or given back."""
         self._prefetch.released(messages)
 
-    def release(self, ids: Sequence[bytes]) -> None:
+    def release(self, ids: Sequence[bytes | None]) -> None:
         """Give messages back; their delivery counts stay."""
         with self.connection.core():
-            for first, last in ranges_of(ids):
-                self.receiver.release(first, last)
+            self.receiver.release(ids)
         self._prefetch.released(len(ids))
 
     def detach(self) -> None:

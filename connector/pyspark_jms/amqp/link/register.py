@@ -1,120 +1,111 @@
 """A value in the broker that one connection at a time holds and replaces: a register with compare-and-swap.
 
 The *lock* is the one consumer of an unshared durable subscription to a topic address: a broker refuses the second one.
-No message is the lock, so no delivery count grows while others wait. The *tokens* are the messages of that
-subscription, usually one: the value. Who holds the lock reads them, and replaces them inside a transaction, beside
-other messages of that transaction. The transaction fails if the lock was lost meanwhile, because another owner of the
-lock has the tokens then.
+No message is the lock, so no delivery count grows while others wait. The *value* is the messages of the subscription's
+queue: a token, and before it the blocks that a reader has received. Who holds the lock takes them, and replaces them
+inside a transaction, beside other messages of that transaction. The transaction fails if the lock was lost meanwhile.
 
-Knows nothing of what is in a token.
+The methods are the commands of ``delivery.register.steps``. Which one follows which is decided there.
 """
 
-import logging
 import random
 import time
-import uuid
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from typing import Generic, NamedTuple, Protocol, TypeVar
 
-import numpy as np
-
-from pyspark_jms.amqp.link.acknowledging import ranges_of
 from pyspark_jms.amqp.link.connection import Connection
-from pyspark_jms.amqp.link.locks import require_one_consumer
-from pyspark_jms.amqp.link.pull import browse
-from pyspark_jms.amqp.link.senders import await_accepted
+from pyspark_jms.amqp.link.pull import Pull, drain, look
+from pyspark_jms.amqp.link.senders import await_accepted, await_credit
+from pyspark_jms.amqp.link.sources import DURABLE, OUTCOMES, filter_of
+from pyspark_jms.amqp.link.staged_messages import HEAD_BYTES, TOKENS, body_of, stream_of, token_message
 from pyspark_jms.amqp.link.transactions import Transactions
 from pyspark_jms.amqp.wire.receiver import Receiver
-from pyspark_jms.amqp.wire.sections import DATA, HEADER, PROPERTIES, delivery_count, sections
-from pyspark_jms.amqp.wire.sender import Sender
-from pyspark_jms.amqp.wire.states import EndpointState
-from pyspark_jms.amqp.wire.types import Source, Target
-from pyspark_jms.amqp.wire.values import Described, Typed, decode, encode
-from pyspark_jms.blocks.block import MessageBlock, index_of
+from pyspark_jms.amqp.wire.sections import delivery_count
+from pyspark_jms.amqp.wire.types import Source
+from pyspark_jms.blocks.block import MessageBlock, block_of
+from pyspark_jms.delivery.register.token import Sighting
 from pyspark_jms.errors import (
-    BrokerError,
     IllegalStateError,
     InvalidDestinationError,
     JMSSecurityError,
-    ReceiptTimeoutError,
+    MaxConsumersError,
     SubscriptionInUseError,
 )
 from pyspark_jms.jms.model import DestinationKind
-from pyspark_jms.network.settings import ConnectionSettings
 
-__all__ = ["Register", "Token", "register_settings"]
+__all__ = ["TOPIC", "Place", "Register", "tokens_at"]
 
-_log = logging.getLogger("pyspark_jms.link")
-
-_LINK = "token"
-"""The name of the subscription. With the container id of the connection it names the queue of the tokens."""
-_NOT_FOUND = "amqp:not-found"
-_OUTCOMES = ("amqp:accepted:list", "amqp:rejected:list", "amqp:released:list", "amqp:modified:list")
-_UNSETTLED_STATE = 2  # §3.5.5: durable
-_CREDIT = 100
-"""More tokens than there ever are."""
-_DRAIN_SECONDS = 1.0
-"""A broker may skip a drain while the end of another one is being sent (Artemis): it is sent again."""
-_MAX_DRAIN_SECONDS = 10.0
+TOPIC = "topic"
+_TAKE_SECONDS = 5.0
+"""A message of the register that no other connection holds arrives at once."""
+_MOST_TOKENS = 1_000
+"""More than there ever are. A drain whose credit is used up exactly is not answered."""
 _FIRST_PAUSE_SECONDS, _LONGEST_PAUSE_SECONDS = 0.002, 0.05
 """Between two attempts to take a lock that another connection holds."""
-_MAX_TOKEN_BYTES = 16 << 20
-_NEVER_MS = 253_402_300_799_000
-"""A token expires at the end of the year 9999: so an ``expiry-delay`` of the address does not apply (Artemis)."""
 
 
-@dataclass(frozen=True, slots=True)
-class Token:
-    """A value that is in the register."""
-
-    body: bytes = field(repr=False)
-    delivery_count: int
-    """How many earlier deliveries of it failed: each death of an owner may add one, and a broker has a limit."""
+class _Token(Protocol):
+    def body(self) -> bytes: ...
 
 
-def register_settings(settings: ConnectionSettings, owner: str) -> ConnectionSettings:
-    """The settings of a connection with a register: the subscription belongs to ``owner``, its container id.
-
-    The largest message that a connection takes is no matter of option ``maxMessageBytes`` here.
-    """
-    return replace(settings, client_id=owner, max_message_bytes=max(settings.max_message_bytes, _MAX_TOKEN_BYTES))
+T = TypeVar("T", bound=_Token)
 
 
-class Register:
-    """``lock(…)``, ``read()`` or ``create(…)``, ``accept(…)`` and ``send(…)`` in a transaction, ``release()``.
+class Place(NamedTuple):
+    """Where a register is. The container id and the name of the link name the subscription, and its queue."""
 
-    ``address``: the topic. ``connection`` has the container id of the owner (``register_settings``).
-    """
-
-    def __init__(self, connection: Connection, address: str) -> None:
-        self._connection = connection
-        self._address = connection.dialect.send.address(DestinationKind.TOPIC, address)
-        self._receiver: Receiver | None = None
-        self._sender: Sender | None = None
-        self._tokens: list[tuple[bytes, Token]] = []
-        """Those that were read and not replaced, with their delivery-ids."""
-        self.existed = False
-        """Whether the subscription was there before the lock was taken: then the register should have a token."""
+    address: str
+    container: str
+    link: str
+    has_blocks: bool = False
+    """Of a reader: its tokens are marked, so that a browse shows them without the blocks."""
 
     @property
-    def address(self) -> str:
-        return self._address
+    def queue(self) -> str:
+        """By its fully qualified name."""
+        return f"{self.address}::{self.container}.{self.link}"
+
+
+class Register(Generic[T]):
+    """``lock()``, ``take()`` or ``create(…)``, ``accept()`` and ``send(…)`` in a transaction, ``release()``.
+
+    Every method raises the ``LinkError`` that ended the connection, once it has ended.
+    """
+
+    def __init__(
+        self, connection: Connection, place: Place, transactions: Transactions, parse: Callable[[bytes], T]
+    ) -> None:
+        """``connection`` has the container id of the place. ``transactions``: those of the connection.
+
+        ``parse``: the body of a message → its token, or an error.
+        """
+        self.connection = connection
+        self.place = place
+        self._topic = connection.dialect.send.address(DestinationKind.TOPIC, place.address)
+        self.transactions = transactions
+        self._parse = parse
+        self._lock: Pull | None = None
+        self._taken: list[bytes | None] = []
+        """Delivery-ids of what was received and not accepted."""
+        self._tokens: list[Sighting[T]] = []
+        self._streams: set[str] = set()
+        """What the blocks state as their streams."""
 
     # --- the lock ------------------------------------------------------------------------------
 
-    def lock(self, wait_seconds: float, *, create: bool = True) -> bool:
-        """Take the lock, for which other connections may be ahead. ``SubscriptionInUseError`` after the wait.
+    def lock(self, *, create: bool = True, wait_seconds: float = 0.0) -> bool:
+        """Become the one consumer. ``SubscriptionInUseError``: another connection is it, or the broker has not noticed
+        its end. Without ``create``, return False if there is no register.
 
-        The broker frees the lock of a lost machine when the idle time-out of its connection is over. Without
-        ``create``, return False if the register does not exist, and leave it at that. Of two connections that create it
-        at the same moment, Artemis ends one.
+        The broker frees the lock of a lost machine when the idle time-out of its connection is over. Of two
+        connections that create a register at the same moment, Artemis ends one.
         """
         deadline, pause = time.monotonic() + wait_seconds, _FIRST_PAUSE_SECONDS
         while True:
             try:
                 return self._try_lock(create=create)
             except SubscriptionInUseError:
-                self._connection.check()
+                self.connection.check()
                 left = deadline - time.monotonic()
                 if left <= 0:
                     raise
@@ -122,190 +113,171 @@ class Register:
                 pause = min(2 * pause, _LONGEST_PAUSE_SECONDS)
 
     def _try_lock(self, *, create: bool) -> bool:
-        """An attach without a source finds an existing subscription (§2.6.3), and is a consumer of it as well."""
-        receiver = self._attach(None)
-        self.existed = receiver is not None
-        if receiver is None and not create:
+        head_bytes = HEAD_BYTES if self.place.has_blocks else None
+        source = Source(
+            address=self._topic,
+            durable=DURABLE,
+            expiry_policy="never",
+            outcomes=OUTCOMES,
+            capabilities=(TOPIC,),
+        )
+        try:
+            self._lock = Pull(self.connection, source if create else None, self.place.link, head_bytes=head_bytes)
+        except InvalidDestinationError:
+            if create:
+                raise
             return False
-        if receiver is None:
-            receiver = self._attach(
-                Source(
-                    address=self._address,
-                    durable=_UNSETTLED_STATE,
-                    expiry_policy="never",
-                    outcomes=_OUTCOMES,
-                    capabilities=(str(DestinationKind.TOPIC),),
-                )
-            )
-            assert receiver is not None
-        self._receiver, self._tokens = receiver, []
+        except JMSSecurityError as error:
+            raise self._not_permitted(error) from None
+        self._forget()
         return True
 
-    def _attach(self, source: Source | None) -> Receiver | None:
-        """None: there is no such subscription. ``SubscriptionInUseError``: another connection consumes from it."""
-        with self._connection.core() as session:
-            receiver = session.link(Receiver, _LINK)
-            receiver.attach_to(source)
-        self._connection.await_(lambda: receiver.is_ready or _has_ended(receiver), "its attach")
-        if source is None and _has_ended(receiver) and receiver.error and receiver.error.condition == _NOT_FOUND:
-            return None
-        self._connection.check_link(receiver)
-        return receiver
+    def _not_permitted(self, error: JMSSecurityError) -> JMSSecurityError:
+        address, _, queue = self.place.queue.partition("::")
+        return JMSSecurityError(
+            error.fact,
+            f"Grant createAddress, createDurableQueue, consume, browse and send on {address}. Or an administrator"
+            f" creates the address {address} with the multicast queue {queue}, max-consumers 1, and grants consume,"
+            " browse and send there.",
+        )
+
+    def require_lock(self) -> None:
+        """``MaxConsumersError`` unless the broker refuses a second consumer.
+
+        A durable subscription has one consumer. But a queue with its name, which an administrator created beforehand,
+        has as many as it was given: without ``max-consumers``, any number.
+        """
+        queue = self.place.queue
+        try:
+            second = Pull(self.connection, Source(address=queue, outcomes=OUTCOMES, capabilities=(TOPIC,)))
+        except SubscriptionInUseError:
+            return
+        second.detach()
+        raise MaxConsumersError(
+            f"The broker lets a second consumer read from {queue}, so this queue is no lock. Nothing was read or sent.",
+            "The queue was created beforehand: set its max-consumers to 1. If it is empty, delete it and create it"
+            " again.",
+        )
+
+    def prove(self) -> None:
+        """Return when the broker has answered on the link that is the lock."""
+        pull = self._held()
+        drain(self.connection, pull.receiver, 1)
+        pull.release(pull.exactly(0, 0).ids)
+
+    def _held(self) -> Pull:
+        if self._lock is None:
+            raise IllegalStateError("A register is used without its lock.", "Nothing was sent. Report this.")
+        self.connection.check()
+        self.connection.check_link(self._lock.receiver)
+        return self._lock
+
+    def release(self, *, closed: bool = False) -> None:
+        """Give the lock back, and what was not accepted: its delivery counts stay (Artemis). ``closed``: the queue ends
+        with all its messages.
+        """
+        lock, self._lock = self._lock, None
+        self._forget()
+        if lock is not None:
+            lock.detach(closed=closed)
+
+    def _forget(self) -> None:
+        self._taken, self._tokens, self._streams = [], [], set()
+
+    @property
+    def receiver(self) -> Receiver | None:
+        """The link that is the lock."""
+        return None if self._lock is None else self._lock.receiver
+
+    # --- the value -----------------------------------------------------------------------------
+
+    def peek(self) -> tuple[Sighting[T], ...]:
+        """The tokens without receiving them: then no death counts as a delivery.
+
+        Tokens that a transaction has are not shown.
+        """
+        return tokens_at(self.connection, self.place, self._parse)
+
+    def take(self, expected: int | None = None, wait_seconds: float = 0.0) -> tuple[Sighting[T], ...]:
+        """Receive the value. Returns its tokens, also those that were taken before and not accepted.
+
+        ``expected``: how many messages there should be; that is one round trip. If others come, all are asked for.
+        While there is no token, wait for one: a transaction of an earlier holder may have it for a moment after its
+        lock is free, so absence must last.
+        """
+        pull = self._held()
+        self._hold(pull.available() if expected is None else pull.exactly(expected, _TAKE_SECONDS))
+        if expected is not None and (len(self._taken) < expected or not self._tokens):
+            self._hold(pull.everything())
+        if not self._tokens and wait_seconds:
+            self._hold(pull.exactly(1, wait_seconds))
+            self._hold(pull.available())
+        return tuple(self._tokens)
+
+    @property
+    def streams(self) -> frozenset[str]:
+        """What the blocks that were taken state as their streams."""
+        return frozenset(self._streams)
+
+    def _hold(self, taken: MessageBlock) -> None:
+        self._taken += taken.ids
+        for index in range(len(taken)):
+            message = taken.message(index)
+            stream = stream_of(message)
+            if stream is None:
+                self._tokens.append(_sighting(message, self._parse))
+            else:
+                self._streams.add(stream)
+
+    # --- one transaction -----------------------------------------------------------------------
+
+    def open(self) -> None:
+        """Return when a transaction has begun, and the broker takes messages."""
+        self.transactions.sendable(self._topic, TOPIC)
 
     def attach_sender(self) -> None:
-        """Optional, before the lock is taken: others then wait less.
+        """Optional, before the lock is taken: others then wait less."""
+        self.transactions.senders.attached(self._topic, TOPIC)
 
-        With the capability: see ``link.sources.source_of``.
-        """
-        if self._sender is not None and self._sender.is_attached:
-            return
-        with self._connection.core() as session:
-            self._sender = session.link(Sender, f"{_LINK}-{uuid.uuid4().hex}")
-            self._sender.attach_to(Target(address=self._address, capabilities=(str(DestinationKind.TOPIC),)))
-        self._connection.await_attached(self._sender)
-
-    def require_lock(self, owner: str) -> None:
-        """``MaxConsumersError``: an administrator created the queue of the tokens without a limit of one consumer, so
-        that others may hold what this connection took for the lock. ``owner``: the container id.
-        """
-        require_one_consumer(self._connection, self._queue(owner))
-
-    def _queue(self, owner: str) -> str:
-        """The queue of the tokens, by its fully qualified name."""
-        return f"{self._address}::{owner}.{_LINK}"
-
-    def release(self) -> None:
-        """Give the lock back, and tokens that were not replaced: their delivery counts stay (Artemis)."""
-        receiver, self._receiver, self._tokens = self._receiver, None, []
-        if receiver is None or _has_ended(receiver):
-            return
-        with self._connection.core():
-            receiver.detach(closed=False)
-        self._connection.await_(lambda: _has_ended(receiver), "its detach")
-
-    # --- the tokens ----------------------------------------------------------------------------
-
-    def read(self, wait_seconds: float = 0.0) -> tuple[Token, ...]:
-        """All tokens of the register, also those read before. While there is none, wait for one.
-
-        A dying owner's transaction may have the tokens for a moment after its lock is free, so absence must last.
-        """
-        self._drain()
-        if not self._tokens and wait_seconds:
-            receiver = self._held()
-            with self._connection.core():
-                receiver.grant(_CREDIT)
-            self._await(lambda: bool(len(receiver.transfers)), wait_seconds)
-            self._drain()
-        return tuple(token for _, token in self._tokens)
-
-    def peek(self, owner: str) -> tuple[Token, ...]:
-        """The tokens without receiving them: then no death counts as a delivery. ``owner``: the container id.
-
-        Empty if the broker does not show them (without the permission ``browse``), or if a transaction has them.
-        """
-        self._held()
-        try:
-            return tuple(map(_token, browse(self._connection, self._queue(owner))))
-        except (JMSSecurityError, InvalidDestinationError, BrokerError) as error:
-            _log.debug("= the tokens of %s are received, not browsed: %s", self._address, error.fact)
-            return ()
-
-    def _drain(self) -> None:
-        """Receive the tokens. There are few, and a broker sends so many before it answers a drain: one is enough."""
-        receiver = self._held()
-        answered, deadline = receiver.drains_answered, time.monotonic() + _MAX_DRAIN_SECONDS
-        while receiver.drains_answered == answered:
-            with self._connection.core():
-                receiver.drain(_CREDIT)
-            if not self._await(lambda: not receiver.is_draining, _DRAIN_SECONDS) and time.monotonic() > deadline:
-                raise ReceiptTimeoutError(
-                    f"{self._connection.address} did not deliver from {self._address} within {_MAX_DRAIN_SECONDS:g} s.",
-                    "Is the queue paused? Look at the broker's log.",
-                )
-            self._take(receiver)
-
-    def _take(self, receiver: Receiver) -> None:
-        with self._connection.core():
-            block = receiver.transfers.take()
-        for index, delivery_id in enumerate(block.ids):
-            assert delivery_id is not None
-            self._tokens.append((delivery_id, _token(block.message(index))))
-
-    def create(self, body: bytes) -> None:
-        """Send the first token, in a confirmed send of its own; ``read`` finds it."""
-        sender = self._sendable()
-        with self._connection.core():
-            sender.send(_message(body), 0, 1, settled=False)
-        await_accepted(self._connection, sender, "a token")
-
-    def accept(self, transactions: Transactions) -> None:
-        """In a transaction of this connection, which is begun if it is not open, accept all tokens that were read.
-
-        Returns when the broker has confirmed that the tokens are in the transaction: if it has taken them back, because
-        an administrator closed the consumer, it would ignore the acceptance and commit the rest.
-        """
-        receiver = self._held()
-        if not self._tokens:
+    def accept(self, transactions: Transactions | None = None) -> None:
+        """In the open transaction, what was taken. Return when the broker has confirmed that."""
+        receiver = self._held().receiver
+        if not self._taken:
             raise IllegalStateError("A token is replaced before it was read.", "Nothing was sent. Report this.")
-        txn_id = transactions.begin()
-        with self._connection.core():
-            transactions.require_open(txn_id)
-            receiver.accept(ranges_of([each for each, _ in self._tokens]), txn_id, settled=False)
-        self._tokens = []
-        self._connection.await_(lambda: not receiver.unanswered or _has_ended(receiver), "the acceptance of a token")
+        (transactions or self.transactions).accept_confirmed(receiver, self._taken)
+        self._forget()
+
+    def send(self, token: T, transactions: Transactions | None = None) -> None:
+        """In the open transaction, the next token."""
+        message = token_message(token.body(), marked=self.place.has_blocks)
+        (transactions or self.transactions).send(self._topic, TOPIC, block_of(message))
+
+    def create(self, token: T, *, once: bool = False) -> None:
+        """Send a token outside of a transaction, and return when the broker has confirmed it.
+
+        ``once``: the broker drops it if a token was sent so before.
+        """
         self._held()
-
-    def send(self, body: bytes, transactions: Transactions) -> None:
-        """In the transaction, the next token."""
-        sender, txn_id = self._sendable(), transactions.begin()
-        with self._connection.core():
-            transactions.require_open(txn_id)
-            sender.send(_message(body), 0, 1, settled=True, txn_id=txn_id)
-
-    def _held(self) -> Receiver:
-        receiver = self._receiver
-        if receiver is None:
-            raise IllegalStateError("A register is used without its lock.", "Nothing was sent. Report this.")
-        self._connection.check_link(receiver)
-        return receiver
-
-    def _sendable(self) -> Sender:
-        self.attach_sender()
-        sender = self._sender
-        assert sender is not None
-        self._connection.await_(lambda: sender.sendable or _has_ended(sender), "credit for a token")
-        self._connection.check_link(sender)
-        return sender
-
-    def _await(self, ready: Callable[[], bool], seconds: float) -> bool:
-        """Whether it was ready in time. Raises if the broker takes the lock away."""
-        receiver = self._held()
-        try:
-            self._connection.await_(lambda: ready() or _has_ended(receiver), "a token", seconds)
-        except ReceiptTimeoutError:
-            return False
-        self._held()
-        return True
+        sender = self.transactions.senders.attached(self._topic, TOPIC)
+        await_credit(self.connection, sender, "a token")
+        with self.connection.core():
+            message = token_message(token.body(), marked=self.place.has_blocks, once=once)
+            sender.send(block_of(message), 0, 1, settled=False)
+        await_accepted(self.connection, sender, "a token")
 
 
-def _has_ended(link: Receiver | Sender) -> bool:
-    return link.state is EndpointState.ENDED
+def tokens_at(connection: Connection, place: Place, parse: Callable[[bytes], T]) -> tuple[Sighting[T], ...]:
+    """All tokens of a register, on any connection. No delivery count rises."""
+    source = Source(
+        address=place.queue,
+        distribution_mode="copy",
+        filter=filter_of(TOKENS) if place.has_blocks else None,
+        outcomes=OUTCOMES,
+        capabilities=("queue",),
+    )
+    block = look(connection, source, _MOST_TOKENS)
+    return tuple(_sighting(block.message(index), parse) for index in range(len(block)))
 
 
-def _message(body: bytes) -> MessageBlock:
-    """Durable, of the usual priority, in one section of data."""
-    expiry = [None] * 8 + [Typed("timestamp", _NEVER_MS)]
-    message = encode(Described(HEADER, [True])) + encode(Described(PROPERTIES, expiry)) + encode(Described(DATA, body))
-    return MessageBlock(message, ends=index_of(np.array([len(message)])))
-
-
-def _token(message: bytes) -> Token:
-    return Token(_body(message), delivery_count(message))
-
-
-def _body(message: bytes) -> bytes:
-    """The data of a message; empty if it has none: then it is not a token."""
-    found = next((section for section in sections(message) if section.code == DATA), None)
-    value = decode(message, found.value, found.end)[0] if found is not None else b""
-    return value if isinstance(value, bytes) else b""
+def _sighting(message: bytes, parse: Callable[[bytes], T]) -> Sighting[T]:
+    return Sighting(parse(body_of(message)), delivery_count(message))

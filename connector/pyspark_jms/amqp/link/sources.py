@@ -11,13 +11,13 @@ from pyspark_jms.errors import InvalidDestinationError, InvalidSelectorError, Un
 from pyspark_jms.jms.subscription import Subscription
 from pyspark_jms.network.address import Address
 
-__all__ = ["OUTCOMES", "filter_of", "require_echo", "require_kind", "require_shared", "source_of"]
+__all__ = ["DURABLE", "OUTCOMES", "filter_of", "require_echo", "require_kind", "require_shared", "source_of"]
 
 _SELECTOR = Symbol("apache.org:selector-filter:string")
 _SELECTOR_CODE = 0x0000_468C_0000_0004
 _KINDS = ("queue", "topic")
 _SHARED_SUBSCRIPTIONS = "SHARED-SUBS"
-_DURABLE = 2  # §3.5.5: unsettled-state
+DURABLE = 2  # §3.5.5: unsettled-state
 OUTCOMES = ("amqp:accepted:list", "amqp:rejected:list", "amqp:released:list", "amqp:modified:list")
 
 
@@ -29,7 +29,7 @@ def source_of(subscription: Subscription, dialect: Dialect) -> Source:
         capabilities += capabilities_of(durable) or ()
     return Source(
         address=dialect.send.source_address(destination.kind, destination.name),
-        durable=_DURABLE if durable else 0,
+        durable=DURABLE if durable else 0,
         expiry_policy="never" if durable else "link-detach",
         distribution_mode="copy" if subscription.browse and dialect.browses else None,
         filter=filter_of(subscription.selector),

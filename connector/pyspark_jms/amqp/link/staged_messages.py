@@ -5,11 +5,11 @@ them (Artemis). They have no time to live and no priority.
 """
 
 import struct
-from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
+from pyspark_jms.amqp.dialects.send_rules import DUPLICATE_ID_PROPERTY
 from pyspark_jms.amqp.wire.sections import (
     APPLICATION_PROPERTIES,
     DATA,
@@ -18,7 +18,6 @@ from pyspark_jms.amqp.wire.sections import (
     MESSAGE_ANNOTATIONS,
     PROPERTIES,
     MalformedMessageError,
-    delivery_count,
     sections,
 )
 from pyspark_jms.amqp.wire.values import Described, Symbol, Typed, decode, encode
@@ -27,16 +26,19 @@ from pyspark_jms.errors import DataLossError
 
 __all__ = [
     "HEAD_BYTES",
+    "TOKENS",
     "SeenBlock",
-    "SeenToken",
     "block_message",
+    "body_of",
     "seen_block",
-    "seen_token",
     "stream_of",
     "token_message",
 ]
 
 _STREAM, _SEQUENCE, _COUNT = Symbol("x-opt-jms-stream"), Symbol("x-opt-jms-seq"), Symbol("x-opt-jms-count")
+_KIND, _TOKEN, _FIRST = "kind", "token", "pyspark-jms.first"
+TOKENS = f"{_KIND} = '{_TOKEN}'"
+"""The selector of marked tokens."""
 _NEVER_MS = 253_402_300_799_000
 _DATA_OF_SIZE, _WORD = bytes((0x00, 0x53, DATA, 0xB0)), struct.Struct(">I")
 """A section of data as vbin32 (§1.6.19), up to its size."""
@@ -46,14 +48,6 @@ _HEADER = encode(Described(HEADER, [True]))
 
 HEAD_BYTES = 4_096
 """The beginning of a block, with what it states of itself, whatever the broker adds."""
-
-
-@dataclass(frozen=True, slots=True)
-class SeenToken:
-    """``deliveries``: how often the broker delivered it before without an acknowledgement."""
-
-    text: str
-    deliveries: int
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -66,10 +60,13 @@ class SeenBlock:
     block: StagedBlock
 
 
-def token_message(text: str, properties: Mapping[str, str] | None = None) -> bytes:
-    """``properties``: of the application, for selectors."""
-    shown = b"" if properties is None else encode(Described(APPLICATION_PROPERTIES, dict(properties)))
-    return _HEADER + _properties(None) + shown + encode(Described(DATA, text.encode()))
+def token_message(body: bytes, *, marked: bool = False, once: bool = False) -> bytes:
+    """``marked``: ``TOKENS`` selects it. ``once``: the broker drops it if the address was sent one so before."""
+    properties = {_KIND: _TOKEN} if marked else {}
+    if once:
+        properties[DUPLICATE_ID_PROPERTY] = _FIRST
+    shown = encode(Described(APPLICATION_PROPERTIES, properties)) if properties else b""
+    return _HEADER + _properties(None) + shown + encode(Described(DATA, body))
 
 
 def block_message(packed: Packed, *, stream: str, first: int, count: int, now_ms: int) -> Packed:
@@ -88,10 +85,10 @@ def _properties(now_ms: int | None) -> bytes:
     return encode(Described(PROPERTIES, properties))
 
 
-def seen_token(message: bytes) -> SeenToken:
-    """The text is empty for a message that is no token."""
-    data = _sections(message).get(DATA, b"")
-    return SeenToken(data.decode(errors="replace") if isinstance(data, bytes) else "", delivery_count(message))
+def body_of(message: bytes) -> bytes:
+    """The data of a message; empty for one that is no token."""
+    data = _sections(message).get(DATA)
+    return data if isinstance(data, bytes) else b""
 
 
 def stream_of(message: bytes) -> str | None:

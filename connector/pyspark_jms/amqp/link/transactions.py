@@ -1,16 +1,22 @@
-"""The transactions of one connection, one at a time: begun, committed or rolled back. Knows no messages.
+"""The transactions of one connection, one at a time: begun, filled with messages and acceptances, committed or rolled
+back.
 
-Whoever sends or accepts inside a transaction takes its id from ``begin``, on the same connection.
+Whoever sends or accepts by links of its own takes the id from ``begin``, on the same connection.
 """
 
 import contextlib
 import uuid
+from collections.abc import Iterable, Sequence
 
 from pyspark_jms.amqp.dialects.refusals import no_transactions, require_transactions
 from pyspark_jms.amqp.link.connection import Connection
 from pyspark_jms.amqp.link.reasons import error_of
-from pyspark_jms.amqp.link.senders import await_credit
+from pyspark_jms.amqp.link.senders import Senders, await_credit
+from pyspark_jms.amqp.wire.receiver import Receiver
+from pyspark_jms.amqp.wire.sections import Buffer
+from pyspark_jms.amqp.wire.sender import Sender
 from pyspark_jms.amqp.wire.transactions import Answer, Coordinator
+from pyspark_jms.blocks.block import MessageBlock
 from pyspark_jms.errors import (
     ConnectionLostError,
     JMSError,
@@ -19,7 +25,7 @@ from pyspark_jms.errors import (
     TransactionRolledBackError,
 )
 
-__all__ = ["Transactions", "attach_coordinator", "await_declared"]
+__all__ = ["Transactions"]
 
 _ABORT_SECONDS = 5.0
 """When the rollback takes longer, the connection is closed, which rolls back as well."""
@@ -31,36 +37,101 @@ class Transactions:
         self._connection = connection
         self._coordinator: Coordinator | None = None
         self._declared: Answer | None = None
+        self.senders = Senders(connection, "sending")
+        """Of ``send``, by address."""
+
+    # --- the beginning -------------------------------------------------------------------------
 
     @property
     def is_open(self) -> bool:
-        return self._declared is not None
+        return self._declared is not None and self._declared.done
 
     def begin(self) -> bytes:
         """The id of the open transaction; opens one if none is open. ``UnsupportedError`` if the broker has none."""
-        if self._declared is None:
-            is_first = self._coordinator is None
-            try:
-                self._declare()
-            except LinkError as error:
-                if error.transient or not is_first:
-                    raise
-                raise no_transactions(self._connection.address, error.fact) from None
-        assert self._declared is not None
-        assert self._declared.txn_id is not None
-        return self._declared.txn_id
+        is_first = self._coordinator is None
+        try:
+            return self.await_open()
+        except LinkError as error:
+            if error.transient or not is_first:
+                raise
+            raise no_transactions(self._connection.address, error.fact) from None
 
-    def _declare(self) -> None:
-        coordinator = self._coordinator or attach_coordinator(self._connection, "transactions")
-        with self._connection.core():
-            declared = coordinator.declare()
-        await_declared(self._connection, coordinator, declared)
+    def await_open(self) -> bytes:
+        """As ``begin``; the error of a refusal, after which the session may have ended."""
+        coordinator = self._coordinator or self._attached()
+        declared = self._declared
+        if declared is None:
+            with self._connection.core():
+                declared = coordinator.declare()
+        if not declared.done:
+            self._connection.await_(lambda: declared.done or not coordinator.is_attached, "a transaction")
+            self._connection.check_link(coordinator)
+        if declared.error is not None:
+            self._declared = None
+            raise error_of(self._connection.address, declared.error)
         self._coordinator, self._declared = coordinator, declared
+        assert declared.txn_id is not None
+        return declared.txn_id
+
+    def _attached(self) -> Coordinator:
+        require_transactions(self._connection.dialect)
+        with self._connection.core() as session:
+            coordinator = session.link(Coordinator, f"transactions-{uuid.uuid4().hex}")
+            coordinator.attach_to_coordinator()
+        self._connection.await_attached(coordinator)
+        await_credit(self._connection, coordinator, "transactions")
+        return coordinator
 
     def require_open(self, txn_id: bytes) -> None:
         """Called with the connection's core at hand, right before each frame that names the transaction."""
         assert self._coordinator is not None
         self._coordinator.require_open(txn_id)
+
+    # --- what is in it: whatever comes first begins it -----------------------------------------
+
+    def send(self, address: str, capability: str, block: MessageBlock) -> None:
+        """Presettled: the discharge tells whether the broker took them."""
+        following = 0
+        while following < len(block):
+            sender, txn_id = self.sendable(address, capability)
+            with self._connection.core():
+                self.require_open(txn_id)
+                following = sender.send(block, following, len(block), txn_id=txn_id)
+
+    def send_pieces(self, address: str, capability: str, pieces: Sequence[Buffer]) -> None:
+        """As ``send``, of one message whose bytes are in several places. They are not copied and must not change."""
+        sender, txn_id = self.sendable(address, capability)
+        with self._connection.core():
+            self.require_open(txn_id)
+            sender.send_pieces(pieces, txn_id=txn_id)
+
+    def sendable(self, address: str, capability: str) -> tuple[Sender, bytes]:
+        """A transaction has begun, and the broker takes messages to the address."""
+        sender, txn_id = self.senders.attached(address, capability), self.begin()
+        await_credit(self._connection, sender, "messages")
+        return sender, txn_id
+
+    def accept(self, accepted: Iterable[tuple[Receiver, Sequence[bytes | None]]]) -> None:
+        txn_id = self.begin()
+        with self._connection.core():
+            self.require_open(txn_id)
+            for receiver, ids in accepted:
+                receiver.accept(ids, txn_id)
+
+    def accept_confirmed(self, receiver: Receiver, ids: Sequence[bytes | None]) -> None:
+        """Return when the broker has confirmed that the messages are in the transaction.
+
+        A broker that has taken messages back, because somebody closed the consumer, would ignore their acceptance, and
+        commit the rest.
+        """
+        txn_id = self.begin()
+        with self._connection.core():
+            self.require_open(txn_id)
+            receiver.accept(ids, txn_id, settled=False)
+        self._connection.await_(lambda: not receiver.unanswered or not receiver.is_attached, "an acceptance")
+        self._connection.check_link(receiver)
+
+    # --- the end -------------------------------------------------------------------------------
 
     def commit(self) -> None:
         """Return when the broker has confirmed the transaction; otherwise raise, even if the outcome is unknown."""
@@ -104,6 +175,16 @@ class Transactions:
         with contextlib.suppress(JMSError):
             self._discharged()
 
+    def go_on(self, txn_id: bytes) -> Answer:
+        """Discharge the open transaction and declare the next one, and wait for neither.
+
+        Called with the connection's core at hand. Returns the answer to the discharge.
+        """
+        assert self._coordinator is not None
+        answer = self._coordinator.discharge(txn_id)
+        self._declared = self._coordinator.declare()
+        return answer
+
     def roll_back(self) -> None:
         """Never raises: the end of the connection rolls back too."""
         declared, self._declared = self._declared, None
@@ -113,22 +194,3 @@ class Transactions:
             with self._connection.core():
                 answer = self._coordinator.discharge(declared.txn_id, fail=True)
             self._connection.await_(lambda: answer.done, "the rollback", _ABORT_SECONDS)
-
-
-def attach_coordinator(connection: Connection, prefix: str) -> Coordinator:
-    """The error of a refusal, after which the session may have ended. ``prefix``: of the link's name."""
-    require_transactions(connection.dialect)
-    with connection.core() as session:
-        coordinator = session.link(Coordinator, f"{prefix}-{uuid.uuid4().hex}")
-        coordinator.attach_to_coordinator()
-    connection.await_attached(coordinator)
-    await_credit(connection, coordinator, "transactions")
-    return coordinator
-
-
-def await_declared(connection: Connection, coordinator: Coordinator, declared: Answer) -> None:
-    """Return when a transaction has begun; the error of a refusal."""
-    connection.await_(lambda: declared.done or not coordinator.is_attached, "a transaction")
-    connection.check_link(coordinator)
-    if declared.error is not None:
-        raise error_of(connection.address, declared.error)

@@ -1,7 +1,9 @@
 """A receiving link: credit out, messages in, settled acceptances out (AMQP 1.0 §2.6.7, §2.6.12)."""
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 from typing import Any
+
+import numpy as np
 
 from pyspark_jms.amqp.wire.link import Channel, Link
 from pyspark_jms.amqp.wire.transfers import Transfers
@@ -19,7 +21,7 @@ from pyspark_jms.amqp.wire.types import (
 from pyspark_jms.amqp.wire.values import malformed
 from pyspark_jms.errors import MalformedFrameError
 
-__all__ = ["Receiver"]
+__all__ = ["Receiver", "ranges_of"]
 
 _UNSETTLED, _FIRST = 0, 0
 _SEQUENCE, _HALF = 1 << 32, 1 << 31  # RFC 1982 serial numbers
@@ -148,15 +150,15 @@ class Receiver(Link):
 
     # --- settlement ----------------------------------------------------------------------------
 
-    def accept(self, ranges: Iterable[tuple[int, int]], txn_id: bytes | None = None, *, settled: bool = True) -> None:
-        """Settle deliveries ``first`` to ``last`` (included) as accepted, inside a transaction if there is one.
+    def accept(self, ids: Sequence[bytes | None], txn_id: bytes | None = None, *, settled: bool = True) -> None:
+        """Settle deliveries as accepted, inside a transaction if there is one.
 
         Outside of a transaction nothing confirms it. Inside, ``accepted`` is the only outcome that brokers carry out.
         Not ``settled``: the peer answers, and until then ``unanswered`` has the deliveries (§4.4.2). It ignores the
         acceptance of a delivery that it has taken back.
         """
         state: Any = Accepted() if txn_id is None else TransactionalState(txn_id=txn_id, outcome=Accepted())
-        for first, last in ranges:
+        for first, last in ranges_of(ids):
             self.channel.send(Disposition(role=True, first=first, last=last, settled=settled, state=state))
             if not settled:
                 self.unanswered.update(range(first, last + 1))
@@ -167,9 +169,20 @@ class Receiver(Link):
         if isinstance(state, TransactionalState) and isinstance(state.outcome, Accepted):
             self.unanswered.difference_update(range(first, last + 1))
 
-    def release(self, first: int, last: int) -> None:
-        """Give deliveries back; their delivery count stays."""
-        self.channel.send(Disposition(role=True, first=first, last=last, settled=True, state=Released()))
+    def release(self, ids: Sequence[bytes | None]) -> None:
+        """Give deliveries back; their delivery counts stay."""
+        for first, last in ranges_of(ids):
+            self.channel.send(Disposition(role=True, first=first, last=last, settled=True, state=Released()))
+
+
+def ranges_of(ids: Sequence[bytes | None]) -> list[tuple[int, int]]:
+    """Delivery-ids of four bytes → ranges of consecutive ones, both ends included."""
+    numbers = np.frombuffer(b"".join(filter(None, ids)), ">u4").astype(np.int64)
+    if not len(numbers):
+        return []
+    cuts = np.flatnonzero(np.diff(numbers) != 1) + 1
+    firsts, lasts = numbers[np.concatenate([[0], cuts])], numbers[np.concatenate([cuts, [len(numbers)]]) - 1]
+    return list(zip(firsts.tolist(), lasts.tolist(), strict=True))
 
 
 def _beyond_credit(link: str) -> MalformedFrameError:

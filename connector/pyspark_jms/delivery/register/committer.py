@@ -12,33 +12,9 @@ from typing import TypeAlias
 
 from pyspark_jms.delivery.commit_token import KEPT_RUNS, CommitToken, LedgerEntry, merged
 from pyspark_jms.delivery.ledger_owner import LedgerOwner
+from pyspark_jms.delivery.register import steps
 from pyspark_jms.delivery.register.machine import Machine
-from pyspark_jms.delivery.register.outcomes import Phase, Reason, Stop
-from pyspark_jms.delivery.register.steps import (
-    AcceptValue,
-    Admit,
-    Admitted,
-    Create,
-    Created,
-    Declined,
-    Leave,
-    Left,
-    Lock,
-    Locked,
-    LockHeld,
-    Lost,
-    Make,
-    NoRegister,
-    Peek,
-    Peeked,
-    Renew,
-    Renewed,
-    Replace,
-    Replaced,
-    TakeTokens,
-    TokensTaken,
-    ValueAccepted,
-)
+from pyspark_jms.delivery.register.outcomes import Phase, Stop
 from pyspark_jms.delivery.register.table import Table
 from pyspark_jms.delivery.register.token import Sighting, is_worn
 from pyspark_jms.errors import JMSError, SinkFencedError, TokenMissingError, WriteIdentityError
@@ -154,42 +130,41 @@ class OtherOwner:
 # --- the machine --------------------------------------------------------------------------------------
 
 Command: TypeAlias = (
-    Lock
-    | Make
-    | Leave
-    | Peek
-    | TakeTokens
-    | Create[CommitToken]
-    | Renew[CommitToken]
-    | Admit
-    | AcceptValue
-    | Replace[CommitToken]
+    steps.Lock
+    | steps.Make
+    | steps.Peek
+    | steps.Take
+    | steps.Create[CommitToken]
+    | steps.Renew[CommitToken]
+    | steps.Admit
+    | steps.AcceptValue
+    | steps.Replace[CommitToken]
     | Done
     | Failed
     | Stop
 )
 
 _P = Phase
-_ENDS: dict[type, tuple[Phase, ...]] = {Lost: (_P.ENDED,)}
+_ENDS: dict[type, tuple[Phase, ...]] = {steps.Lost: (_P.ENDED,)}
+_SECOND: dict[type, tuple[Phase, ...]] = {steps.Lost: (_P.LOCKING, _P.ENDED)}
 _REQUEST = (_P.LOCKING,)
 
 COMMITTER = Table(
     "a write at its commit ledger",
     {
         _P.BEGINNING: {Find: _REQUEST, Commit: _REQUEST, Establish: _REQUEST, Finish: _REQUEST},
-        _P.LOCKING: {Locked: (_P.LOOKING, _P.TAKING), NoRegister: (_P.MAKING, _P.ENDED), **_ENDS},
-        _P.MAKING: {Locked: (_P.TAKING,), LockHeld: (_P.LEAVING,), Lost: (_P.LEAVING, _P.ENDED)},
-        _P.LEAVING: {Left: (_P.LOCKING,)},
-        _P.LOOKING: {Peeked: (_P.TAKING, _P.ENDED), **_ENDS},
+        _P.LOCKING: {steps.Locked: (_P.LOOKING, _P.TAKING), steps.NoRegister: (_P.MAKING, _P.ENDED), **_ENDS},
+        _P.MAKING: {steps.Locked: (_P.CREATING,), **_SECOND},
+        _P.LOOKING: {steps.Peeked: (_P.TAKING, _P.ENDED), **_ENDS},
         _P.TAKING: {
-            TokensTaken: (_P.CREATING, _P.LEAVING, _P.RENEWING, _P.ADMITTING, _P.ACCEPTING, _P.ENDED),
-            Lost: (_P.LEAVING, _P.ENDED),
+            steps.Taken: (_P.CREATING, _P.RENEWING, _P.ADMITTING, _P.ACCEPTING, _P.ENDED),
+            **_ENDS,
         },
-        _P.CREATING: {Created: (_P.LEAVING, _P.TAKING, _P.ENDED), Lost: (_P.LEAVING, _P.ENDED)},
-        _P.RENEWING: {Renewed: (_P.TAKING, _P.ENDED), **_ENDS},
-        _P.ADMITTING: {Admitted: (_P.ACCEPTING,), Declined: (_P.ENDED,)},
-        _P.ACCEPTING: {ValueAccepted: (_P.REPLACING,), **_ENDS},
-        _P.REPLACING: {Replaced: (_P.ENDED,), **_ENDS},
+        _P.CREATING: {steps.Created: (_P.LOCKING, _P.TAKING), **_SECOND},
+        _P.RENEWING: {steps.Renewed: (_P.TAKING, _P.ENDED), **_ENDS},
+        _P.ADMITTING: {steps.Admitted: (_P.ACCEPTING,), steps.Declined: (_P.ENDED,)},
+        _P.ACCEPTING: {steps.ValueAccepted: (_P.REPLACING,), **_ENDS},
+        _P.REPLACING: {steps.Replaced: (_P.ENDED,), **_ENDS},
         _P.ENDED: {},
     },
 )
@@ -206,6 +181,8 @@ class CommitState:
     """Whether the commands are for the second connection."""
 
     lost_second: bool = False
+    began: bool = False
+    """Whether the broker has confirmed the first token: it is there, or there was another one."""
 
     token: CommitToken | None = None
     """As it was taken."""
@@ -225,19 +202,17 @@ class Committer(Machine[CommitState, Command]):
     def _handlers(self) -> Mapping[type, Callable[..., Command]]:
         return {
             **dict.fromkeys((Find, Commit, Establish, Finish), self._begin),
-            NoRegister: lambda _: self._absent_register(),
-            Locked: lambda _: self._locked(),
-            LockHeld: lambda _: self._leave(),
-            Left: lambda _: self._lock(),
-            Peeked: self._peeked,
-            TokensTaken: self._taken,
-            Created: lambda _: self._created(),
-            Renewed: lambda _: self._renewed(),
-            Admitted: lambda _: self._accept(),
-            Declined: lambda _: self._done(self._token()),
-            ValueAccepted: lambda _: self._replace(),
-            Replaced: lambda _: self._done(self._next(), committed=True),
-            Lost: lambda _: self._lost(),
+            steps.NoRegister: lambda _: self._absent_register(),
+            steps.Locked: lambda _: self._locked(),
+            steps.Peeked: self._peeked,
+            steps.Taken: self._taken,
+            steps.Created: lambda _: self._created(),
+            steps.Renewed: lambda _: self._renewed(),
+            steps.Admitted: lambda _: self._accept(),
+            steps.Declined: lambda _: self._done(self._token()),
+            steps.ValueAccepted: lambda _: self._replace(),
+            steps.Replaced: lambda _: self._done(self._next(), committed=True),
+            steps.Lost: lambda _: self._lost(),
         }
 
     def _begin(self, request: Request) -> Command:
@@ -245,12 +220,7 @@ class Committer(Machine[CommitState, Command]):
         return self._lock()
 
     def _done(self, token: CommitToken, *, committed: bool = False) -> Command:
-        self._set(phase=Phase.ENDED)
-        return Done(token, committed)
-
-    def _stop(self, reason: Reason) -> Stop:
-        self._set(phase=Phase.ENDED)
-        return Stop(reason)
+        return self._end(Done(token, committed))
 
     def _lost(self) -> Command:
         """Nothing is assumed: without a confirmation, the transaction may have been carried out, or may still be.
@@ -259,10 +229,8 @@ class Committer(Machine[CommitState, Command]):
         """
         if self.state.is_making and not self.state.lost_second:
             self._set(lost_second=True)
-            return self._leave()
-        in_doubt = self.state.phase is Phase.REPLACING
-        self._set(phase=Phase.ENDED)
-        return Failed(in_doubt)
+            return self._lock()
+        return self._end(Failed(in_doubt=self.state.phase is Phase.REPLACING))
 
     def _empty(self) -> CommitToken:
         return CommitToken(owner=str(self._owner))
@@ -275,14 +243,14 @@ class Committer(Machine[CommitState, Command]):
 
     def _lock(self) -> Command:
         self._set(phase=Phase.LOCKING, is_making=False)
-        return Lock(create=False)
+        return steps.Lock(create=False)
 
     def _locked(self) -> Command:
         if self.state.is_making:
-            return self._take(patient=False)
+            return self._create()
         if isinstance(self.state.request, Find):
             self._set(phase=Phase.LOOKING)
-            return Peek(patient=False)
+            return steps.Peek(patient=False)
         return self._take(patient=not isinstance(self.state.request, Finish))
 
     def _absent_register(self) -> Command:
@@ -292,15 +260,11 @@ class Committer(Machine[CommitState, Command]):
         if isinstance(self.state.request, Find | Finish):
             return self._done(self._empty())
         self._set(phase=Phase.MAKING, is_making=True, is_new=True)
-        return Make()
-
-    def _leave(self) -> Command:
-        self._set(phase=Phase.LEAVING)
-        return Leave()
+        return steps.Make()
 
     # --- the token ------------------------------------------------------------------------------------
 
-    def _peeked(self, seen: Peeked[CommitToken]) -> Command:
+    def _peeked(self, seen: steps.Peeked[CommitToken]) -> Command:
         """What cannot be browsed is taken: the user may lack the permission, or a transaction has the token."""
         if seen.tokens and not is_worn(seen.tokens):
             return self._foreign(seen.tokens) or self._done(_merged(seen.tokens))
@@ -308,11 +272,9 @@ class Committer(Machine[CommitState, Command]):
 
     def _take(self, *, patient: bool) -> Command:
         self._set(phase=Phase.TAKING)
-        return TakeTokens(patient)
+        return steps.Take(patient=patient)
 
-    def _taken(self, taken: TokensTaken[CommitToken]) -> Command:
-        if self.state.is_making:
-            return self._leave() if taken.tokens else self._create()
+    def _taken(self, taken: steps.Taken[CommitToken]) -> Command:
         if not taken.tokens:
             return self._absent_token()
         if stop := self._foreign(taken.tokens):
@@ -340,8 +302,9 @@ class Committer(Machine[CommitState, Command]):
         request = self.state.request
         if isinstance(request, Find | Finish):
             return self._done(self._empty())
-        if isinstance(request, Commit) and not self._may_begin(request.entry):
-            return self._stop(NoToken(self._owner, request.entry.task))
+        entry = request.entry if isinstance(request, Commit) else None
+        if self.state.began or (entry is not None and not self._may_begin(entry)):
+            return self._stop(NoToken(self._owner, "batch 0" if entry is None else entry.task))
         return self._create()
 
     def _may_begin(self, entry: LedgerEntry) -> bool:
@@ -351,18 +314,21 @@ class Committer(Machine[CommitState, Command]):
         return self.state.is_new or (entry.batch == 0 and self._owner.kind == "query")
 
     def _create(self) -> Command:
+        """Nothing else tells whether the register ever had a token: an attach does not tell whether it has made the
+        queue, and a transaction may have the token when its lock is free already. If there was one, the broker drops
+        this one, and the patient look that follows finds what became of the other, or that it is lost.
+        """
         self._set(phase=Phase.CREATING)
-        return Create(self._empty())
+        return steps.Create(self._empty(), once=True)
 
     def _created(self) -> Command:
-        if self.state.is_making:
-            return self._leave()
-        return self._done(self._empty()) if isinstance(self.state.request, Establish) else self._take(patient=True)
+        self._set(began=True)
+        return self._lock() if self.state.is_making else self._take(patient=True)
 
     def _renew(self, token: CommitToken) -> Command:
         """So that its delivery count is 0 again."""
         self._set(phase=Phase.RENEWING, renewed=True)
-        return Renew(token)
+        return steps.Renew(token)
 
     def _renewed(self) -> Command:
         if isinstance(self.state.request, Find | Establish):
@@ -375,18 +341,18 @@ class Committer(Machine[CommitState, Command]):
         match self.state.request:
             case Commit(entry):
                 self._set(phase=Phase.ADMITTING)
-                return Admit(token.entries if token.batch == entry.batch else ())
+                return steps.Admit(token.entries if token.batch == entry.batch else ())
             case Finish() if self._next() != token:
                 return self._accept()
         return self._done(token)
 
     def _accept(self) -> Command:
         self._set(phase=Phase.ACCEPTING)
-        return AcceptValue()
+        return steps.AcceptValue()
 
     def _replace(self) -> Command:
         self._set(phase=Phase.REPLACING)
-        return Replace(self._next())
+        return steps.Replace(self._next())
 
     def _next(self) -> CommitToken:
         token = self._token()

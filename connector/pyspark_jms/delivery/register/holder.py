@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TypeAlias
 
+from pyspark_jms.delivery.register import steps
 from pyspark_jms.delivery.register.machine import Machine
 from pyspark_jms.delivery.register.outcomes import (
     Answer,
@@ -15,45 +16,28 @@ from pyspark_jms.delivery.register.outcomes import (
     Kept,
     Phase,
     Read,
-    Reason,
     SetBack,
     Shared,
     Stop,
-)
-from pyspark_jms.delivery.register.steps import (
-    AcceptValue,
-    Browse,
-    Create,
-    Drop,
-    GiveBack,
-    Lock,
-    Open,
-    Peek,
-    ProveLink,
-    Receive,
-    Renew,
-    Replace,
-    TakeValue,
-    ValueTaken,
 )
 from pyspark_jms.delivery.register.token import Alone, Sighting, Token
 
 __all__ = ["Command", "RegisterHolder", "State"]
 
 Command: TypeAlias = (
-    Lock
-    | Peek
-    | ProveLink
-    | Open
-    | TakeValue
-    | AcceptValue
-    | Receive
-    | GiveBack
-    | Renew[Token]
-    | Replace[Token]
-    | Create[Token]
-    | Browse
-    | Drop
+    steps.Lock
+    | steps.Peek
+    | steps.ProveLink
+    | steps.Open
+    | steps.Take
+    | steps.AcceptValue
+    | steps.Receive
+    | steps.GiveBack
+    | steps.Renew[Token]
+    | steps.Replace[Token]
+    | steps.Create[Token]
+    | steps.Browse
+    | steps.Drop
     | Answer
     | Kept
     | Stop
@@ -87,16 +71,12 @@ class RegisterHolder(Machine[State, Command]):
         super().__init__(State())
         self._fail_on_data_loss = fail_on_data_loss
 
-    def _stop(self, reason: Reason) -> Stop:
-        self._set(phase=Phase.ENDED)
-        return Stop(reason)
-
     # --- L6: nothing is assumed -----------------------------------------------------------------------
 
     def _lock(self) -> Command:
         """After a lost answer, everything is read again under the lock."""
         self._set(phase=Phase.LOCKING, token=None, renewed=None, found=None)
-        return Lock()
+        return steps.Lock()
 
     def _lost(self) -> Command:
         self._set(note=None)
@@ -104,7 +84,7 @@ class RegisterHolder(Machine[State, Command]):
 
     def _drop(self) -> Command:
         self._set(phase=Phase.DROPPING)
-        return Drop()
+        return steps.Drop()
 
     # --- the tokens -----------------------------------------------------------------------------------
 
@@ -134,13 +114,13 @@ class RegisterHolder(Machine[State, Command]):
 
     def _open(self, token: Token, messages: int) -> Command:
         self._set(phase=Phase.OPENING, token=token, messages=messages)
-        return Open()
+        return steps.Open()
 
     def _take(self) -> Command:
         self._set(phase=Phase.TAKING)
-        return TakeValue(self.state.messages)
+        return steps.Take(self.state.messages)
 
-    def _value_taken(self, taken: ValueTaken) -> Command:
+    def _taken(self, taken: steps.Taken[Token]) -> Command:
         """L4: the transaction accepts the token that was read, or there is none.
 
         With the lock nothing else can come. The comparison does not rely on that.
@@ -149,17 +129,17 @@ class RegisterHolder(Machine[State, Command]):
         foreign = next((stream for stream, _ in taken.blocks if stream != token.stream), None)
         if foreign is not None:
             return self._stop(Shared(foreign))
-        if token not in taken.tokens:
+        if token not in {each.token for each in taken.tokens}:
             return self._drop()
         if stop := self._set_back(token, max((batch for _, batch in taken.blocks), default=0)):
             return stop
         self._set(phase=Phase.ACCEPTING)
-        return AcceptValue()
+        return steps.AcceptValue()
 
     def _renew(self) -> Command:
         assert self.state.renewed is not None
         self._set(phase=Phase.RENEWING)
-        return Renew(self.state.renewed)
+        return steps.Renew(self.state.renewed)
 
     def _token(self) -> Token:
         assert self.state.token is not None

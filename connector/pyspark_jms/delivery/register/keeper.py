@@ -6,24 +6,9 @@ Only when the batch before is in Spark's commit log: nothing of the value is nee
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 
+from pyspark_jms.delivery.register import steps
 from pyspark_jms.delivery.register.holder import Command, RegisterHolder
 from pyspark_jms.delivery.register.outcomes import KEEPER, Keep, Kept, Phase, TokenMissing
-from pyspark_jms.delivery.register.steps import (
-    Create,
-    Created,
-    Dropped,
-    Locked,
-    LockHeld,
-    Lost,
-    Opened,
-    Peek,
-    Peeked,
-    ProveLink,
-    Proven,
-    Renewed,
-    ValueAccepted,
-    ValueTaken,
-)
 from pyspark_jms.delivery.register.token import Token
 
 __all__ = ["TokenKeeper"]
@@ -44,17 +29,17 @@ class TokenKeeper(RegisterHolder):
     def _handlers(self) -> Mapping[type, Callable[..., Command]]:
         return {
             Keep: self._keep,
-            Locked: lambda _: self._look(),
-            LockHeld: lambda _: self._lock(),
-            Peeked: self._peeked,
-            Proven: lambda _: self._proven(),
-            Created: lambda _: self._kept(self._token()),
-            Opened: lambda _: self._take(),
-            ValueTaken: self._value_taken,
-            ValueAccepted: lambda _: self._renew(),
-            Renewed: lambda _: self._renewed(),
-            Dropped: lambda _: self._lost(),
-            Lost: lambda _: self._lost(),
+            steps.Locked: lambda _: self._look(),
+            steps.LockHeld: lambda _: self._lock(),
+            steps.Peeked: self._peeked,
+            steps.Proven: lambda _: self._proven(),
+            steps.Created: lambda _: self._kept(self._token()),
+            steps.Opened: lambda _: self._take(),
+            steps.Taken: self._taken,
+            steps.ValueAccepted: lambda _: self._renew(),
+            steps.Renewed: lambda _: self._renewed(),
+            steps.Dropped: lambda _: self._lost(),
+            steps.Lost: lambda _: self._lost(),
         }
 
     def _keep(self, keep: Keep) -> Command:
@@ -63,22 +48,21 @@ class TokenKeeper(RegisterHolder):
         if keep.name is None:
             return self._lock()
         self._set(phase=Phase.PEEKING)
-        return Peek(keep.name, patient=False)
+        return steps.Peek(keep.name, patient=False)
 
     def _request(self) -> Keep:
         assert isinstance(self.state.request, Keep)
         return self.state.request
 
     def _kept(self, token: Token) -> Command:
-        self._set(phase=Phase.ENDED, token=token)
-        return Kept(token)
+        return self._end(Kept(token), token=token)
 
     def _look(self) -> Command:
         name = self._request().name
         self._set(phase=Phase.LOOKING)
-        return Peek(name, patient=name is not None)
+        return steps.Peek(name, patient=name is not None)
 
-    def _peeked(self, seen: Peeked[Token]) -> Command:
+    def _peeked(self, seen: steps.Peeked[Token]) -> Command:
         keep, has_lock = self._request(), self.state.phase is Phase.LOOKING
         if stop := self._later(seen.tokens, keep.stream, keep.reader, keep.batch):
             return stop
@@ -93,7 +77,7 @@ class TokenKeeper(RegisterHolder):
             return self._create()
         if sighting is None:
             self._set(phase=Phase.PROVING)
-            return ProveLink()
+            return steps.ProveLink()
         return self._close(sighting.token, len(seen.tokens))
 
     # --- L9: a token is made when a batch is planned, not by a task -----------------------------------
@@ -108,7 +92,7 @@ class TokenKeeper(RegisterHolder):
         keep = self._request()
         token = Token(stream=keep.stream, name=self._new_name(), reader=keep.reader, batch=keep.used)
         self._set(phase=Phase.CREATING, token=token)
-        return Create(token)
+        return steps.Create(token)
 
     # --- L10: a reader that Spark did not read is closed ----------------------------------------------
 
@@ -123,5 +107,4 @@ class TokenKeeper(RegisterHolder):
     def _renewed(self) -> Command:
         renewed = self.state.renewed
         assert renewed is not None
-        self._set(phase=Phase.ENDED, token=renewed)
-        return Kept(renewed, closed=True)
+        return self._end(Kept(renewed, closed=True), token=renewed)

@@ -5,6 +5,7 @@ from dataclasses import replace
 from enum import Enum
 from typing import ClassVar, Generic, Protocol, TypeVar
 
+from pyspark_jms.delivery.register.outcomes import Phase, Reason, Stop
 from pyspark_jms.delivery.register.table import Table
 
 __all__ = ["HasPhase", "Machine"]
@@ -17,6 +18,7 @@ class HasPhase(Protocol):
 
 S = TypeVar("S", bound=HasPhase)
 C = TypeVar("C")
+A = TypeVar("A")
 
 
 class Machine(Generic[S, C]):
@@ -37,6 +39,13 @@ class Machine(Generic[S, C]):
 
     def _handlers(self) -> Mapping[type, Callable[..., C]]:
         raise NotImplementedError
+
+    def _end(self, answer: A, **changes: object) -> A:
+        self._set(phase=Phase.ENDED, **changes)
+        return answer
+
+    def _stop(self, reason: Reason) -> Stop:
+        return self._end(Stop(reason))
 
     def _set(self, **changes: object) -> None:
         self.state = replace(self.state, **changes)  # type: ignore[type-var]

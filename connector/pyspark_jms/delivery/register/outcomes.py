@@ -4,23 +4,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Protocol, TypeAlias
 
-from pyspark_jms.delivery.register.steps import (
-    BlocksSeen,
-    Created,
-    Dropped,
-    GivenBack,
-    Locked,
-    LockHeld,
-    Lost,
-    Opened,
-    Peeked,
-    Proven,
-    Received,
-    Renewed,
-    Replaced,
-    ValueAccepted,
-    ValueTaken,
-)
+from pyspark_jms.delivery.register import steps
 from pyspark_jms.delivery.register.table import Table
 from pyspark_jms.delivery.register.token import Token
 from pyspark_jms.errors import DataLossError, JMSError, OtherBrokerError, PoisonLoopError, SourceFencedError
@@ -228,7 +212,6 @@ class Phase(Enum):
     """Something is missing: the lock must be held before that is a loss."""
     MAKING = "making"
     """A register that does not exist is made, on a second connection."""
-    LEAVING = "leaving"
     OPENING = "opening"
     TAKING = "taking"
     ADMITTING = "admitting"
@@ -245,11 +228,11 @@ class Phase(Enum):
 
 _P = Phase
 _Row: TypeAlias = dict[type, tuple[Phase, ...]]
-_AGAIN: _Row = {Lost: (_P.LOCKING,)}
-_LOCKING: _Row = {Locked: (_P.LOOKING,), LockHeld: (_P.LOCKING,), Lost: (_P.LOCKING,)}
+_AGAIN: _Row = {steps.Lost: (_P.LOCKING,)}
+_LOCKING: _Row = {steps.Locked: (_P.LOOKING,), steps.LockHeld: (_P.LOCKING,), steps.Lost: (_P.LOCKING,)}
 _HOLDING: dict[Enum, _Row] = {
-    _P.OPENING: {Opened: (_P.TAKING,), **_AGAIN},
-    _P.DROPPING: {Dropped: (_P.LOCKING,), **_AGAIN},
+    _P.OPENING: {steps.Opened: (_P.TAKING,), **_AGAIN},
+    _P.DROPPING: {steps.Dropped: (_P.LOCKING,), **_AGAIN},
     _P.ENDED: {},
 }
 
@@ -258,16 +241,16 @@ READER = Table(
     {
         _P.BEGINNING: {Read: (_P.LOCKING,)},
         _P.LOCKING: _LOCKING,
-        _P.LOOKING: {Peeked: (_P.OPENING, _P.BROWSING, _P.PROVING, _P.ENDED), **_AGAIN},
-        _P.PROVING: {Proven: (_P.BROWSING, _P.ENDED), **_AGAIN},
-        _P.BROWSING: {BlocksSeen: (_P.PROVING, _P.ENDED), **_AGAIN},
+        _P.LOOKING: {steps.Peeked: (_P.OPENING, _P.BROWSING, _P.PROVING, _P.ENDED), **_AGAIN},
+        _P.PROVING: {steps.Proven: (_P.BROWSING, _P.ENDED), **_AGAIN},
+        _P.BROWSING: {steps.BlocksSeen: (_P.PROVING, _P.ENDED), **_AGAIN},
         **_HOLDING,
-        _P.TAKING: {ValueTaken: (_P.ACCEPTING, _P.DROPPING, _P.ENDED), **_AGAIN},
-        _P.ACCEPTING: {ValueAccepted: (_P.RECEIVING, _P.RENEWING), **_AGAIN},
-        _P.RENEWING: {Renewed: (_P.OPENING,), **_AGAIN},
-        _P.RECEIVING: {Received: (_P.REPLACING, _P.GIVING_BACK, _P.ENDED), **_AGAIN},
-        _P.GIVING_BACK: {GivenBack: (_P.LOCKING,), **_AGAIN},
-        _P.REPLACING: {Replaced: (_P.ENDED,), **_AGAIN},
+        _P.TAKING: {steps.Taken: (_P.ACCEPTING, _P.DROPPING, _P.ENDED), **_AGAIN},
+        _P.ACCEPTING: {steps.ValueAccepted: (_P.RECEIVING, _P.RENEWING), **_AGAIN},
+        _P.RENEWING: {steps.Renewed: (_P.OPENING,), **_AGAIN},
+        _P.RECEIVING: {steps.Received: (_P.REPLACING, _P.GIVING_BACK, _P.ENDED), **_AGAIN},
+        _P.GIVING_BACK: {steps.GivenBack: (_P.LOCKING,), **_AGAIN},
+        _P.REPLACING: {steps.Replaced: (_P.ENDED,), **_AGAIN},
     },
 )
 
@@ -275,14 +258,14 @@ KEEPER = Table(
     "the keeper of a token",
     {
         _P.BEGINNING: {Keep: (_P.PEEKING, _P.LOCKING)},
-        _P.PEEKING: {Peeked: (_P.LOCKING, _P.ENDED), **_AGAIN},
+        _P.PEEKING: {steps.Peeked: (_P.LOCKING, _P.ENDED), **_AGAIN},
         _P.LOCKING: _LOCKING,
-        _P.LOOKING: {Peeked: (_P.CREATING, _P.OPENING, _P.PROVING, _P.ENDED), **_AGAIN},
-        _P.PROVING: {Proven: (_P.CREATING, _P.ENDED), **_AGAIN},
-        _P.CREATING: {Created: (_P.ENDED,), **_AGAIN},
+        _P.LOOKING: {steps.Peeked: (_P.CREATING, _P.OPENING, _P.PROVING, _P.ENDED), **_AGAIN},
+        _P.PROVING: {steps.Proven: (_P.CREATING, _P.ENDED), **_AGAIN},
+        _P.CREATING: {steps.Created: (_P.ENDED,), **_AGAIN},
         **_HOLDING,
-        _P.TAKING: {ValueTaken: (_P.ACCEPTING, _P.DROPPING, _P.ENDED), **_AGAIN},
-        _P.ACCEPTING: {ValueAccepted: (_P.RENEWING,), **_AGAIN},
-        _P.RENEWING: {Renewed: (_P.ENDED,), **_AGAIN},
+        _P.TAKING: {steps.Taken: (_P.ACCEPTING, _P.DROPPING, _P.ENDED), **_AGAIN},
+        _P.ACCEPTING: {steps.ValueAccepted: (_P.RENEWING,), **_AGAIN},
+        _P.RENEWING: {steps.Renewed: (_P.ENDED,), **_AGAIN},
     },
 )

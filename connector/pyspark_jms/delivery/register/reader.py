@@ -6,6 +6,7 @@ The machine has the rules; the engine and the simulator of the tests only carry 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 
+from pyspark_jms.delivery.register import steps
 from pyspark_jms.delivery.register.holder import Command, RegisterHolder
 from pyspark_jms.delivery.register.outcomes import (
     READER,
@@ -15,28 +16,6 @@ from pyspark_jms.delivery.register.outcomes import (
     PoisonLoop,
     Read,
     TokenMissing,
-)
-from pyspark_jms.delivery.register.steps import (
-    BlocksSeen,
-    Browse,
-    Dropped,
-    GiveBack,
-    GivenBack,
-    Locked,
-    LockHeld,
-    Lost,
-    Opened,
-    Peek,
-    Peeked,
-    ProveLink,
-    Proven,
-    Receive,
-    Received,
-    Renewed,
-    Replace,
-    Replaced,
-    ValueAccepted,
-    ValueTaken,
 )
 from pyspark_jms.delivery.register.token import Alone, Sighting, Token, is_worn
 
@@ -54,20 +33,20 @@ class ReaderTask(RegisterHolder):
     def _handlers(self) -> Mapping[type, Callable[..., Command]]:
         return {
             Read: self._read,
-            Locked: lambda _: self._look(),
-            LockHeld: lambda _: self._lock(),
-            Peeked: self._peeked,
-            Proven: lambda _: self._proven(),
-            Opened: lambda _: self._take(),
-            ValueTaken: self._value_taken,
-            ValueAccepted: lambda _: self._value_accepted(),
-            Renewed: lambda _: self._renewed(),
-            Received: self._received,
-            GivenBack: lambda _: self._lock(),
-            Replaced: lambda _: self._answer(self._token()),
-            BlocksSeen: self._blocks_seen,
-            Dropped: lambda _: self._lost(),
-            Lost: lambda _: self._lost(),
+            steps.Locked: lambda _: self._look(),
+            steps.LockHeld: lambda _: self._lock(),
+            steps.Peeked: self._peeked,
+            steps.Proven: lambda _: self._proven(),
+            steps.Opened: lambda _: self._take(),
+            steps.Taken: self._taken,
+            steps.ValueAccepted: lambda _: self._value_accepted(),
+            steps.Renewed: lambda _: self._renewed(),
+            steps.Received: self._received,
+            steps.GivenBack: lambda _: self._lock(),
+            steps.Replaced: lambda _: self._answer(self._token()),
+            steps.BlocksSeen: self._blocks_seen,
+            steps.Dropped: lambda _: self._lost(),
+            steps.Lost: lambda _: self._lost(),
         }
 
     def _read(self, read: Read) -> Command:
@@ -80,16 +59,15 @@ class ReaderTask(RegisterHolder):
 
     def _look(self) -> Command:
         self._set(phase=Phase.LOOKING)
-        return Peek(self._request().name)
+        return steps.Peek(self._request().name)
 
     def _answer(self, token: Token) -> Command:
         """L5: after the confirmed transaction only, also if the value is empty."""
-        self._set(phase=Phase.ENDED, token=token)
-        return Answer(token)
+        return self._end(Answer(token), token=token)
 
     # --- L2: the value decides ------------------------------------------------------------------------
 
-    def _peeked(self, seen: Peeked[Token]) -> Command:
+    def _peeked(self, seen: steps.Peeked[Token]) -> Command:
         read = self._request()
         if stop := self._later(seen.tokens, read.stream, read.reader, read.batch):
             return stop
@@ -108,7 +86,7 @@ class ReaderTask(RegisterHolder):
         if not token.blocks:
             return self._answer(token)
         self._set(phase=Phase.BROWSING, token=token)
-        return Browse(token.stream, token.batch, token.blocks)
+        return steps.Browse(token.stream, token.batch, token.blocks)
 
     def _receive(self, sighting: Sighting[Token], tokens: int) -> Command:
         """L11: a token that was delivered too often is replaced first. L1: the blocks of its batch are not needed."""
@@ -120,7 +98,7 @@ class ReaderTask(RegisterHolder):
 
     # --- L7: a value is whole -------------------------------------------------------------------------
 
-    def _blocks_seen(self, seen: BlocksSeen) -> Command:
+    def _blocks_seen(self, seen: steps.BlocksSeen) -> Command:
         read, token = self._request(), self.state.token
         if token is None:
             return self._answer(_without_token(read, seen.blocks))
@@ -133,7 +111,7 @@ class ReaderTask(RegisterHolder):
 
     def _prove(self) -> Command:
         self._set(phase=Phase.PROVING)
-        return ProveLink()
+        return steps.ProveLink()
 
     def _proven(self) -> Command:
         read, token, found = self._request(), self.state.token, self.state.found
@@ -141,7 +119,7 @@ class ReaderTask(RegisterHolder):
             if self._fail_on_data_loss:
                 return self._stop(TokenMissing(read.reader, read.name))
             self._set(phase=Phase.BROWSING)
-            return Browse(read.stream, read.batch, None)
+            return steps.Browse(read.stream, read.batch, None)
         assert found is not None
         if self._fail_on_data_loss:
             return self._stop(BlocksMissing(read.reader, read.batch, found, token.blocks))
@@ -154,7 +132,7 @@ class ReaderTask(RegisterHolder):
             return self._renew()
         token = self._token()
         self._set(phase=Phase.RECEIVING)
-        return Receive(self._request().batch, token.next, 1 if token.alone else None)
+        return steps.Receive(self._request().batch, token.next, 1 if token.alone else None)
 
     def _renewed(self) -> Command:
         renewed = self.state.renewed
@@ -162,7 +140,7 @@ class ReaderTask(RegisterHolder):
         self._set(renewed=None, note=None)
         return self._open(renewed, 1)
 
-    def _received(self, received: Received) -> Command:
+    def _received(self, received: steps.Received) -> Command:
         if received.deliveries >= MAX_SOURCE_DELIVERIES and (command := self._suspected(received)):
             return command
         token = self._token()
@@ -177,11 +155,11 @@ class ReaderTask(RegisterHolder):
             figures=received.figures,
         )
         self._set(phase=Phase.REPLACING, token=after)
-        return Replace(after)
+        return steps.Replace(after)
 
     # --- L13: a message that many have died with is received alone ------------------------------------
 
-    def _suspected(self, received: Received) -> Command | None:
+    def _suspected(self, received: steps.Received) -> Command | None:
         """None: it is alone, and the token tells so."""
         alone = self._token().alone
         now = Alone(message=received.suspect or "", deliveries=received.deliveries)
@@ -191,7 +169,7 @@ class ReaderTask(RegisterHolder):
             if received.messages == 1:
                 return None
         self._set(phase=Phase.GIVING_BACK, note=now)
-        return GiveBack()
+        return steps.GiveBack()
 
 
 def _without_token(read: Read, blocks: int) -> Token:

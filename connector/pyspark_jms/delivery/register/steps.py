@@ -1,8 +1,8 @@
 """Commands at a register, and events: what an engine carries out at the broker, and reports. Values.
 
-The engine answers each command with the event that stands beside it. ``Lost`` answers every command but ``Leave`` and
-``Admit``: the connection is closed, or the broker did not answer in time. Before it reports ``Lost``, the engine has
-given back what it received from the sources, as far as the broker lets it, and has closed its end of the connection.
+The engine answers each command with the event that stands beside it. ``Lost`` answers every command but ``Admit``: the
+connection is closed, or the broker did not answer in time. Before it reports ``Lost``, the engine has given back what
+it received from the sources, as far as the broker lets it, and has closed its end of the connection.
 
 *Patience* is the one clock of the protocol, and the engine has it: the time after ``Locked`` in which the broker
 certainly ends every connection that had the lock before, and makes redelivered messages visible again. Artemis needs
@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Generic, TypeVar
 
 from pyspark_jms.delivery.commit_token import LedgerEntry
-from pyspark_jms.delivery.register.token import Sighting, Token
+from pyspark_jms.delivery.register.token import Sighting
 
 __all__ = [
     "AcceptValue",
@@ -29,8 +29,6 @@ __all__ = [
     "Dropped",
     "GiveBack",
     "GivenBack",
-    "Leave",
-    "Left",
     "Lock",
     "LockHeld",
     "Locked",
@@ -49,11 +47,9 @@ __all__ = [
     "Renewed",
     "Replace",
     "Replaced",
-    "TakeTokens",
-    "TakeValue",
-    "TokensTaken",
+    "Take",
+    "Taken",
     "ValueAccepted",
-    "ValueTaken",
 ]
 
 T = TypeVar("T")
@@ -65,7 +61,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Lock:
-    """Open a connection if there is none, and become the one consumer of the register.
+    """Open a connection if there is none, close that of ``Make``, and become the one consumer of the register.
 
     → ``Locked``, ``LockHeld``: the broker refuses a second consumer. The engine waits before it repeats the command,
     and decides for how long it repeats it.
@@ -77,16 +73,10 @@ class Lock:
 
 @dataclass(frozen=True, slots=True)
 class Make:
-    """Open a second connection, and on it become the first consumer of a register that does not exist yet.
+    """Open a second connection, and on it become the one consumer of a register that did not exist → ``Locked``.
 
-    → ``Locked``, ``LockHeld``: the register exists meanwhile. The next commands are for this connection, until
-    ``Leave``.
+    It is made if it does not exist meanwhile. The next commands are for this connection, until ``Lock``.
     """
-
-
-@dataclass(frozen=True, slots=True)
-class Leave:
-    """Close the second connection, which may be lost → ``Left``."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,19 +107,14 @@ class Open:
 
 
 @dataclass(frozen=True, slots=True)
-class TakeValue:
-    """Receive all messages of the register without accepting them → ``ValueTaken``."""
+class Take:
+    """Receive all messages of the register without accepting them → ``Taken``."""
 
-    expected: int
-    """How many there should be."""
-
-
-@dataclass(frozen=True, slots=True)
-class TakeTokens:
-    """Receive all tokens of a commit ledger without accepting them → ``TokensTaken``."""
+    messages: int | None = None
+    """How many there should be. None: any number, and the event has no token only after the engine's patience."""
 
     patient: bool = True
-    """The event has no token only after the engine's patience. False: the engine waits for a moment only."""
+    """False: the engine waits for a token for a moment only."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,6 +173,8 @@ class Create(Generic[T]):
     """Send the token, outside of a transaction, and wait for the broker's confirmation → ``Created``."""
 
     token: T
+    once: bool = False
+    """The broker drops it, and confirms it all the same, if a token was sent so to this register before."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -227,11 +214,6 @@ class NoRegister:
 
 
 @dataclass(frozen=True, slots=True)
-class Left:
-    """The second connection is closed."""
-
-
-@dataclass(frozen=True, slots=True)
 class Peeked(Generic[T]):
     tokens: tuple[Sighting[T], ...]
 
@@ -247,16 +229,12 @@ class Opened:
 
 
 @dataclass(frozen=True, slots=True)
-class ValueTaken:
-    tokens: tuple[Token, ...]
-    blocks: tuple[tuple[str, int], ...] = ()
-    """The streams and batches that the blocks are of, each once."""
-
-
-@dataclass(frozen=True, slots=True)
-class TokensTaken(Generic[T]):
+class Taken(Generic[T]):
     tokens: tuple[Sighting[T], ...]
     """Also those that were taken before and not replaced."""
+
+    blocks: tuple[tuple[str, int], ...] = ()
+    """The streams and batches that the blocks are of, each once."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -75,8 +75,11 @@ class Token:
             values["figures"] = dict(self.figures)
         return json.dumps(values, separators=(",", ":"))
 
+    def body(self) -> bytes:
+        return self.text().encode()
+
     @classmethod
-    def parse(cls, text: str) -> Self:
+    def parse(cls, text: str | bytes) -> Self:
         """Raise ``ValueError`` if the text is not a token."""
         match json.loads(text):
             case {

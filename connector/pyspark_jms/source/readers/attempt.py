@@ -108,8 +108,8 @@ class Attempt:
             case steps.Open():
                 self._held.open()
                 return steps.Opened()
-            case steps.TakeValue():
-                return steps.ValueTaken(*self._held.take(command.expected))
+            case steps.Take():
+                return steps.Taken(self._held.take(command.messages), self._held.blocks)
             case steps.AcceptValue():
                 self._held.accept()
                 return steps.ValueAccepted()

@@ -79,7 +79,7 @@ class RegisterLink(Protocol):
     def patience_seconds(self) -> float:
         """The broker has ended every lost connection by then."""
 
-    def lock(self) -> None:
+    def lock(self) -> bool:
         """``SubscriptionInUseError``: another connection has the lock."""
 
     def require_lock(self) -> None: ...
@@ -92,7 +92,11 @@ class RegisterLink(Protocol):
 
     def open(self) -> None: ...
 
-    def take(self, expected: int) -> tuple[tuple[Token, ...], tuple[tuple[str, int], ...]]: ...
+    def take(self, expected: int | None) -> tuple[Sighting[Token], ...]: ...
+
+    @property
+    def blocks(self) -> tuple[tuple[str, int], ...]:
+        """The streams and batches of the blocks that were taken."""
 
     def accept(self) -> None: ...
 

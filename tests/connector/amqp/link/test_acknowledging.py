@@ -1,24 +1,8 @@
 import pytest
 from waiting import await_count, wait_until
 
-from pyspark_jms.amqp.link.acknowledging import ranges_of
 from pyspark_jms.amqp.link.consumer import Consumer
 from pyspark_jms.errors import ConnectionLostError
-
-
-@pytest.mark.parametrize(
-    ("numbers", "ranges"),
-    [
-        ([], []),
-        ([5], [(5, 5)]),
-        ([0, 1, 2], [(0, 2)]),
-        ([0, 1, 3, 4, 9], [(0, 1), (3, 4), (9, 9)]),
-        ([2, 1, 0], [(2, 2), (1, 1), (0, 0)]),
-        ([(1 << 32) - 1, 0, 1], [((1 << 32) - 1, (1 << 32) - 1), (0, 1)]),
-    ],
-)
-def test_consecutive_ids_are_one_range(numbers, ranges):
-    assert ranges_of([number.to_bytes(4, "big") for number in numbers]) == ranges
 
 
 def test_a_confirmed_acknowledgement_survives_a_killed_broker(fresh_broker, settings_for, put, subscription_to):

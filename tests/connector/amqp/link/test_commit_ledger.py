@@ -14,10 +14,9 @@ from rawstomp import RawStomp
 from waiting import await_count, await_value, wait_until
 
 from pyspark_jms.amqp.link import commit_ledger
-from pyspark_jms.amqp.link.commit_ledger import TokenLedger
+from pyspark_jms.amqp.link.commit_ledger import TokenLedger, ledger_register
 from pyspark_jms.amqp.link.commit_ledger import opened as opened_ledger
 from pyspark_jms.amqp.link.producer import Producer
-from pyspark_jms.amqp.link.register import Register, register_settings
 from pyspark_jms.amqp.wire.types import Target
 from pyspark_jms.delivery.commit_token import CommitToken, LedgerEntry, is_finished
 from pyspark_jms.delivery.ledger_owner import LedgerOwner
@@ -42,8 +41,8 @@ class Committing:
     """A connection with rows in its transaction and the ledger."""
 
     def __init__(self, settings, owner, queue, *texts):
-        own = register_settings(settings, owner.queue)
-        self.producer = Producer(own, container_id=owner.queue)
+        self.owner = owner
+        self.producer = Producer(settings, container_id=owner.queue)
         self.producer.open(Target(address=queue, capabilities=("queue",)))
         if texts:
             self.producer.send(block_of([section(0x70, list_(TRUE)) + section(0x77, string(text)) for text in texts]))
@@ -210,13 +209,13 @@ def test_a_lost_token_is_an_error_and_no_new_beginning(broker, queue, settings, 
 def test_the_first_batch_begins_where_an_owner_died_before_its_token_was_made(
     broker, queue, settings, owner, name, committing, impatient
 ):
-    die_before_the_token(committing(), name)
+    die_before_the_token(committing())
     assert committing("row").commit(entry("q/0/0"))
     assert tasks(settings, owner) == ["q/0/0"]
 
 
 def test_batch_0_without_rows_makes_the_token_that_later_batches_need(settings, owner, name, committing, impatient):
-    die_before_the_token(committing(), name)
+    die_before_the_token(committing())
     establish(settings, owner)
     establish(settings, owner)
     assert find_token(settings, owner) == CommitToken(owner=str(owner))
@@ -225,10 +224,63 @@ def test_batch_0_without_rows_makes_the_token_that_later_batches_need(settings, 
     assert tasks(settings, owner) == ["q/1/0"]
 
 
-def die_before_the_token(began, name):
+def die_before_the_token(began):
     """The owner has made the subscription, and no token."""
-    Register(began.connection, f"{name}.token").lock(10)
+    ledger_register(began.connection, began.owner).lock(wait_seconds=10)
     began.connection.drop()
+
+
+def test_a_token_that_is_lost_in_the_first_batch_is_an_error(broker, queue, settings, name, committing, impatient):
+    """The broker drops a second first token, so that one that is lost is not taken for one that was never made."""
+    committing("row").commit(entry("q/0/0"))
+    broker.purge(f"{name}.token")
+    for _ in range(2):
+        with pytest.raises(TokenMissingError, match="has no token"):
+            committing("row").commit(entry("q/0/0"))
+    await_count(broker, queue, 1)
+
+
+def test_a_ledger_that_an_administrator_deletes_begins_anew(
+    broker, queue, settings, owner, name, committing, impatient
+):
+    """With the queue, the broker forgets that it had a first token."""
+    committing("row").commit(entry("q/3/0", 3))
+    broker.server.getActiveMQServerControl().destroyQueue(f"{name}.token", True)
+    assert committing("row").commit(entry("q/0/0"))
+    assert tasks(settings, owner) == ["q/0/0"]
+
+
+def test_the_broker_knows_after_a_restart_that_there_was_a_first_token(fresh_broker, settings_for, owner, impatient):
+    broker = fresh_broker()
+    settings = settings_for(broker)
+    first = Committing(settings, owner, "q", "row")
+    first.commit(entry("q/0/0"))
+    first.close()
+    broker.purge(f"{owner.queue}.token")
+    broker.kill()
+    broker.start()
+    again = Committing(settings, owner, "q", "row")
+    with pytest.raises(TokenMissingError):
+        again.commit(entry("q/0/0"))
+    again.close()
+    await_count(broker, "q", 1)
+
+
+def test_a_task_that_stands_still_before_it_makes_the_ledger_sends_no_second_token(
+    broker, queue, settings, owner, name, committing
+):
+    """Meanwhile another attempt makes the ledger and commits; its transaction has the token when its lock is free."""
+    mine, other = committing("row"), committing("row")
+    make = mine.ledger._make
+
+    def making():
+        other.commit(entry("q/0/0"))
+        return make()
+
+    mine.ledger._make = making
+    assert not mine.commit(entry("q/0/0"), lambda known: not known)
+    await_count(broker, queue, 1)
+    await_count(broker, f"{name}.token", 1)
 
 
 @pytest.fixture
@@ -252,7 +304,7 @@ def test_who_found_no_ledger_makes_the_token_when_its_maker_dies(broker, queue, 
     def locked(*given, **named):
         found = lock(*given, **named)
         if not found:
-            die_before_the_token(committing(owner=job), job.queue)
+            die_before_the_token(committing(owner=job))
         return found
 
     register.lock = locked
@@ -295,7 +347,7 @@ def test_owners_that_die_with_the_token_do_not_wear_it_out(fresh_broker, setting
             dying = Committing(settings, owner, "q", "lost")
 
             def die(known, dying=dying):
-                dying.ledger._register.accept(dying.transactions)
+                dying.ledger._register.accept()
                 dying.connection.drop()
                 return True
 
@@ -364,16 +416,16 @@ def die_at(task, point):
 
     accept = register.accept
 
-    def accepted(own):
+    def accepted(own=None):
         """A worn token is replaced before, in a transaction of its own."""
         accept(own)
-        if own is transactions:
+        if own is None:
             die()
 
     changes = {
         "rows sent": (register, "lock", die),
         "locked": (register, "lock", after(register.lock)),
-        "read": (register, "read", after(register.read)),
+        "read": (register, "take", after(register.take)),
         "created": (register, "create", after(register.create)),
         "accepted": (register, "accept", accepted),
         "sent": (register, "send", after(register.send)),

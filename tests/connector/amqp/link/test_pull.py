@@ -42,6 +42,22 @@ def test_everything_is_all_that_is_there(broker, queue, put, connection):
     await_value(lambda: max(broker.delivery_counts(queue)), 0)
 
 
+def test_available_is_what_is_there_now(broker, queue, put, connection):
+    pull = Pull(connection, source(queue))
+    assert len(pull.available()) == 0
+    put(broker, queue, *map(str, range(2_500)))
+    assert len(pull.available()) == 2_500
+
+
+def test_a_request_that_is_under_way_is_not_repeated_at_once(queue, connection):
+    """Its answer would prove nothing then."""
+    pull = Pull(connection, source(queue))
+    with connection.core():
+        pull.receiver.drain(5)
+    drain(connection, pull.receiver, 5)
+    assert pull.receiver.proven_empty >= 1
+
+
 def test_exactly_takes_no_more(broker, queue, put, connection):
     put(broker, queue, "a", "b", "c")
     pull = Pull(connection, source(queue))

@@ -9,7 +9,7 @@ from pyspark_jms.amqp.link.reader_consumer import ReaderConsumer
 from pyspark_jms.blocks.block import MessageBlock, index_of
 from pyspark_jms.blocks.staged import pack
 from pyspark_jms.delivery.register.token import Sighting, Token
-from pyspark_jms.errors import DataLossError, JMSError, MaxConsumersError, SubscriptionInUseError
+from pyspark_jms.errors import DataLossError, JMSError, SubscriptionInUseError
 
 FIRST = Token(stream="s", name="t", reader=1, batch=0)
 SECOND = Token(stream="s", name="t", reader=1, batch=1, blocks=2, first=0, next=3, figures=(("bytes", 7),))
@@ -72,13 +72,6 @@ def test_one_connection_has_the_lock_until_it_ends(registers):
     wait_until(lambda: _locks(second))
 
 
-def test_a_queue_of_an_administrator_without_a_limit_of_consumers_is_no_lock(broker, registers, name):
-    control = broker.server.getActiveMQServerControl()
-    control.createQueue(name.address, "MULTICAST", name.queue.partition("::")[2], None, True, -1, False, True)
-    with pytest.raises(MaxConsumersError):
-        locked(registers).require_lock()
-
-
 def test_a_value_is_seen_by_the_next_holder_as_it_was_sent(registers):
     with_value(registers).close()
     register = locked(registers)
@@ -93,7 +86,7 @@ def test_a_value_is_seen_by_the_next_holder_as_it_was_sent(registers):
 def test_all_of_a_value_is_replaced_however_much_was_expected(registers, broker, name, expected):
     register = with_value(registers)
     register.open()
-    assert register.take(expected) == ((SECOND,), (("s", 1),))
+    assert (register.take(expected), register.blocks) == ((Sighting(SECOND),), (("s", 1),))
     register.accept()
     third = Token(stream="s", name="t", reader=1, batch=2, first=3, next=3)
     register.replace(third)
@@ -175,10 +168,10 @@ def test_of_two_transactions_that_took_one_value_the_broker_carries_out_one(regi
 
 def test_a_message_of_somebody_else_is_not_taken_for_a_token(registers, broker, name):
     register = locked(registers)
-    register._transaction.send(
-        register._address, "topic", MessageBlock(b"\x00\x53\x77\xa1\x01x", ends=index_of(np.array([6])))
+    register.transactions.send(
+        name.address, "topic", MessageBlock(b"\x00\x53\x77\xa1\x01x", ends=index_of(np.array([6])))
     )
-    register._transaction.discharge()
+    register.transactions.discharge()
     assert register.peek() == (), "it is not browsed"
     register.open()
     with pytest.raises(DataLossError, match="not a token"):

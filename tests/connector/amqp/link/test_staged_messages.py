@@ -1,7 +1,7 @@
 import pytest
 
-from pyspark_jms.amqp.link.staged_messages import block_message, seen_block, seen_token, stream_of, token_message
-from pyspark_jms.amqp.wire.sections import HEADER, PROPERTIES, sections
+from pyspark_jms.amqp.link.staged_messages import block_message, body_of, seen_block, stream_of, token_message
+from pyspark_jms.amqp.wire.sections import APPLICATION_PROPERTIES, HEADER, PROPERTIES, sections
 from pyspark_jms.amqp.wire.values import decode
 from pyspark_jms.blocks.block import MessageBlock, index_of, positions_of
 from pyspark_jms.blocks.staged import pack
@@ -27,12 +27,24 @@ def test_a_block_states_its_stream_and_numbers():
     assert stream_of(message[:-20]) == "s", "the data is not read"
 
 
-def test_a_token_is_its_text():
-    assert (seen_token(token_message("ä")).text, seen_token(token_message("ä")).deliveries) == ("ä", 0)
-    assert seen_token(b"\x00\x53\x77\x40").text == ""
+@pytest.mark.parametrize(
+    ("how", "properties"),
+    [({}, None), ({"marked": True}, {"kind": "token"}), ({"once": True}, {"_AMQ_DUPL_ID": "pyspark-jms.first"})],
+)
+def test_a_token_is_its_body(how, properties):
+    message = token_message(b"body", **how)
+    assert body_of(message) == b"body"
+    assert stream_of(message) is None
+    found = {each.code: decode(message, each.value, each.end)[0] for each in sections(message)}
+    assert found.get(APPLICATION_PROPERTIES) == properties
 
 
-@pytest.mark.parametrize("message", [token_message("t"), message_of(block(1), stream="s", first=0, count=1, now_ms=1)])
+@pytest.mark.parametrize("message", [b"", b"no message", b"\x00\x53\x77\x40"])
+def test_a_message_that_is_no_token_has_no_body(message):
+    assert body_of(message) == b""
+
+
+@pytest.mark.parametrize("message", [token_message(b"t"), message_of(block(1), stream="s", first=0, count=1, now_ms=1)])
 def test_they_are_durable_and_expire_in_the_year_9999(message):
     found = {each.code: decode(message, each.value, each.end)[0] for each in sections(message)}
     assert found[HEADER] == [True]
@@ -44,7 +56,7 @@ def test_they_are_durable_and_expire_in_the_year_9999(message):
     [
         b"",
         b"no message",
-        token_message("t"),
+        token_message(b"t"),
         message_of((b"not a ", b"block"), stream="s", first=0, count=1, now_ms=1),
         message_of(block(3), stream="s", first=0, count=2, now_ms=1),
     ],

@@ -1,11 +1,15 @@
 import pytest
 from amqp_messages import TRUE, block_of, list_, section, string
-from waiting import await_value
+from waiting import await_count, await_value, wait_until
 
 from pyspark_jms.amqp.link.connection import connect
+from pyspark_jms.amqp.link.pull import Pull
+from pyspark_jms.amqp.link.sources import OUTCOMES
 from pyspark_jms.amqp.link.transactions import Transactions
+from pyspark_jms.amqp.wire.sections import DATA
 from pyspark_jms.amqp.wire.sender import Sender
-from pyspark_jms.amqp.wire.types import Target
+from pyspark_jms.amqp.wire.types import Source, Target
+from pyspark_jms.amqp.wire.values import Described, encode
 from pyspark_jms.errors import IllegalStateError, TransactionRolledBackError
 
 
@@ -44,6 +48,19 @@ def test_one_transaction_at_a_time(broker, queue, sending):
     assert transactions.begin() not in {first, second}
 
 
+def test_the_next_transaction_begins_with_the_end_of_one(broker, queue, sending):
+    transactions, send, connection = sending
+    first = transactions.begin()
+    send(first)
+    with connection.core():
+        answer = transactions.go_on(first)
+    second = transactions.await_open()
+    connection.await_(lambda: answer.done, "the outcome")
+    assert answer.error is None
+    assert second == transactions.begin() != first
+    await_count(broker, queue, 1)
+
+
 def test_no_frame_names_a_transaction_after_its_end(sending):
     transactions, send, _ = sending
     txn_id = transactions.begin()
@@ -59,3 +76,43 @@ def test_a_commit_without_an_answer_is_an_error_and_ends_the_connection(sending)
     with pytest.raises(TransactionRolledBackError, match="may have committed nevertheless"):
         transactions.commit()
     transactions.commit()
+
+
+# --- what is in them ----------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def connection(broker, settings_for, opened):
+    return opened(connect(settings_for(broker)))
+
+
+def data(text):
+    return encode(Described(DATA, text))
+
+
+def test_nothing_is_visible_before_the_discharge(broker, queue, connection):
+    transactions, whole = Transactions(connection), data(b"x" * 300_000)
+    transactions.send(queue, "queue", block_of([data(b"a"), data(b"b")]))
+    transactions.send_pieces(f"{queue}.2", "queue", [whole[:7], memoryview(whole)[7:]])
+    wait_until(lambda: broker.has_queue(f"{queue}.2"))
+    await_value(lambda: (broker.message_count(queue), broker.message_count(f"{queue}.2")), (0, 0))
+    transactions.discharge()
+    await_count(broker, queue, 2)
+    pull = Pull(connection, Source(address=f"{queue}.2", outcomes=OUTCOMES, capabilities=("queue",)))
+    block = pull.exactly(1, 10)
+    assert block.message(0).endswith(whole)
+    transactions.accept([(pull.receiver, block.ids)])
+    transactions.discharge()
+    await_count(broker, f"{queue}.2", 0)
+
+
+def test_two_transactions_of_a_connection_end_each_by_itself(broker, queue, connection):
+    first, second = Transactions(connection), Transactions(connection)
+    first.send(queue, "queue", block_of([data(b"a")]))
+    second.send(f"{queue}.2", "queue", block_of([data(b"b")]))
+    second.discharge()
+    await_count(broker, f"{queue}.2", 1)
+    first.roll_back()
+    first.send(queue, "queue", block_of([data(b"c")]))
+    first.discharge()
+    await_count(broker, queue, 1)

@@ -260,8 +260,7 @@ def test_we_receive_what_proton_sends_and_settle_it(judge):
     judge.pump()
     block = ours.transfers.take()
     assert [block.message(index) for index in range(len(block))] == sent
-    first, last = (int.from_bytes(block.ids[at], "big") for at in (0, -1))
-    ours.accept([(first, last)])
+    ours.accept(block.ids)
     judge.pump()
     assert ours.credit == 2
     ours.drain(2)

@@ -2,7 +2,7 @@ import pytest
 from amqp_peer import Peer
 
 from pyspark_jms.amqp.wire.frames import frame
-from pyspark_jms.amqp.wire.receiver import Receiver
+from pyspark_jms.amqp.wire.receiver import Receiver, ranges_of
 from pyspark_jms.amqp.wire.types import Accepted, Disposition, Flow, Released, Source, TransactionalState, Transfer
 from pyspark_jms.errors import MalformedFrameError
 
@@ -202,10 +202,29 @@ def test_a_flow_of_the_peer_that_ends_no_drain(peer, receiver):
     assert receiver.drains_answered == 0
 
 
+def ids(*numbers):
+    return [number.to_bytes(4, "big") for number in numbers]
+
+
+@pytest.mark.parametrize(
+    ("numbers", "ranges"),
+    [
+        ([], []),
+        ([5], [(5, 5)]),
+        ([0, 1, 2], [(0, 2)]),
+        ([0, 1, 3, 4, 9], [(0, 1), (3, 4), (9, 9)]),
+        ([2, 1, 0], [(2, 2), (1, 1), (0, 0)]),
+        ([(1 << 32) - 1, 0, 1], [((1 << 32) - 1, (1 << 32) - 1), (0, 1)]),
+    ],
+)
+def test_consecutive_ids_are_one_range(numbers, ranges):
+    assert ranges_of(ids(*numbers)) == ranges
+
+
 def test_acceptances_are_settled_ranges(peer, receiver):
-    receiver.accept([(0, 4), (7, 7)])
-    receiver.accept([(8, 9)], b"t1")
-    receiver.release(10, 11)
+    receiver.accept(ids(0, 1, 2, 3, 4, 7))
+    receiver.accept(ids(8, 9), b"t1")
+    receiver.release(ids(10, 11))
     expected = [
         (0, 4, Accepted()),
         (7, 7, Accepted()),

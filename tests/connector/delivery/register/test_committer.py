@@ -25,11 +25,8 @@ from pyspark_jms.delivery.register.steps import (
     Create,
     Created,
     Declined,
-    Leave,
-    Left,
     Lock,
     Locked,
-    LockHeld,
     Lost,
     Make,
     NoRegister,
@@ -39,8 +36,8 @@ from pyspark_jms.delivery.register.steps import (
     Renewed,
     Replace,
     Replaced,
-    TakeTokens,
-    TokensTaken,
+    Take,
+    Taken,
     ValueAccepted,
 )
 from pyspark_jms.delivery.register.token import MAX_VALUE_DELIVERIES, Sighting
@@ -68,7 +65,7 @@ def last(request, *events, owner=QUERY):
 
 
 def taken(*tokens, deliveries=0):
-    return Locked(), TokensTaken(seen(*tokens, deliveries=deliveries))
+    return Locked(), Taken(seen(*tokens, deliveries=deliveries))
 
 
 def test_a_commit_accepts_the_token_before_it_sends_the_next_one():
@@ -76,7 +73,7 @@ def test_a_commit_accepts_the_token_before_it_sends_the_next_one():
     admitted = (Admitted(), ValueAccepted(), Replaced())
     assert commands(Commit(ENTRY), *taken(token), *admitted) == [
         Lock(create=False),
-        TakeTokens(),
+        Take(),
         Admit((OTHER,)),
         AcceptValue(),
         Replace(token.with_entry(ENTRY)),
@@ -122,29 +119,41 @@ def test_a_token_that_answers_for_something_else_stops_the_write(token, reason, 
 # --- a register or a token that is not there ----------------------------------------------------------
 
 
+FIRST_TOKEN = Create(EMPTY, once=True)
+
+
 def test_a_register_is_made_on_a_second_connection():
-    events = (NoRegister(), Locked(), TokensTaken(()), Created(), Left())
-    made = [Lock(create=False), Make(), TakeTokens(patient=False), Create(EMPTY), Leave(), Lock(create=False)]
+    events = (NoRegister(), Locked(), Created())
+    made = [Lock(create=False), Make(), FIRST_TOKEN, Lock(create=False)]
     assert commands(Commit(ENTRY), *events) == made
     assert last(Commit(ENTRY), *events, *taken(EMPTY)) == Admit(())
 
 
-def test_a_token_that_another_owner_has_made_is_left_alone():
-    assert last(Commit(ENTRY), NoRegister(), LockHeld()) == Leave()
-    assert last(Commit(ENTRY), NoRegister(), Locked(), TokensTaken(seen(EMPTY))) == Leave()
-
-
 def test_the_second_connection_may_be_lost_once():
-    again = (NoRegister(), Lost(), Left())
+    again = (NoRegister(), Lost())
     assert last(Commit(ENTRY), *again) == Lock(create=False)
     assert last(Commit(ENTRY), *again, NoRegister(), Lost()) == Failed(in_doubt=False)
 
 
 @pytest.mark.parametrize("owner", [QUERY, JOB])
 def test_who_found_no_register_makes_the_token_that_its_maker_did_not(owner):
-    events = (NoRegister(), LockHeld(), Left(), *taken())
-    assert last(Commit(ENTRY), *events, owner=owner) == Create(CommitToken(owner=str(owner)))
-    assert last(Commit(ENTRY), *events, Created(), owner=owner) == TakeTokens()
+    events = (NoRegister(), Lost(), *taken())
+    assert last(Commit(ENTRY), *events, owner=owner) == Create(CommitToken(owner=str(owner)), once=True)
+    assert last(Commit(ENTRY), *events, Created(), owner=owner) == Take()
+
+
+@pytest.mark.parametrize(
+    ("entry", "events"),
+    [(FIRST, taken()), (ENTRY, (NoRegister(), Locked())), (ENTRY, (NoRegister(), Lost(), *taken()))],
+)
+def test_a_first_token_that_does_not_come_was_dropped_because_an_earlier_one_is_lost(entry, events):
+    machine = Committer(QUERY)
+    for event in (Commit(entry), *events, Created()):
+        command = machine.next(event)
+    if command == Lock(create=False):
+        command = machine.next(Locked())
+    assert command == Take()
+    assert machine.next(Taken(())) == Stop(NoToken(QUERY, entry.task))
 
 
 @pytest.mark.parametrize(
@@ -152,7 +161,7 @@ def test_who_found_no_register_makes_the_token_that_its_maker_did_not(owner):
 )
 def test_a_register_without_a_token_is_a_beginning_in_batch_0_only(owner, entry, begins):
     command = last(Commit(entry), *taken(), owner=owner)
-    assert command == (Create(EMPTY) if begins else Stop(NoToken(owner, entry.task)))
+    assert command == (FIRST_TOKEN if begins else Stop(NoToken(owner, entry.task)))
     assert isinstance(NoToken(owner, entry.task).error(), TokenMissingError)
 
 
@@ -162,7 +171,7 @@ def test_a_register_without_a_token_is_a_beginning_in_batch_0_only(owner, entry,
 def test_a_worn_token_is_renewed_first_and_once():
     worn = taken(EMPTY, deliveries=MAX_VALUE_DELIVERIES)
     assert last(Commit(ENTRY), *worn) == Renew(EMPTY)
-    assert last(Commit(ENTRY), *worn, Renewed()) == TakeTokens()
+    assert last(Commit(ENTRY), *worn, Renewed()) == Take()
     assert last(Commit(ENTRY), *worn, Renewed(), worn[1]) == Admit(())
     assert last(Establish(), *worn, Renewed()) == Done(EMPTY)
 
@@ -172,11 +181,11 @@ def test_a_worn_token_is_renewed_first_and_once():
 
 def test_a_look_browses_and_takes_the_token_only_if_it_must():
     assert commands(Find(), Locked(), Peeked(seen(EMPTY))) == [Lock(create=False), Peek(patient=False), Done(EMPTY)]
-    assert last(Find(), Locked(), Peeked(())) == TakeTokens(patient=False)
-    assert last(Find(), Locked(), Peeked(()), TokensTaken(())) == Done(EMPTY)
+    assert last(Find(), Locked(), Peeked(())) == Take(patient=False)
+    assert last(Find(), Locked(), Peeked(()), Taken(())) == Done(EMPTY)
     worn = seen(EMPTY, deliveries=MAX_VALUE_DELIVERIES)
-    assert last(Find(), Locked(), Peeked(worn)) == TakeTokens()
-    assert last(Find(), Locked(), Peeked(worn), TokensTaken(worn), Renewed()) == Done(EMPTY)
+    assert last(Find(), Locked(), Peeked(worn)) == Take()
+    assert last(Find(), Locked(), Peeked(worn), Taken(worn), Renewed()) == Done(EMPTY)
     assert last(Find(), Locked(), Peeked(seen(CommitToken(owner="x")))) == Stop(OtherOwner(QUERY, "x"))
 
 
@@ -187,7 +196,7 @@ def test_a_look_and_an_end_make_no_register(request_):
 
 def test_a_batch_0_without_rows_makes_a_token_if_there_is_none():
     assert last(Establish(), *taken(EMPTY)) == Done(EMPTY)
-    assert commands(Establish(), *taken(), Created())[-2:] == [Create(EMPTY), Done(EMPTY)]
+    assert commands(Establish(), *taken(), Created(), Taken(seen(EMPTY)))[-3:] == [FIRST_TOKEN, Take(), Done(EMPTY)]
 
 
 def test_a_finished_write_gets_one_entry():
@@ -196,7 +205,7 @@ def test_a_finished_write_gets_one_entry():
     shorter = token.with_finished("q/0")
     assert last(Finish("q/0"), *events, owner=JOB) == Replace(shorter)
     assert last(Finish("q/0"), *taken(shorter), owner=JOB) == Done(shorter)
-    assert last(Finish("q/0"), Locked(), TokensTaken(()), owner=JOB) == Done(CommitToken(owner="job:j"))
+    assert last(Finish("q/0"), Locked(), Taken(()), owner=JOB) == Done(CommitToken(owner="job:j"))
 
 
 # --- the table ----------------------------------------------------------------------------------------
@@ -213,4 +222,4 @@ def test_every_phase_can_be_reached_and_all_but_the_last_can_be_left():
 
 def test_every_phase_that_asks_the_broker_bears_the_loss_of_the_connection():
     without = {phase for phase, row in COMMITTER.moves.items() if Lost not in row}
-    assert without == {Phase.BEGINNING, Phase.LEAVING, Phase.ADMITTING, Phase.ENDED}
+    assert without == {Phase.BEGINNING, Phase.ADMITTING, Phase.ENDED}

@@ -22,9 +22,9 @@ from pyspark_jms.delivery.register.steps import (
     Proven,
     Renew,
     Renewed,
-    TakeValue,
+    Take,
+    Taken,
     ValueAccepted,
-    ValueTaken,
 )
 from pyspark_jms.delivery.register.token import Sighting, Token
 
@@ -88,8 +88,8 @@ def test_l8_a_token_that_the_log_names_is_a_loss_if_it_is_missing(fails):
 def test_l10_a_reader_that_nobody_read_is_closed():
     machine, command = with_lock(replace(KEEP, batch=6, used=6), TOKEN)
     assert command == Open()
-    assert machine.next(Opened()) == TakeValue(3)
-    assert machine.next(ValueTaken((TOKEN,), (("s", 4),))) == AcceptValue()
+    assert machine.next(Opened()) == Take(3)
+    assert machine.next(Taken((Sighting(TOKEN),), (("s", 4),))) == AcceptValue()
     closed = replace(TOKEN, batch=6, blocks=0, first=20)
     assert machine.next(ValueAccepted()) == Renew(closed)
     assert machine.next(Renewed()) == Kept(closed, closed=True)

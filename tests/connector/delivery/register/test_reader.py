@@ -49,9 +49,9 @@ from pyspark_jms.delivery.register.steps import (
     Renewed,
     Replace,
     Replaced,
-    TakeValue,
+    Take,
+    Taken,
     ValueAccepted,
-    ValueTaken,
 )
 from pyspark_jms.delivery.register.token import MAX_VALUE_DELIVERIES, Alone, Sighting, Token
 
@@ -151,6 +151,10 @@ READ = Read(stream="s", name="t", reader=0, batch=5, since=4)
 OWN = replace(TOKEN, batch=5)
 
 
+def seen(*tokens):
+    return tuple(map(Sighting, tokens))
+
+
 def looking(*tokens, read=READ, deliveries=0, **how):
     """A task that holds the lock, and its command after it has seen these tokens."""
     task = ReaderTask(**how)
@@ -162,8 +166,8 @@ def looking(*tokens, read=READ, deliveries=0, **how):
 def receiving(token=TOKEN, **how):
     task, command = looking(token, **how)
     assert command == Open()
-    assert task.next(Opened()) == TakeValue(1 + token.blocks)
-    assert task.next(ValueTaken((token,), (("s", token.batch),))) == AcceptValue()
+    assert task.next(Opened()) == Take(1 + token.blocks)
+    assert task.next(Taken(seen(token), (("s", token.batch),))) == AcceptValue()
     return task, task.next(ValueAccepted())
 
 
@@ -201,7 +205,7 @@ def test_l3_a_move_is_one_transaction_after_the_value_is_in_it():
 def test_l4_another_token_than_the_one_that_was_read_is_a_reason_to_lock_again(taken):
     task, _ = looking(TOKEN)
     task.next(Opened())
-    assert task.next(ValueTaken(taken)) == Drop()
+    assert task.next(Taken(seen(*taken))) == Drop()
     assert task.next(Dropped()) == Lock()
 
 
@@ -250,12 +254,12 @@ def test_l6_after_a_loss_everything_is_read_again(phase):
 def test_l11_a_value_that_was_delivered_too_often_is_replaced_first():
     task, _ = looking(TOKEN, deliveries=MAX_VALUE_DELIVERIES)
     task.next(Opened())
-    task.next(ValueTaken((TOKEN,)))
+    task.next(Taken(seen(TOKEN)))
     renewed = replace(TOKEN, blocks=0, first=20)
     assert task.next(ValueAccepted()) == Renew(renewed)
     assert task.next(Renewed()) == Open()
-    assert task.next(Opened()) == TakeValue(1)
-    task.next(ValueTaken((renewed,)))
+    assert task.next(Opened()) == Take(1)
+    task.next(Taken(seen(renewed)))
     assert task.next(ValueAccepted()) == Receive(5, 20)
 
 
@@ -266,12 +270,12 @@ def test_l13_a_suspected_message_is_received_alone_and_only_then_stops_the_query
     task.next(Locked())
     assert task.next(Peeked((Sighting(TOKEN),))) == Open()
     task.next(Opened())
-    task.next(ValueTaken((TOKEN,)))
+    task.next(Taken(seen(TOKEN)))
     noted = replace(TOKEN, blocks=0, first=20, alone=Alone(message="m", deliveries=5))
     assert task.next(ValueAccepted()) == Renew(noted)
     task.next(Renewed())
     task.next(Opened())
-    task.next(ValueTaken((noted,)))
+    task.next(Taken(seen(noted)))
     assert task.next(ValueAccepted()) == Receive(5, 20, 1)
     assert task.next(Received(1, 1, 5, "m")) == Replace(replace(TOKEN, batch=5, blocks=1, first=20, next=21))
     task, command = receiving(noted)
@@ -291,7 +295,7 @@ def test_l14_a_register_of_another_stream_is_refused():
     assert looking(TOKEN, replace(other, batch=0, next=0))[1] == Open(), "it has received nothing, and gives way"
     task, _ = looking(TOKEN)
     task.next(Opened())
-    assert task.next(ValueTaken((TOKEN,), (("z", 1),))) == Stop(Shared("z"))
+    assert task.next(Taken(seen(TOKEN), (("z", 1),))) == Stop(Shared("z"))
 
 
 @pytest.mark.parametrize("fails", [True, False])
@@ -301,7 +305,7 @@ def test_l15_a_broker_that_knows_less_than_the_log_is_a_loss(fails):
     assert command == (Stop(SetBack(0, 4, 8)) if fails else Open())
     task, _ = looking(TOKEN, fail_on_data_loss=fails)
     task.next(Opened())
-    command = task.next(ValueTaken((TOKEN,), (("s", 5),)))
+    command = task.next(Taken(seen(TOKEN), (("s", 5),)))
     assert command == (Stop(SetBack(0, 4, 5)) if fails else AcceptValue())
 
 
@@ -317,7 +321,7 @@ def test_the_worlds_take_every_move_of_the_tables_that_can_be_taken_there():
         outside = {(before, event) for before, event, _ in set(table.arrows()) - moves}
         assert {each for each in outside if each[1] not in {"Lost", "LockHeld"}} <= {
             ("looking", "Peeked"),  # a value of another stream, an older one
-            ("taking", "ValueTaken"),  # the same
+            ("taking", "Taken"),  # the same
             ("dropping", "Dropped"),
             ("proving", "Proven"),
             ("peeking", "Peeked"),

@@ -198,7 +198,7 @@ def test_a_register_that_is_gone_is_a_loss(broker, queue, put, query, monkeypatc
     register.open()
     register.take(2)
     register.accept()
-    register._transaction.discharge()
+    register.transactions.discharge()
     register.close()
     monkeypatch.setattr("pyspark_jms.amqp.reading._IDLE_SECONDS", 0.1)
     monkeypatch.setattr("pyspark_jms.amqp.reading.AmqpReaderLink.patience_seconds", 0.3)
