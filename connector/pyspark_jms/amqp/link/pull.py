@@ -92,7 +92,10 @@ class Pull:
         return self._taken()
 
     def available(self) -> MessageBlock:
-        """What the queue has now, in one round trip. It may have more, if the drain before was not answered."""
+        """What the queue has now, in one round trip, if that is little: Artemis may answer a drain after a thousand.
+
+        It may have more, too, if the drain before was not answered.
+        """
         drain(self._connection, self.receiver, _CREDIT)
         return self._taken()
 

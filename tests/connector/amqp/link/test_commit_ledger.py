@@ -380,7 +380,7 @@ def test_an_owner_whose_consumer_an_administrator_closes_commits_nothing(
 
     with pytest.raises(TransactionRolledBackError, match="No row of this attempt was sent"):
         committing("lost").commit(entry("q/0/1"), admit)
-    assert tasks(settings, owner) == ["q/0/0"]
+    await_value(lambda: tasks(settings, owner), ["q/0/0"])
     await_count(broker, queue, 1)
     assert committing("row").commit(entry("q/0/1"))
     await_count(broker, f"{name}.token", 1)

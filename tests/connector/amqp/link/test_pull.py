@@ -45,8 +45,8 @@ def test_everything_is_all_that_is_there(broker, queue, put, connection):
 def test_available_is_what_is_there_now(broker, queue, put, connection):
     pull = Pull(connection, source(queue))
     assert len(pull.available()) == 0
-    put(broker, queue, *map(str, range(2_500)))
-    assert len(pull.available()) == 2_500
+    put(broker, queue, *map(str, range(500)))
+    assert len(pull.available()) == 500
 
 
 def test_a_request_that_is_under_way_is_not_repeated_at_once(queue, connection):
