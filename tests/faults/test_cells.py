@@ -3,7 +3,6 @@
 import pytest
 from cells import FAULTS, MODES, POINTS, Cell, cells, faults_of, points_of
 from play import play
-from rabbit4 import require_rabbit4
 from stage import Slot
 
 BITING = [
@@ -33,7 +32,6 @@ BITING = [
     "amqp-sink-once/kill-driver/before-ttl",
     "amqp-both-once/kill-driver/unconfirmed",
     "amqp-both-once/kill-broker/mid-batch",
-    "rabbitmq/kill-driver/received",
 ]
 
 FIRST = {"journal/kill-driver/durable", "amqp/kill-driver/discharging", "amqp-once/kill-driver/task-unconfirmed"}
@@ -69,8 +67,6 @@ def slot():
     "name", [name if name in FIRST else pytest.param(name, marks=pytest.mark.deep) for name in BITING]
 )
 def test_nothing_is_lost_and_nothing_comes_twice_where_that_is_promised(slot, name, report):
-    if name.startswith("rabbitmq"):
-        require_rabbit4("sid")
     result = play(slot, Cell(*name.split("/")))
     report(
         f"{name}: {result.sent} sent, {result.lost} lost, {result.duplicated} twice, {result.seconds:.0f} s;"
