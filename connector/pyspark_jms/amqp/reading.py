@@ -13,8 +13,8 @@ from pyspark_jms.amqp.link.consumer import attach
 from pyspark_jms.amqp.link.pull import has_message
 from pyspark_jms.amqp.link.read_register import ReadRegister, RegisterName, driver_container, tokens_of
 from pyspark_jms.amqp.link.reader_consumer import ReaderConsumer
-from pyspark_jms.amqp.link.sources import OUTCOMES, filter_of
-from pyspark_jms.amqp.link.subscriptions import subscription_queue
+from pyspark_jms.amqp.link.sources import copy_of
+from pyspark_jms.amqp.link.subscriptions import require_same_topic, subscription_queue
 from pyspark_jms.amqp.link.transactions import Transactions
 from pyspark_jms.amqp.recognition import most_deliveries, suspect
 from pyspark_jms.amqp.wire.receiver import Receiver
@@ -163,11 +163,15 @@ class AmqpProbe:
     def _subscribe(
         self, settings: ConnectionSettings, topic: Destination, durable: DurableSubscription, selector: str | None
     ) -> None:
-        """From now on the broker keeps what is sent. ``SelectorChangedError``: it has another selector."""
+        """From now on the broker keeps what is sent. ``SelectorChangedError``: it has another selector;
+        ``InvalidDestinationError``: it belongs to another topic.
+        """
         self.dialect.refused_subscriptions.check(topic.name, durable)
         there = (self._connection.address,)
         subscription = Subscription(destination=topic, window_bytes=1, durable=durable, selector=selector)
-        connection = connect(replace(settings, client_id=durable.client_id, addresses=there))
+        settings = replace(settings, client_id=durable.client_id, addresses=there)
+        require_same_topic(settings, topic, durable, self.dialect)
+        connection = connect(settings)
         try:
             attach(connection, subscription)
         except SubscriptionInUseError:
@@ -178,13 +182,9 @@ class AmqpProbe:
     def _source(self, destination: Destination, durable: DurableSubscription | None, selector: str | None) -> Source:
         """A subscription is browsed by its queue, which has the messages that match the selector."""
         address = self.dialect.send.source_address(destination.kind, destination.name)
-        return Source(
-            address=address if durable is None else f"{address}::{subscription_queue(durable)}",
-            distribution_mode="copy",
-            filter=filter_of(selector) if durable is None else None,
-            outcomes=OUTCOMES,
-            capabilities=("queue",),
-        )
+        if durable is None:
+            return copy_of(address, selector)
+        return copy_of(f"{address}::{subscription_queue(durable)}")
 
     @property
     def dialect(self) -> Dialect:

@@ -4,7 +4,8 @@ from waiting import wait_until
 
 from pyspark_jms.amqp.reading import AmqpProbe
 from pyspark_jms.amqp.wire.limits import MAX_FRAME_BYTES
-from pyspark_jms.jms.model import Destination
+from pyspark_jms.errors import InvalidDestinationError
+from pyspark_jms.jms.model import Destination, DurableSubscription
 
 
 @pytest.fixture
@@ -44,3 +45,18 @@ def test_a_probe_has_the_selector_of_the_query(broker, queue, probe):
     amqp_sending.put(broker, queue, "one")
     wait_until(probe().has_messages)
     assert not probe("kind = 'none'").has_messages()
+
+
+def test_a_probe_does_not_take_a_subscription_from_its_topic(broker, queue, settings_for, opened):
+    """It is the first that attaches, and an attach to another topic deletes what waits."""
+    durable = DurableSubscription(queue.replace(".", "-"), "me")
+
+    def probe(topic):
+        destination = Destination.parse(f"topic://{topic}")
+        return opened(AmqpProbe(settings_for(broker), [destination], lambda _: None, durable, base=f"{queue}.base"))
+
+    probe(queue)
+    amqp_sending.put(broker, queue, "one", kind="topic")
+    with pytest.raises(InvalidDestinationError, match=f"belongs to topic {queue}"):
+        probe(f"{queue}.other")
+    wait_until(probe(queue).has_messages)

@@ -5,7 +5,7 @@ import uuid
 from collections.abc import Callable, Iterator, Sequence
 
 from pyspark_jms.amqp.link.connection import Connection
-from pyspark_jms.amqp.link.sources import OUTCOMES, require_echo
+from pyspark_jms.amqp.link.sources import copy_of, require_echo
 from pyspark_jms.amqp.wire.receiver import Receiver
 from pyspark_jms.amqp.wire.states import EndpointState
 from pyspark_jms.amqp.wire.transfers import Transfers
@@ -161,10 +161,7 @@ def has_message(connection: Connection, source: Source) -> bool:
 
 def browse(connection: Connection, address: str) -> Iterator[bytes]:
     """The messages of a queue, which stay there; no delivery count rises."""
-    pull = Pull(
-        connection,
-        Source(address=address, distribution_mode="copy", outcomes=OUTCOMES, capabilities=("queue",)),
-    )
+    pull = Pull(connection, copy_of(address))
     seen = -1
     while pull.receiver.received > seen:  # after its end the next drain would begin the browse again (Artemis)
         seen = pull.receiver.received

@@ -28,7 +28,8 @@ class ReaderConsumer:
         self._settings = settings
         self.connection = connection
         self.subscription = subscription
-        require_harmless(settings, subscription, connection.dialect)
+        if subscription.durable is None:  # that of the driver is asked for before the first task (reading.AmqpProbe)
+            require_harmless(settings, subscription, connection.dialect)
         self.receiver: Receiver = attach(connection, subscription)
         self._prefetch = Prefetch(connection, self.receiver, subscription, paused=True)
         self._asked_empty = 0

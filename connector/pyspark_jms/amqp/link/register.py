@@ -16,7 +16,7 @@ from typing import Generic, NamedTuple, Protocol, TypeVar
 from pyspark_jms.amqp.link.connection import Connection
 from pyspark_jms.amqp.link.pull import Pull, drain, look
 from pyspark_jms.amqp.link.senders import await_accepted, await_credit
-from pyspark_jms.amqp.link.sources import DURABLE, OUTCOMES, filter_of
+from pyspark_jms.amqp.link.sources import DURABLE, OUTCOMES, copy_of
 from pyspark_jms.amqp.link.staged_messages import HEAD_BYTES, TOKENS, body_of, stream_of, token_message
 from pyspark_jms.amqp.link.transactions import Transactions
 from pyspark_jms.amqp.wire.receiver import Receiver
@@ -268,13 +268,7 @@ class Register(Generic[T]):
 
 def tokens_at(connection: Connection, place: Place, parse: Callable[[bytes], T]) -> tuple[Sighting[T], ...]:
     """All tokens of a register, on any connection. No delivery count rises."""
-    source = Source(
-        address=place.queue,
-        distribution_mode="copy",
-        filter=filter_of(TOKENS) if place.has_blocks else None,
-        outcomes=OUTCOMES,
-        capabilities=("queue",),
-    )
+    source = copy_of(place.queue, TOKENS if place.has_blocks else None)
     block = look(connection, source, _MOST_TOKENS)
     return tuple(_sighting(block.message(index), parse) for index in range(len(block)))
 

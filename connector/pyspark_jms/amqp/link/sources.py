@@ -11,7 +11,7 @@ from pyspark_jms.errors import InvalidDestinationError, InvalidSelectorError, Un
 from pyspark_jms.jms.subscription import Subscription
 from pyspark_jms.network.address import Address
 
-__all__ = ["DURABLE", "OUTCOMES", "filter_of", "require_echo", "require_kind", "require_shared", "source_of"]
+__all__ = ["DURABLE", "OUTCOMES", "copy_of", "filter_of", "require_echo", "require_kind", "require_shared", "source_of"]
 
 _SELECTOR = Symbol("apache.org:selector-filter:string")
 _SELECTOR_CODE = 0x0000_468C_0000_0004
@@ -19,6 +19,17 @@ _KINDS = ("queue", "topic")
 _SHARED_SUBSCRIPTIONS = "SHARED-SUBS"
 DURABLE = 2  # §3.5.5: unsettled-state
 OUTCOMES = ("amqp:accepted:list", "amqp:rejected:list", "amqp:released:list", "amqp:modified:list")
+
+
+def copy_of(queue: str, selector: str | None = None) -> Source:
+    """To browse a queue, named by its address."""
+    return Source(
+        address=queue,
+        distribution_mode="copy",
+        filter=filter_of(selector),
+        outcomes=OUTCOMES,
+        capabilities=("queue",),
+    )
 
 
 def source_of(subscription: Subscription, dialect: Dialect) -> Source:
