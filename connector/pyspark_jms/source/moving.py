@@ -127,11 +127,13 @@ def move(
         mover = _Mover(link, options, protocol, to=to, accept_claims=accept_claims, targets=targets)
         end = _End(link, options.idle_timeout)
         while (limit is None or mover.moved.messages < limit) and not end.is_reached():
-            for block in link.take():
+            blocks = link.take()
+            for block in blocks:
                 mover.take(block, limit, on_moved)
                 end.restart()
-            link.check_messages()
-            arrivals.pause(_POLL_SECONDS)
+            if not blocks:
+                link.check_messages()
+                arrivals.pause(_POLL_SECONDS)
     return mover.moved
 
 
