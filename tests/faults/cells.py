@@ -64,14 +64,17 @@ _RECEIVING = {
     "task-discharging": "all of the value sent and accepted, before the discharge",
     "task-unconfirmed": "value discharged, its confirmation lost",
 }
+_AT_LEAST_ONCE = {
+    "received": "received, not offered",
+    "offered": "offered, not planned",
+    "mid-batch": "mid-batch",
+    "sink-done": "sink done, batch not in Spark's log",
+    "done": "done, not acknowledged",
+    "accepting": "before the dispositions of the acknowledgements",
+}
 AMQP_POINTS = {
-    "amqp": {
-        "received": "received, not offered",
-        "offered": "offered, not planned",
-        "mid-batch": "mid-batch",
-        "sink-done": "sink done, batch not in Spark's log",
-        "done": "done, not acknowledged",
-        "accepting": "before the dispositions of the acknowledgements",
+    "amqp": _AT_LEAST_ONCE
+    | {
         "discharging": "acknowledged in a transaction, before its discharge",
         "unconfirmed": "discharged, its confirmation lost",
         "declaring": "discharge confirmed, before the next transaction is declared",
@@ -102,14 +105,7 @@ AMQP_POINTS = {
         "done": "done, its value not replaced",
         "before-ttl": "restart before the old connection's time to live ends",
     },
-    "rabbitmq": {
-        "received": "received, not offered",
-        "offered": "offered, not planned",
-        "mid-batch": "mid-batch",
-        "sink-done": "sink done, batch not in Spark's log",
-        "done": "done, not acknowledged",
-        "accepting": "before the dispositions of the acknowledgements",
-    },
+    "rabbitmq": _AT_LEAST_ONCE,
 }
 POINTS = {point: words for points in (*AMQP_POINTS.values(), STOMP_POINTS) for point, words in points.items()}
 

@@ -5,7 +5,7 @@ third batch: what comes before it has long been settled.
 """
 
 import amqp_points
-from cells import FROM_FILES, READERS, STOMP_MODES, TO_QUEUE, WITH_TOKEN
+from cells import AMQP_POINTS, FROM_FILES, READERS, STOMP_MODES, TO_QUEUE, WITH_TOKEN
 from frames import ACK, RECEIPT
 from third_batch import BATCH, FIRST, LEAST_MESSAGE_BYTES, MORE, THIRD, go_on, in_the_third_batch
 from waiting import wait_until
@@ -161,11 +161,13 @@ _POINTS = {
     "done": _done,
     "before-ttl": _before_ttl,
 }
+_AT_LEAST_ONCE = amqp_points.SOURCE | {
+    point: _POINTS[point] for point in ("received", "offered", "mid-batch", "sink-done", "done", "before-ttl")
+}
+
 _AMQP = {
-    "amqp": amqp_points.SOURCE
-    | {point: _POINTS[point] for point in ("received", "offered", "mid-batch", "sink-done", "done", "before-ttl")},
-    "rabbitmq": {point: _POINTS[point] for point in ("received", "offered", "mid-batch", "sink-done", "done")}
-    | {"accepting": amqp_points.SOURCE["accepting"]},
+    "amqp": _AT_LEAST_ONCE,
+    "rabbitmq": {point: _AT_LEAST_ONCE[point] for point in AMQP_POINTS["rabbitmq"]},
     "amqp-once": amqp_points.READERS | {point: _POINTS[point] for point in ("offered", "mid-batch", "sink-done")},
     "amqp-sink": amqp_points.SINK,
     "amqp-sink-once": amqp_points.SINK_ONCE,

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from pyspark_jms.errors import InvalidOptionError, OptionConflictError
+from pyspark_jms.jms.model import DurableSubscription
 from pyspark_jms.jms.names import may_receive
 
 __all__ = ["require_distinct_queues"]
@@ -23,8 +24,7 @@ def require_distinct_queues(values: Mapping[str, Any]) -> None:
     if dead is not None:
         _require_plain("deadLetterQueue", dead, parsed=_PARSED[1:])
         _require_not_own("deadLetterQueue", dead)
-        sources = [name for option, name in read if option == "queue"]
-        _refuse_reading_dead_letters(sources, dead)
+        _refuse_reading_dead_letters([name for option, name in read if option == "queue"], dead)
         _refuse_dead_letters_of_subscription(values["clientId"], values["subscriptionName"], dead)
     if staging is None:
         return
@@ -72,8 +72,10 @@ def _refuse_reading_dead_letters(sources: Iterable[str], dead_letter_queue: str)
 def _refuse_dead_letters_of_subscription(client_id: str | None, name: str | None, dead_letter_queue: str) -> None:
     """``TOPIC::QUEUE`` names the queue of a subscription, which no plain name of a queue does."""
     _, separator, queue = dead_letter_queue.rpartition("::")
-    own = {name, f"{name}:global"} if client_id is None else {f"{client_id}.{name}", f"{client_id}.{name}:global"}
-    if separator and name is not None and queue in own:
+    if not separator or name is None:
+        return
+    own = str(DurableSubscription(name, client_id))
+    if queue in {own, f"{own}:global"}:
         raise OptionConflictError(
             f"Option deadLetterQueue={dead_letter_queue} is the queue of the subscription that is read: the query would"
             " read its own dead letters again and again.",

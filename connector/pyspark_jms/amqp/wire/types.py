@@ -324,9 +324,8 @@ class SaslOutcome:
 
 Performative: TypeAlias = Any
 
-_S, _B, _U, _Y, _BIN, _SYM, _SYMS, _MAP, _ANY = (
-    *("str", "bool", "uint", "ubyte", "binary", "symbol", "symbols", "map", "any"),
-)
+_S, _B, _U, _Y = "str", "bool", "uint", "ubyte"
+_BIN, _SYM, _SYMS, _MAP, _ANY = "binary", "symbol", "symbols", "map", "any"
 _TYPES: Mapping[type, tuple[int, tuple[str, ...]]] = {
     Open: (0x10, (_S, _S, _U, "ushort", _U, _SYMS, _SYMS, _SYMS, _SYMS, _MAP)),
     Begin: (0x11, ("ushort", _U, _U, _U, _U)),
