@@ -19,12 +19,12 @@ from pyspark_jms.testing.jars import ARTEMIS_VERSION
 
 pytestmark = [pytest.mark.slow, pytest.mark.releases, pytest.mark.timeout(1500)]
 
+PAGE = "lakes.md"
 RELEASE = pyspark.__version__.rpartition(".")[0]
 
 
 class Lake(NamedTuple):
     name: str
-    page: str
     program: str
     releases: dict[str, str]
     """Release of Spark -> version of the table format, as the page says."""
@@ -36,7 +36,6 @@ class Lake(NamedTuple):
 LAKES = [
     Lake(
         "Delta",
-        "delta-exactly-once.md",
         "delta_exactly_once.py",
         {"4.0": "4.4.0", "4.1": "4.4.0", "4.2": "4.4.0"},
         "orders/_delta_log/*.json",
@@ -44,7 +43,6 @@ LAKES = [
     ),
     Lake(
         "Iceberg",
-        "iceberg-exactly-once.md",
         "iceberg_exactly_once.py",
         {"4.1": "1.12.0"},
         "lake/shop/orders/metadata/*.metadata.json",
@@ -86,10 +84,10 @@ def test_each_message_is_in_the_table_once_whenever_the_process_is_killed(run, s
     def versions():
         return list((tmp_path / "data").glob(lake.versions))
 
-    pair = f"| {pyspark.__version__} | {lake.releases[RELEASE]} |"
-    assert pair in (pages.FOLDER / lake.page).read_text()
+    pair = f"| {pyspark.__version__} | {lake.name} {lake.releases[RELEASE]} |"
+    assert pair in (pages.FOLDER / PAGE).read_text()
     first = run(lake.program, "send", "read", "count", "send", **address)
-    assert counted(first) == pages.output(lake.page, lake.program)
+    assert counted(first) == pages.output(PAGE, lake.program)
 
     done, before = {path.name for path in commits.iterdir()}, len(versions())
     reader = start(sys.executable, Path(__file__).with_name(lake.program), "read", **address)
@@ -99,7 +97,7 @@ def test_each_message_is_in_the_table_once_whenever_the_process_is_killed(run, s
     kill_session(reader.pid)
     entry.rmdir()
 
-    assert counted(run(lake.program, "read", "count", **address)) == pages.output(lake.page, "read.after.kill")
+    assert counted(run(lake.program, "read", "count", **address)) == pages.output(PAGE, "read.after.kill")
     assert entry.is_file(), "the batch was not repeated"
     assert len(versions()) > before + batches, "the kill did not come in the middle"
     tested(lake.name, lake.releases[RELEASE])
