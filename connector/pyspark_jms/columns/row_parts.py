@@ -166,7 +166,7 @@ def good_rows(batch: pa.RecordBatch, first_row: int, encode: Encode) -> tuple[pa
 # same at every attempt, or be left out.
 
 _SHOWN_BYTES = 16
-_LANES = 4  # of 64 bits, in a SHA-256
+_WORDS = 4  # of 64 bits, in a SHA-256
 _digest_of = methodcaller("digest")
 
 
@@ -176,7 +176,7 @@ class RowsDigest:
     def __init__(self, version: str) -> None:
         self.rows = 0
         self._version = version
-        self._sums = np.zeros(_LANES, np.uint64)
+        self._sums = np.zeros(_WORDS, np.uint64)
 
     def add(self, blocks: Iterable[MessageBlock]) -> None:
         for block in blocks:
@@ -184,7 +184,7 @@ class RowsDigest:
             ends = positions_of(block.ends).tolist()
             messages = map(memoryview(block.data).__getitem__, map(slice, [0, *block.ends[:-1]], ends))
             digests = b"".join(map(_digest_of, map(hashlib.sha256, messages)))
-            self._sums += np.frombuffer(digests, "<u8").reshape(-1, _LANES).sum(axis=0, dtype=np.uint64)
+            self._sums += np.frombuffer(digests, "<u8").reshape(-1, _WORDS).sum(axis=0, dtype=np.uint64)
 
     def text(self) -> str:
         totals = self._sums.astype("<u8").tobytes() + self.rows.to_bytes(8, "little")

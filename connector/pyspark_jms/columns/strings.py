@@ -235,7 +235,7 @@ def bytes_of(array: pa.Array) -> Uint8s:
 
 
 def slices_of(array: pa.Array, bounds: Offsets) -> pa.Array:
-    """Entry i spans ``array[bounds[i]:bounds[i + 1]]``, bytes end to end; shares the data."""
+    """Entry i is ``array[bounds[i]:bounds[i + 1]]``, bytes end to end; shares the data."""
     offsets = np.ascontiguousarray(offsets_of(array)[bounds], np.int32)
     data = array.buffers()[2] or pa.py_buffer(b"")
     return pa.Array.from_buffers(_BINARY, len(bounds) - 1, [None, pa.py_buffer(offsets), data])

@@ -20,10 +20,10 @@ from pyspark_jms.delivery.states import IN_JOURNAL, WITH_JOURNAL, Event, State
 from pyspark_jms.delivery.subscription_ledger import (
     AckRound,
     ExpectedRedelivery,
-    Lanes,
     Recognition,
     Source,
     SubscriptionLedger,
+    SubscriptionLedgers,
 )
 from pyspark_jms.errors import DataLossError
 
@@ -40,8 +40,8 @@ class _Durable:
     segment: int | None = None
 
 
-class JournaledLedger(Lanes[_Durable]):
-    """``sources``: of each lane what it reads, the dialect of its frames, and how a message is known again.
+class JournaledLedger(SubscriptionLedgers[_Durable]):
+    """``sources``: of each subscription what it reads, the dialect of its frames, and how a message is known again.
 
     ``start`` is the end of the last batch in Spark's log; ``DataLossError`` when the journal does not reach from
     there on, unless that is allowed. ``partition_bytes``: how a new batch is cut.
@@ -57,13 +57,15 @@ class JournaledLedger(Lanes[_Durable]):
         fail_on_data_loss: bool,
     ) -> None:
         self._by_origin: dict[str, Source] = {}
-        """A queue may have two names, and several lanes."""
+        """A queue may have two names, and several subscriptions."""
         for name, _, recognition in sources:
             self._by_origin.setdefault(recognition.origin(name), Source(WITH_JOURNAL, recognition))
         super().__init__(
             [
-                SubscriptionLedger(self._by_origin[recognition.origin(name)], partial(self._record_confirmed, lane))
-                for lane, (name, _, recognition) in enumerate(sources)
+                SubscriptionLedger(
+                    self._by_origin[recognition.origin(name)], partial(self._record_confirmed, subscription)
+                )
+                for subscription, (name, _, recognition) in enumerate(sources)
             ]
         )
         self._store = store
@@ -86,8 +88,8 @@ class JournaledLedger(Lanes[_Durable]):
             if source.recognition.origin(name) == origin:
                 yield source
 
-    def _is_of(self, lane: int) -> Callable[[str], bool]:
-        name, _, recognition = self._sources[lane]
+    def _is_of(self, subscription: int) -> Callable[[str], bool]:
+        name, _, recognition = self._sources[subscription]
         return lambda source: recognition.origin(source) == recognition.origin(name)
 
     def _reach(self, start: int, *, fail_on_data_loss: bool) -> int:
@@ -111,76 +113,76 @@ class JournaledLedger(Lanes[_Durable]):
     @property
     def waiting_messages(self) -> int:
         """Durable or received, and not offered."""
-        return self._backlog.messages + sum(len(span) for spans in self._received for span in spans)
+        return self._backlog.messages + sum(len(range_) for ranges in self._received for range_ in ranges)
 
     @property
     def waiting_bytes(self) -> int:
-        return self._backlog.size + sum(span.size for spans in self._received for span in spans)
+        return self._backlog.size + sum(range_.size for ranges in self._received for range_ in ranges)
 
     @property
     def in_flight_messages(self) -> int:
         """Received and not known to be acknowledged."""
-        received = sum(len(span) for spans in self._received for span in spans)
-        return received + sum(len(ack.ids) for lane in self._lanes for ack in lane.rounds)
+        received = sum(len(range_) for ranges in self._received for range_ in ranges)
+        return received + sum(len(ack.ids) for each in self._ledgers for ack in each.rounds)
 
     @property
     def in_flight_bytes(self) -> int:
-        received = sum(span.size for spans in self._received for span in spans)
-        return received + sum(ack.what.size for lane in self._lanes for ack in lane.rounds)
+        received = sum(range_.size for ranges in self._received for range_ in ranges)
+        return received + sum(ack.what.size for each in self._ledgers for ack in each.rounds)
 
     def receive(
-        self, lane: int, block: MessageBlock, upto: int | None = None, *, without: Collection[int] = ()
+        self, subscription: int, block: MessageBlock, upto: int | None = None, *, without: Collection[int] = ()
     ) -> None:
         """Take in a block, or its first ``upto`` messages. What is in the journal already is only acknowledged.
 
         ``without``: messages of the block that go elsewhere, by index.
         ``OtherBrokerError`` when a known id comes with other content.
         """
-        source = self._lanes[lane].source
+        source = self._ledgers[subscription].source
         new, again = source.split_redelivered(block, len(block) if upto is None else upto, without)
-        self._received[lane] += [MessageRange(lane, block, first, last) for first, last in new]
+        self._received[subscription] += [MessageRange(subscription, block, first, last) for first, last in new]
         if again:
             self.recognised += len(again)
             ids = [identifier for index, _ in again if (identifier := block.ids[index]) is not None]
             fingerprints = {source.identity(block, index): expected.fingerprint for index, expected in again}
-            size = sum(MessageRange(lane, block, index, index + 1).size for index, _ in again)
-            self._lanes[lane].add_round(ids, _Durable(fingerprints, size), again[0][1].state)
+            size = sum(MessageRange(subscription, block, index, index + 1).size for index, _ in again)
+            self._ledgers[subscription].add_round(ids, _Durable(fingerprints, size), again[0][1].state)
 
-    def due(self, lane: int) -> list[AckRound[_Durable]]:
+    def due(self, subscription: int) -> list[AckRound[_Durable]]:
         """As of every ledger, and only while this process is the one that writes the journal."""
-        due = super().due(lane)
+        due = super().due(subscription)
         if due:
             self._store.require_writer()
         return due
 
     def store_received(self) -> None:
         """Make durable what was received: it is due to be acknowledged."""
-        for lane, spans in enumerate(self._received):
-            while spans:
-                self._store_span(lane, spans[0])
-                spans.pop(0)
+        for subscription, ranges in enumerate(self._received):
+            while ranges:
+                self._store_range(subscription, ranges[0])
+                ranges.pop(0)
 
-    def _store_span(self, lane: int, span: MessageRange) -> None:
-        segment = self._segment(lane, span)
+    def _store_range(self, subscription: int, range_: MessageRange) -> None:
+        segment = self._segment(subscription, range_)
         self._store.append(segment)
-        span.state = WITH_JOURNAL.after(span.state, Event.STORE)
+        range_.state = WITH_JOURNAL.after(range_.state, Event.STORE)
         self._count(segment)
-        ids = [identifier for identifier in span.ids if identifier is not None]
-        self._lanes[lane].add_round(ids, _Durable({}, span.size, segment.first), span.state)
+        ids = [identifier for identifier in range_.ids if identifier is not None]
+        self._ledgers[subscription].add_round(ids, _Durable({}, range_.size, segment.first), range_.state)
 
-    def _segment(self, lane: int, span: MessageRange) -> Segment:
-        source, dialect, recognition = self._sources[lane]
-        block = span.messages()
-        block.ids = [recognition.identity(span.block, index) for index in range(span.first, span.last)]
+    def _segment(self, subscription: int, range_: MessageRange) -> Segment:
+        source, dialect, recognition = self._sources[subscription]
+        block = range_.messages()
+        block.ids = [recognition.identity(range_.block, index) for index in range(range_.first, range_.last)]
         return Segment(source=source, dialect=dialect, first=self._store.position.next, block=block)
 
     # --- acknowledged --------------------------------------------------------------------------
 
-    def _record_confirmed(self, lane: int, what: _Durable) -> None:
+    def _record_confirmed(self, subscription: int, what: _Durable) -> None:
         if what.segment is not None:
             self._store.mark_acknowledged(what.segment)
         else:
-            self._store.confirm(self._is_of(lane), what.fingerprints.keys())
+            self._store.confirm(self._is_of(subscription), what.fingerprints.keys())
 
     # --- offered -------------------------------------------------------------------------------
 
@@ -212,16 +214,16 @@ class JournaledLedger(Lanes[_Durable]):
 
     # --- lost ----------------------------------------------------------------------------------
 
-    def lost(self, lane: int) -> None:
-        """The lane's connection is gone: what is not durable comes again, and so may what was not confirmed."""
-        for span in self._received[lane]:
-            span.state = WITH_JOURNAL.after(span.state, Event.LOSE)
-        self._received[lane] = []
-        for ack in self._lanes[lane].lose():
+    def lost(self, subscription: int) -> None:
+        """The subscription's connection is gone: what is not durable comes again, and so may what was not confirmed."""
+        for range_ in self._received[subscription]:
+            range_.state = WITH_JOURNAL.after(range_.state, Event.LOSE)
+        self._received[subscription] = []
+        for ack in self._ledgers[subscription].lose():
             what = ack.what
             known = what.fingerprints if what.segment is None else self._store.known(what.segment)
             for identity, fingerprint in known.items():
-                self._lanes[lane].source.expect(identity, ExpectedRedelivery(fingerprint, ack.state))
+                self._ledgers[subscription].source.expect(identity, ExpectedRedelivery(fingerprint, ack.state))
 
 
 def partitions_of(

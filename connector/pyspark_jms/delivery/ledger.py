@@ -1,13 +1,13 @@
 """Which message may be acknowledged when, without a journal: ``states.WITHOUT_JOURNAL``, kept for ranges. Pure.
 
-Sequences only grow, so most states are bounds: done ≤ offered. When a lane's connection is lost, the ledger forgets
-what was received and not offered: the broker redelivers it. It expects the redelivery of what was offered, on any lane
-of the source: the duplicate is dropped, and its id, the only one that can be acknowledged now, is bound to the first
-delivery, with the lane. A message whose batch is done by then is acknowledged on redelivery.
+Sequences only grow, so most states are bounds: done ≤ offered. When a subscription's connection is lost, the ledger
+forgets what was received and not offered: the broker redelivers it. It expects the redelivery of what was offered, on
+any subscription of the source: the duplicate is dropped, and its id, the only one that can be acknowledged now, is
+bound to the first delivery, with the subscription. A message whose batch is done by then is acknowledged on redelivery.
 
-Lanes of one source need more: everything that was in flight on one of them must be ``lost`` before another lane's
-messages are ``receive``d that may be its redeliveries. Else they would be new messages, and the ledger would wait for
-redeliveries that never come.
+Subscriptions of one source need more: everything that was in flight on one of them must be ``lost`` before messages
+of another one are ``receive``d that may be its redeliveries. Else they would be new messages, and the ledger would
+wait for redeliveries that never come.
 
 Knows no protocol: a ``Recognition`` identifies a message and its content.
 """
@@ -21,19 +21,25 @@ from typing import NamedTuple
 from pyspark_jms.blocks.block import MessageBlock
 from pyspark_jms.delivery.message_range import Batch, MessageRange
 from pyspark_jms.delivery.states import WITHOUT_JOURNAL, Event, State
-from pyspark_jms.delivery.subscription_ledger import ExpectedRedelivery, Lanes, Recognition, Source, SubscriptionLedger
+from pyspark_jms.delivery.subscription_ledger import (
+    ExpectedRedelivery,
+    Recognition,
+    Source,
+    SubscriptionLedger,
+    SubscriptionLedgers,
+)
 from pyspark_jms.errors import IllegalStateError
 
 __all__ = ["MAX_EXPECTED", "Ledger"]
 
 MAX_EXPECTED = 100_000
 """The redeliveries to acknowledge that a source expects at most (some 25 MB), or as many as the last lost connection of
-each of its lanes held. A message that another consumer took is never redelivered. A forgotten message that is
+each of its subscriptions held. A message that another consumer took is never redelivered. A forgotten message that is
 redelivered after all is read twice, and not lost."""
 
 
 class _Again(NamedTuple):
-    """A message that was redelivered after its batch was finished, or on another lane than that of its span."""
+    """A message that was redelivered after its batch was finished, or on another subscription than its range."""
 
     identity: bytes
     fingerprint: bytes
@@ -42,15 +48,15 @@ class _Again(NamedTuple):
 
 @dataclass(slots=True)
 class _Done:
-    """Spans of finished batches, or redelivered messages that are acknowledged apart from their span."""
+    """Ranges of finished batches, or redelivered messages that are acknowledged apart from their range."""
 
-    spans: list[MessageRange]
+    ranges: list[MessageRange]
     again: list[_Again]
 
 
-class Ledger(Lanes[_Done]):
+class Ledger(SubscriptionLedgers[_Done]):
     """The ledger of one run of a query. ``recognitions``: one for each source. ``start`` is the offset that Spark
-    starts from: an earlier process received what is below it. ``connections``: how many lanes in a row read a source.
+    starts from: an earlier process received what is below it. ``connections``: how many subscriptions read a source.
     """
 
     def __init__(self, recognitions: Sequence[Recognition | None], start: int, connections: int = 1) -> None:
@@ -58,8 +64,8 @@ class Ledger(Lanes[_Done]):
         super().__init__(
             [SubscriptionLedger(source, self._drop_confirmed) for source in sources for _ in range(connections)]
         )
-        self._lost_messages = [0] * self.lanes
-        """How many redeliveries of each lane's last lost connection were expected."""
+        self._lost_messages = [0] * self.subscriptions
+        """How many redeliveries of each subscription's last lost connection were expected."""
         self._waiting: deque[MessageRange] = deque()
         self._batches: deque[Batch] = deque()
         self._start = start
@@ -73,7 +79,7 @@ class Ledger(Lanes[_Done]):
     # --- received ------------------------------------------------------------------------------
 
     def receive(
-        self, lane: int, block: MessageBlock, upto: int | None = None, *, without: Collection[int] = ()
+        self, subscription: int, block: MessageBlock, upto: int | None = None, *, without: Collection[int] = ()
     ) -> None:
         """Take in a block, or its first ``upto`` messages. Redelivered messages in all of it are dropped, and their
         new ids are bound to their first deliveries.
@@ -81,28 +87,28 @@ class Ledger(Lanes[_Done]):
         ``without``: messages of the block that go elsewhere, by index.
         ``OtherBrokerError`` when a known id comes with other content: nothing of the block is taken in.
         """
-        source = self._lanes[lane].source
+        source = self._ledgers[subscription].source
         new, again = source.split_redelivered(block, len(block) if upto is None else upto, without)
         if again:
-            self._bind(lane, block, again)
+            self._bind(subscription, block, again)
         for first, last in new:
-            self._add(MessageRange(lane, block, first, last))
+            self._add(MessageRange(subscription, block, first, last))
 
-    def _bind(self, lane: int, block: MessageBlock, again: list[tuple[int, ExpectedRedelivery]]) -> None:
+    def _bind(self, subscription: int, block: MessageBlock, again: list[tuple[int, ExpectedRedelivery]]) -> None:
         self.recognised += len(again)
         done: list[int] = []
         for index, expected in again:
-            if expected.span is None:
+            if expected.range_ is None:
                 done.append(index)
                 state = expected.state
             else:
-                expected.span.bind(expected.index, block.ids[index], lane)
+                expected.range_.bind(expected.index, block.ids[index], subscription)
         if done:
-            self._acknowledge_apart(lane, [(block, index) for index in done], state)
+            self._acknowledge_apart(subscription, [(block, index) for index in done], state)
 
-    def _acknowledge_apart(self, lane: int, messages: list[tuple[MessageBlock, int]], state: State) -> None:
+    def _acknowledge_apart(self, subscription: int, messages: list[tuple[MessageBlock, int]], state: State) -> None:
         """A round of redelivered messages, whose ids are those of the redelivery."""
-        known = self._lanes[lane]
+        known = self._ledgers[subscription]
         ids = [identifier for block, index in messages if (identifier := block.ids[index]) is not None]
         known.add_round(ids, _Done([], [_again(known.source, block, index) for block, index in messages]), state)
 
@@ -113,29 +119,29 @@ class Ledger(Lanes[_Done]):
 
     def offer(self, *, max_messages: int | None, max_bytes: int | None) -> int:
         """Cut the next batch from what waits, at least one message of it, and return its end."""
-        spans: list[MessageRange] = []
+        ranges: list[MessageRange] = []
         messages, size = 0, 0
         while self._waiting:
-            span = self._waiting[0]
-            fits = span.fit(
+            range_ = self._waiting[0]
+            fits = range_.fit(
                 size=None if max_bytes is None else max_bytes - size,
                 messages=None if max_messages is None else max_messages - messages,
                 at_least_one=not messages,
             )
             if not fits:
                 break
-            taken, rest = span.split(fits)
+            taken, rest = range_.split(fits)
             self._waiting.popleft()
             if len(rest):
                 self._waiting.appendleft(rest)
             taken.state = WITHOUT_JOURNAL.after(taken.state, Event.OFFER)
-            spans.append(taken)
+            ranges.append(taken)
             messages += len(taken)
             size += taken.size
-        if spans:
+        if ranges:
             self.waiting_messages -= messages
             self.waiting_bytes -= size
-            self._batches.append(Batch(self.offered, self.offered + messages, tuple(spans)))
+            self._batches.append(Batch(self.offered, self.offered + messages, tuple(ranges)))
             self.offered += messages
         return self.offered
 
@@ -164,47 +170,47 @@ class Ledger(Lanes[_Done]):
         finished: dict[int, list[MessageRange]] = {}
         moved: dict[int, list[tuple[MessageBlock, int]]] = {}
         while self._batches and self._batches[0].end <= sequence:
-            for span in self._batches.popleft().spans:
-                span.state = WITHOUT_JOURNAL.after(span.state, Event.FINISH)
-                finished.setdefault(span.lane, []).append(span)
-                for index, lane in (span.moved or {}).items():
-                    if span.block.ids[index] is not None:
-                        moved.setdefault(lane, []).append((span.block, index))
+            for range_ in self._batches.popleft().ranges:
+                range_.state = WITHOUT_JOURNAL.after(range_.state, Event.FINISH)
+                finished.setdefault(range_.subscription, []).append(range_)
+                for index, subscription in (range_.moved or {}).items():
+                    if range_.block.ids[index] is not None:
+                        moved.setdefault(subscription, []).append((range_.block, index))
         self.done = max(self.done, sequence)
-        for lane, spans in finished.items():
-            self._finish_lane(lane, spans)
-        for lane, messages in moved.items():
-            self._acknowledge_apart(lane, messages, State.DONE)
+        for subscription, ranges in finished.items():
+            self._finish_on(subscription, ranges)
+        for subscription, messages in moved.items():
+            self._acknowledge_apart(subscription, messages, State.DONE)
 
-    def _finish_lane(self, lane: int, spans: list[MessageRange]) -> None:
-        known = self._lanes[lane]
-        ids = [identifier for span in spans for identifier in span.own_ids if identifier is not None]
-        if len(ids) < sum(map(len, spans)):
-            self._finish_lost(known.source, spans)
+    def _finish_on(self, subscription: int, ranges: list[MessageRange]) -> None:
+        known = self._ledgers[subscription]
+        ids = [identifier for range_ in ranges for identifier in range_.own_ids if identifier is not None]
+        if len(ids) < sum(map(len, ranges)):
+            self._finish_lost(known.source, ranges)
         if ids:
-            known.add_round(ids, _Done(spans, []), spans[0].state)
+            known.add_round(ids, _Done(ranges, []), ranges[0].state)
         else:
-            self._drop(spans)
+            self._drop(ranges)
 
     @staticmethod
-    def _finish_lost(source: Source, spans: list[MessageRange]) -> None:
-        finished = set(map(id, spans))
+    def _finish_lost(source: Source, ranges: list[MessageRange]) -> None:
+        finished = set(map(id, ranges))
         for expected in chain.from_iterable(source.expected.values()):
-            if id(expected.span) in finished:
+            if id(expected.range_) in finished:
                 expected.state = WITHOUT_JOURNAL.after(expected.state, Event.FINISH)
-                expected.span = None
+                expected.range_ = None
 
     # --- acknowledged --------------------------------------------------------------------------
 
     def _drop_confirmed(self, done: _Done) -> None:
-        self._drop(done.spans)
+        self._drop(done.ranges)
 
     # --- lost ----------------------------------------------------------------------------------
 
-    def lost(self, lane: int) -> None:
-        """The lane's connection is gone: nothing received on it can be acknowledged under its old id."""
-        self._forget_received(lane)
-        known = self._lanes[lane]
+    def lost(self, subscription: int) -> None:
+        """The subscription's connection is gone: nothing received on it can be acknowledged under its old id."""
+        self._forget_received(subscription)
+        known = self._ledgers[subscription]
         source = known.source
         before = source.expected_messages
         for ack in known.lose():
@@ -214,37 +220,41 @@ class Ledger(Lanes[_Done]):
             for again in ack.what.again:
                 if every or again.is_named:
                     source.expect(again.identity, ExpectedRedelivery(again.fingerprint, ack.state))
-            for span in ack.what.spans:
-                self._expect(lane, span, ack.state, bound=False, every=every)
-            self._drop(ack.what.spans)
+            for range_ in ack.what.ranges:
+                self._expect(subscription, range_, ack.state, bound=False, every=every)
+            self._drop(ack.what.ranges)
         for batch in self._batches:
-            for span in batch.spans:
-                self._expect(lane, span, WITHOUT_JOURNAL.after(span.state, Event.LOSE), bound=True)
-        self._lost_messages[lane] = source.expected_messages - before
-        lost = sum(self._lost_messages[each] for each in range(self.lanes) if self._lanes[each].source is source)
+            for range_ in batch.ranges:
+                self._expect(subscription, range_, WITHOUT_JOURNAL.after(range_.state, Event.LOSE), bound=True)
+        self._lost_messages[subscription] = source.expected_messages - before
+        lost = sum(
+            self._lost_messages[each] for each in range(self.subscriptions) if self._ledgers[each].source is source
+        )
         self._forget_oldest(source, max(MAX_EXPECTED, lost))
 
-    def _forget_received(self, lane: int) -> None:
-        forgotten = [span for span in self._waiting if span.lane == lane]
-        self._waiting = deque(span for span in self._waiting if span.lane != lane)
-        for span in forgotten:
-            span.state = WITHOUT_JOURNAL.after(span.state, Event.LOSE)
-        self.waiting_messages -= sum(len(span) for span in forgotten)
-        self.waiting_bytes -= sum(span.size for span in forgotten)
+    def _forget_received(self, subscription: int) -> None:
+        forgotten = [range_ for range_ in self._waiting if range_.subscription == subscription]
+        self._waiting = deque(range_ for range_ in self._waiting if range_.subscription != subscription)
+        for range_ in forgotten:
+            range_.state = WITHOUT_JOURNAL.after(range_.state, Event.LOSE)
+        self.waiting_messages -= sum(len(range_) for range_ in forgotten)
+        self.waiting_bytes -= sum(range_.size for range_ in forgotten)
         self._drop(forgotten)
 
-    def _expect(self, lane: int, span: MessageRange, state: State, *, bound: bool, every: bool = True) -> None:
-        """Of the span's messages those that the lane delivered. ``bound``: their first deliveries are part of a batch
-        and get the new ids. Not ``every``: only messages of which an equal one is the same.
+    def _expect(
+        self, subscription: int, range_: MessageRange, state: State, *, bound: bool, every: bool = True
+    ) -> None:
+        """Expect the range's messages that the subscription delivered. ``bound``: their first deliveries are part of a
+        batch and get the new ids. Not ``every``: only messages of which an equal one is the same.
         """
-        block, source = span.block, self._lanes[lane].source
+        block, source = range_.block, self._ledgers[subscription].source
         recognition = source.recognition
-        for index in span.of_lane(lane):
+        for index in range_.of_subscription(subscription):
             if block.ids[index] is None:
                 continue  # expected already, since an earlier loss
             if recognition is not None and (every or recognition.is_named(block, index)):
                 fingerprint = recognition.fingerprint(block, index)
-                expected = ExpectedRedelivery(fingerprint, state, span if bound else None, index)
+                expected = ExpectedRedelivery(fingerprint, state, range_ if bound else None, index)
                 source.expect(recognition.identity(block, index), expected)
             block.ids[index] = None
 
@@ -257,16 +267,16 @@ class Ledger(Lanes[_Done]):
 
     # --- counting ------------------------------------------------------------------------------
 
-    def _add(self, span: MessageRange) -> None:
-        self._waiting.append(span)
-        self.waiting_messages += len(span)
-        self.waiting_bytes += span.size
-        self.in_flight_messages += len(span)
-        self.in_flight_bytes += span.size
+    def _add(self, range_: MessageRange) -> None:
+        self._waiting.append(range_)
+        self.waiting_messages += len(range_)
+        self.waiting_bytes += range_.size
+        self.in_flight_messages += len(range_)
+        self.in_flight_bytes += range_.size
 
-    def _drop(self, spans: list[MessageRange]) -> None:
-        self.in_flight_messages -= sum(len(span) for span in spans)
-        self.in_flight_bytes -= sum(span.size for span in spans)
+    def _drop(self, ranges: list[MessageRange]) -> None:
+        self.in_flight_messages -= sum(len(range_) for range_ in ranges)
+        self.in_flight_bytes -= sum(range_.size for range_ in ranges)
 
 
 def _again(source: Source, block: MessageBlock, index: int) -> _Again:

@@ -24,10 +24,10 @@ class Ack(Protocol):
 
 
 class DeliveryLedger(Protocol):
-    """A lane is one subscription of the query; sequences count its messages over all lanes."""
+    """Subscriptions are numbered from 0, and outlive their connections. Sequences count the messages of all of them."""
 
     @property
-    def lanes(self) -> int: ...
+    def subscriptions(self) -> int: ...
 
     @property
     def offered(self) -> int:
@@ -54,21 +54,21 @@ class DeliveryLedger(Protocol):
     @property
     def in_flight_bytes(self) -> int: ...
 
-    def receive(self, lane: int, block: MessageBlock, upto: int, *, without: Collection[int]) -> None: ...
+    def receive(self, subscription: int, block: MessageBlock, upto: int, *, without: Collection[int]) -> None: ...
 
     def store_received(self) -> None:
         """Make durable what was received, where there is a journal."""
 
-    def expects(self, lane: int) -> bool:
-        """Whether messages of this lane may still be redelivered."""
+    def expects(self, subscription: int) -> bool:
+        """Whether messages of this subscription may still be redelivered."""
 
-    def redelivered(self, lane: int, block: MessageBlock) -> set[int]:
+    def redelivered(self, subscription: int, block: MessageBlock) -> set[int]:
         """The messages of the block that were received before, by index."""
 
-    def due(self, lane: int) -> Sequence[Ack]:
+    def due(self, subscription: int) -> Sequence[Ack]:
         """What is to be acknowledged now."""
 
-    def unconfirmed(self, lane: int) -> Sequence[Ack]:
+    def unconfirmed(self, subscription: int) -> Sequence[Ack]:
         """What was sent and is not confirmed, the oldest first."""
 
     def offer(self, *, max_messages: int | None, max_bytes: int | None) -> int:
@@ -77,5 +77,5 @@ class DeliveryLedger(Protocol):
     def finish(self, sequence: int) -> None:
         """Every batch below ``sequence`` is in the commit log."""
 
-    def lost(self, lane: int) -> None:
-        """The lane's connection is gone."""
+    def lost(self, subscription: int) -> None:
+        """The subscription's connection is gone."""

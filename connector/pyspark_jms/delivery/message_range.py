@@ -11,18 +11,18 @@ __all__ = ["Batch", "MessageRange"]
 
 @dataclass(slots=True)
 class MessageRange:
-    """Messages ``first`` to ``last`` (not included) of one block of one lane, all in one state.
+    """Messages ``first`` to ``last`` (not included) of one block of one subscription, all in one state.
 
     The block is shared, not cut: ledgers write the new ids of redelivered messages into it, with ``bind``.
     """
 
-    lane: int
+    subscription: int
     block: MessageBlock
     first: int
     last: int
     state: State = State.RECEIVED
     moved: dict[int, int] | None = None
-    """By index, the lanes of the messages that another lane than ``lane`` redelivered last. None: there are none."""
+    """By index, the subscription of each message that not ``subscription`` but another one redelivered last."""
 
     def __len__(self) -> int:
         return self.last - self.first
@@ -36,24 +36,26 @@ class MessageRange:
     def ids(self) -> list[bytes | None]:
         return self.block.ids[self.first : self.last]
 
-    def bind(self, index: int, identifier: bytes | None, lane: int) -> None:
-        """The message was redelivered: only ``identifier``, on ``lane``, can acknowledge it now."""
+    def bind(self, index: int, identifier: bytes | None, subscription: int) -> None:
+        """The message was redelivered: only ``identifier``, on ``subscription``, can acknowledge it now."""
         self.block.ids[index] = identifier
-        if lane != self.lane:
-            self.moved = (self.moved or {}) | {index: lane}
+        if subscription != self.subscription:
+            self.moved = (self.moved or {}) | {index: subscription}
         elif self.moved is not None:
             self.moved.pop(index, None)
 
-    def of_lane(self, lane: int) -> Iterable[int]:
-        """The messages, by index, that ``lane`` delivered last."""
+    def of_subscription(self, subscription: int) -> Iterable[int]:
+        """The messages, by index, that ``subscription`` delivered last."""
         if not self.moved:
-            return range(self.first, self.last) if lane == self.lane else ()
-        return [index for index in range(self.first, self.last) if self.moved.get(index, self.lane) == lane]
+            return range(self.first, self.last) if subscription == self.subscription else ()
+        return [
+            index for index in range(self.first, self.last) if self.moved.get(index, self.subscription) == subscription
+        ]
 
     @property
     def own_ids(self) -> list[bytes | None]:
-        """The ids of the messages that its own lane delivered last."""
-        return [self.block.ids[index] for index in self.of_lane(self.lane)] if self.moved else self.ids
+        """The ids of the messages that its own subscription delivered last."""
+        return [self.block.ids[index] for index in self.of_subscription(self.subscription)] if self.moved else self.ids
 
     def messages(self) -> MessageBlock:
         """Its part of the block."""
@@ -66,8 +68,8 @@ class MessageRange:
     def split(self, messages: int) -> "tuple[MessageRange, MessageRange]":
         middle = self.first + messages
         return (
-            MessageRange(self.lane, self.block, self.first, middle, self.state),
-            MessageRange(self.lane, self.block, middle, self.last, self.state),
+            MessageRange(self.subscription, self.block, self.first, middle, self.state),
+            MessageRange(self.subscription, self.block, middle, self.last, self.state),
         )
 
 
@@ -77,4 +79,4 @@ class Batch:
 
     start: int
     end: int
-    spans: tuple[MessageRange, ...]
+    ranges: tuple[MessageRange, ...]

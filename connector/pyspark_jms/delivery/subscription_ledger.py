@@ -1,7 +1,7 @@
 """The subscriptions of a query: what may be acknowledged on each, and what may be redelivered of each source.
 
-A lane is one subscription, and outlives its connections. Several lanes may read one source: what was in flight on a
-lost connection is redelivered on any of them, so the expected redeliveries are the source's. Pure; the table of states
+A subscription outlives its connections. Several subscriptions may read one source: what was in flight on a lost
+connection is redelivered on any of them, so the expected redeliveries are the source's. Pure; the table of states
 that a source is given decides which event may follow which state.
 """
 
@@ -19,10 +19,10 @@ from pyspark_jms.errors import OtherBrokerError
 __all__ = [
     "AckRound",
     "ExpectedRedelivery",
-    "Lanes",
     "Recognition",
     "Source",
     "SubscriptionLedger",
+    "SubscriptionLedgers",
     "other_content",
 ]
 
@@ -33,7 +33,7 @@ def _every_message(_block: MessageBlock, _index: int) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Recognition:
-    """How the messages of a lane are known again.
+    """How the messages of a subscription are known again.
 
     These are called with a block and the index of a message in it. ``identity`` gives the id that is the same in every
     delivery of the message, ``fingerprint`` a digest of all content that is.
@@ -71,35 +71,35 @@ class AckRound(Generic[T]):
     what: T
     """The ledger's own record of these messages."""
     state: State
-    lane: "SubscriptionLedger[T]"
+    ledger: "SubscriptionLedger[T]"
     receipt: str | None = None
 
     def sent(self, receipt: str) -> None:
         """The acknowledgements were sent; ``receipt`` will confirm them."""
-        self.state = self.lane.source.table.after(self.state, Event.ACK)
+        self.state = self.ledger.source.table.after(self.state, Event.ACK)
         self.receipt = receipt
 
     def confirmed(self) -> int:
         """The broker's confirmation is here. Returns how many messages it confirms."""
-        self.state = self.lane.source.table.after(self.state, Event.RECEIPT)
-        self.lane.remove(self)
+        self.state = self.ledger.source.table.after(self.state, Event.RECEIPT)
+        self.ledger.remove(self)
         return len(self.ids)
 
 
 @dataclass(slots=True, eq=False)
 class ExpectedRedelivery:
     """A message that may be redelivered. Its new id is written to its first delivery: ``index`` in the block of
-    ``span``.
+    ``range_``.
     """
 
     fingerprint: bytes
     state: State
-    span: MessageRange | None = None
+    range_: MessageRange | None = None
     index: int = 0
 
 
 class Source:
-    """One source of a query: the redeliveries that it may send on any of its lanes.
+    """One source of a query: the redeliveries that it may send on any of its subscriptions.
 
     ``recognition`` None: redelivered messages cannot be recognised.
     """
@@ -212,32 +212,32 @@ class SubscriptionLedger(Generic[T]):
         return lost
 
 
-class Lanes(Generic[T]):
-    """What both ledgers have in common: the acknowledgement rounds of each lane, and the redeliveries that its source
-    may send.
+class SubscriptionLedgers(Generic[T]):
+    """What both ledgers have in common: the acknowledgement rounds of each subscription, and the redeliveries that its
+    source may send.
     """
 
-    def __init__(self, lanes: list[SubscriptionLedger[T]]) -> None:
-        self._lanes = lanes
+    def __init__(self, ledgers: list[SubscriptionLedger[T]]) -> None:
+        self._ledgers = ledgers
         self.recognised = 0
         """Redelivered messages that were recognised: each is dropped, its first delivery counts."""
 
     @property
-    def lanes(self) -> int:
-        return len(self._lanes)
+    def subscriptions(self) -> int:
+        return len(self._ledgers)
 
-    def expects(self, lane: int) -> bool:
-        """Whether messages of this lane's source may still be redelivered."""
-        return bool(self._lanes[lane].source.expected)
+    def expects(self, subscription: int) -> bool:
+        """Whether messages of this subscription's source may still be redelivered."""
+        return bool(self._ledgers[subscription].source.expected)
 
-    def redelivered(self, lane: int, block: MessageBlock) -> set[int]:
+    def redelivered(self, subscription: int, block: MessageBlock) -> set[int]:
         """The messages of the block that were received before, and whose acknowledgement is not certain."""
-        return {index for index, _ in self._lanes[lane].source.redelivered(block)}
+        return {index for index, _ in self._ledgers[subscription].source.redelivered(block)}
 
-    def due(self, lane: int) -> list[AckRound[T]]:
-        """What is to be acknowledged now. Each round is then ``sent``, or the lane is ``lost``."""
-        return [ack for ack in self._lanes[lane].rounds if ack.receipt is None]
+    def due(self, subscription: int) -> list[AckRound[T]]:
+        """What is to be acknowledged now. Each round is then ``sent``, or the subscription is ``lost``."""
+        return [ack for ack in self._ledgers[subscription].rounds if ack.receipt is None]
 
-    def unconfirmed(self, lane: int) -> list[AckRound[T]]:
+    def unconfirmed(self, subscription: int) -> list[AckRound[T]]:
         """What was sent and is not confirmed, the oldest first."""
-        return [ack for ack in self._lanes[lane].rounds if ack.receipt is not None]
+        return [ack for ack in self._ledgers[subscription].rounds if ack.receipt is not None]

@@ -38,25 +38,25 @@ class AckLoop:
     # --- acknowledgements ----------------------------------------------------------------------
 
     def acknowledge_all(self) -> None:
-        for lane in range(self._ledger.lanes):
-            self.acknowledge(lane)
+        for subscription in range(self._ledger.subscriptions):
+            self.acknowledge(subscription)
 
-    def acknowledge(self, lane: int) -> None:
+    def acknowledge(self, subscription: int) -> None:
         """What is due, if anything is. Waits only for the receipts of earlier acknowledgements."""
-        due = self._ledger.due(lane)
+        due = self._ledger.due(subscription)
         if not due:
             return
         try:
-            self.confirm(lane)
+            self.confirm(subscription)
             for ack in due:
-                ack.sent(self._subscriptions.links[lane].acknowledge(ack.ids))
+                ack.sent(self._subscriptions.links[subscription].acknowledge(ack.ids))
         except ConnectionLostError:
-            self._reconnect(lane)
+            self._reconnect(subscription)
 
-    def confirm(self, lane: int, *, wait: bool = True) -> None:
+    def confirm(self, subscription: int, *, wait: bool = True) -> None:
         """Look for the receipts of acknowledgements: nobody waited for them when they were sent."""
-        link = self._subscriptions.links[lane]
-        for ack in self._ledger.unconfirmed(lane):
+        link = self._subscriptions.links[subscription]
+        for ack in self._ledger.unconfirmed(subscription):
             assert ack.receipt is not None
             if not wait and not link.has_receipt(ack.receipt):
                 return
@@ -64,56 +64,56 @@ class AckLoop:
             self._counts.acknowledged += ack.confirmed()
 
     def confirm_received(self) -> None:
-        for lane in range(self._ledger.lanes):
-            self.confirm(lane, wait=False)
+        for subscription in range(self._ledger.subscriptions):
+            self.confirm(subscription, wait=False)
 
     # --- lost connections ----------------------------------------------------------------------
 
-    def replace_dead(self, lanes: Iterable[int]) -> None:
-        """Replace each connection whose messages the broker may have given to one of these lanes.
+    def replace_dead(self, subscriptions: Iterable[int]) -> None:
+        """Replace each connection whose messages the broker may have given to one of these subscriptions.
 
-        Call it after the messages of the lanes were taken, and before the ledger gets them: of a lost connection, the
-        broker can give the messages to another one of the same queue before this process knows of the loss. A
-        connection that answers now still had all of its messages when those were taken.
+        Call it after the messages of the subscriptions were taken, and before the ledger gets them: of a lost
+        connection, the broker can give the messages to another one of the same queue before this process knows of the
+        loss. A connection that answers now still had all of its messages when those were taken.
         """
-        beside = {each for lane in lanes for each in self._subscriptions.beside(lane)}
+        beside = {each for subscription in subscriptions for each in self._subscriptions.beside(subscription)}
         asked = {}
-        for lane in beside:
-            with self._replaced_if_lost(lane) as link:
-                asked[lane] = link.ping(wait=True)
-        for lane, receipt in asked.items():
+        for subscription in beside:
+            with self._replaced_if_lost(subscription) as link:
+                asked[subscription] = link.ping(wait=True)
+        for subscription, receipt in asked.items():
             assert receipt is not None
-            with self._replaced_if_lost(lane) as link:
+            with self._replaced_if_lost(subscription) as link:
                 link.await_receipt(receipt)
                 link.check()
 
     @contextlib.contextmanager
-    def _replaced_if_lost(self, lane: int) -> Iterator[SourceLink]:
+    def _replaced_if_lost(self, subscription: int) -> Iterator[SourceLink]:
         try:
-            yield self._subscriptions.links[lane]
+            yield self._subscriptions.links[subscription]
         except (ConnectionLostError, ReceiptTimeoutError):
-            self._reconnect(lane)
+            self._reconnect(subscription)
 
-    def begin_again(self, lanes: Sequence[int]) -> None:
+    def begin_again(self, subscriptions: Sequence[int]) -> None:
         """Give back what these connections have, so that the broker sorts it, and replace all of them."""
-        for lane in lanes:
+        for subscription in subscriptions:
             with contextlib.suppress(ConnectionLostError):
-                self.confirm(lane)
-            self._subscriptions.links[lane].close()
-            self._ledger.lost(lane)
-        for lane in lanes:
-            self._subscriptions.reconnect(lane, None)
+                self.confirm(subscription)
+            self._subscriptions.links[subscription].close()
+            self._ledger.lost(subscription)
+        for subscription in subscriptions:
+            self._subscriptions.reconnect(subscription, None)
 
     def reconnect_lost(self) -> None:
-        for lane in self._subscriptions.lost():
-            self._reconnect(lane)
+        for subscription in self._subscriptions.lost():
+            self._reconnect(subscription)
 
-    def _reconnect(self, lane: int) -> None:
+    def _reconnect(self, subscription: int) -> None:
         self._subscribed_since = None
-        end = self._subscriptions.end_of(lane)
-        self.confirm(lane, wait=False)  # what came before the end
-        self._ledger.lost(lane)
-        self._subscriptions.reconnect(lane, end)
+        end = self._subscriptions.end_of(subscription)
+        self.confirm(subscription, wait=False)  # what came before the end
+        self._ledger.lost(subscription)
+        self._subscriptions.reconnect(subscription, end)
 
     # --- time ----------------------------------------------------------------------------------
 

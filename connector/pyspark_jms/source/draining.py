@@ -14,7 +14,7 @@ _CLOCKS_DIFFER_MS = 1_000
 """A timestamp so long after the start ends the reading, one so long after now is ignored: there are two clocks."""
 
 LONGEST_MS = 600_000
-"""A lane ends at the first message without a usable timestamp that is read so long after the start.
+"""A subscription ends at the first message without a usable timestamp that is read so long after the start.
 
 Such messages do not show whether they were sent before the start. A producer that goes on sending them would keep the
 run open for ever. What is left waits for the next run.
@@ -26,23 +26,23 @@ class Drain:
     started_ms: float
     idle_timeout: float
     ended: set[int] = field(default_factory=set)
-    """Lanes that have shown a later message, or nothing more."""
+    """Subscriptions that have shown a later message, or nothing more."""
 
-    def sent_before_start(self, lane: int, link: Timestamped, block: MessageBlock, *, now_ms: float) -> int:
-        """How many of the block's messages were sent before the start; the first later one ends the lane's reading.
+    def sent_before_start(self, subscription: int, link: Timestamped, block: MessageBlock, *, now_ms: float) -> int:
+        """How many of the block's messages were sent before the start. The first later one ends the subscription.
 
         A message from the future (a producer's clock that is wrong, or a test with a fixed time) ends nothing. What
         was sent since the start is given back at the end, when the query unsubscribes.
         """
-        if lane in self.ended:
+        if subscription in self.ended:
             return 0
         for index in range(len(block)) if link.has_timestamps or self._overdue(now_ms) else ():
-            if self._is_later(link.sent_ms(block, index), lane, now_ms):
-                self.ended.add(lane)
+            if self._is_later(link.sent_ms(block, index), subscription, now_ms):
+                self.ended.add(subscription)
                 return index
         return len(block)
 
-    def _is_later(self, sent_ms: int | None, lane: int, now_ms: float) -> bool:
+    def _is_later(self, sent_ms: int | None, subscription: int, now_ms: float) -> bool:
         later = was_sent_later(sent_ms, started_ms=self.started_ms, now_ms=now_ms)
         if later is not None:
             return later
@@ -50,7 +50,7 @@ class Drain:
             _log.warning(
                 "! AvailableNow ends the reading of subscription %d after %d minutes: its messages have no timestamp,"
                 " or one in the future, so nothing shows what was sent before the start. The next run reads the rest",
-                lane,
+                subscription,
                 LONGEST_MS // 60_000,
             )
             return True

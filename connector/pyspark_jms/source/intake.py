@@ -1,4 +1,4 @@
-"""From the links into the ledger: which lanes are read, what waits, and when nothing more is to come."""
+"""From the links into the ledger: which subscriptions are read, what waits, and when nothing more is to come."""
 
 import time
 from collections.abc import Iterable
@@ -52,23 +52,27 @@ class Intake:
     # --- what waits ----------------------------------------------------------------------------
 
     def waiting(self) -> Waiting:
-        received = {lane: link.waiting() for lane, link in enumerate(self._subscriptions.links)}
+        received = {subscription: link.waiting() for subscription, link in enumerate(self._subscriptions.links)}
         messages, size = self._ledger.waiting_messages, self._ledger.waiting_bytes
-        for lane in self._open_lanes():
-            messages, size = messages + received[lane][0], size + received[lane][1]
+        for subscription in self._open_subscriptions():
+            messages, size = messages + received[subscription][0], size + received[subscription][1]
         in_flight = self._ledger.in_flight_bytes + sum(size for _, size in received.values())
         full = any(size >= self._options.connection_window for _, size in received.values())
         return Waiting(messages, size, in_flight, no_room=self.journal_is_full, one_is_full=full)
 
     def activity(self) -> tuple[int, int]:
-        """Changes while messages arrive, on the lanes that are read: a large message on its way is no silence."""
+        """Changes while messages arrive on the subscriptions that are read, also during a large message."""
         links = self._subscriptions.links
-        return self._ledger.recognised, sum(links[lane].received_bytes for lane in self._open_lanes())
+        return self._ledger.recognised, sum(
+            links[subscription].received_bytes for subscription in self._open_subscriptions()
+        )
 
     def has_all(self, waiting: Waiting) -> bool:
         """Return True if every broker has answered a question sent after ``waiting``: it has no more for now."""
         come = self._ledger.offered, self._ledger.recognised, waiting.messages, waiting.size
-        return self._idle_check.is_exhausted([self._subscriptions.links[lane] for lane in self._open_lanes()], come)
+        return self._idle_check.is_exhausted(
+            [self._subscriptions.links[subscription] for subscription in self._open_subscriptions()], come
+        )
 
     @property
     def journal_is_full(self) -> bool:
@@ -76,12 +80,16 @@ class Intake:
         journal, store = self._options.journal, self._store
         return journal is not None and store is not None and store.segment_bytes >= journal.max_bytes
 
-    def _open_lanes(self) -> list[int]:
+    def _open_subscriptions(self) -> list[int]:
         """Return the subscriptions to take from: none while the journal is full, and in a drain those not yet ended."""
         if self.journal_is_full:
             return []
-        lanes = range(len(self._subscriptions.links))
-        return [lane for lane in lanes if self._drain is None or lane not in self._drain.ended]
+        subscriptions = range(len(self._subscriptions.links))
+        return [
+            subscription
+            for subscription in subscriptions
+            if self._drain is None or subscription not in self._drain.ended
+        ]
 
     # --- taking it -----------------------------------------------------------------------------
 
@@ -94,57 +102,59 @@ class Intake:
             except JMSError as error:
                 if not (link.is_down and error.transient):
                     raise  # a connection that was lost this moment is replaced before the next poll
-        for lane in self._open_lanes():
-            self._diverter.divert_oversized(self._subscriptions.links[lane])
+        for subscription in self._open_subscriptions():
+            self._diverter.divert_oversized(self._subscriptions.links[subscription])
         self._take_redelivered()
 
     def take_all(self) -> None:
         """Everything that may be taken; with a journal it is durable then, and acknowledged."""
-        self._take(self._open_lanes())
+        self._take(self._open_subscriptions())
         self._ledger.store_received()
         self._ack_loop.acknowledge_all()
 
-    def _take(self, lanes: Iterable[int]) -> None:
+    def _take(self, subscriptions: Iterable[int]) -> None:
         links = self._subscriptions.links
-        taken = [(lane, links[lane], links[lane].take()) for lane in lanes]
-        self._ack_loop.replace_dead(lane for lane, _, blocks in taken if blocks)
-        for lane, link, blocks in taken:
-            if links[lane] is link:  # else the broker redelivers them
-                self._into_ledger(lane, link, blocks)
+        taken = [(subscription, links[subscription], links[subscription].take()) for subscription in subscriptions]
+        self._ack_loop.replace_dead(subscription for subscription, _, blocks in taken if blocks)
+        for subscription, link, blocks in taken:
+            if links[subscription] is link:  # else the broker redelivers them
+                self._into_ledger(subscription, link, blocks)
 
-    def _into_ledger(self, lane: int, link: SourceLink, blocks: Iterable[MessageBlock]) -> None:
+    def _into_ledger(self, subscription: int, link: SourceLink, blocks: Iterable[MessageBlock]) -> None:
         drain = self._drain
         for block in blocks:
-            upto = drain.sent_before_start(lane, link, block, now_ms=time.time() * 1000) if drain else len(block)
+            upto = (
+                drain.sent_before_start(subscription, link, block, now_ms=time.time() * 1000) if drain else len(block)
+            )
             unmappable = self._diverter.unmappable(link, block, upto)
-            known = self._ledger.redelivered(lane, block) if unmappable else ()
+            known = self._ledger.redelivered(subscription, block) if unmappable else ()
             bad = {index: why for index, why in unmappable.items() if index not in known}
             if bad and not self._diverter.divert(link, block, bad):
                 return
             self._counts.redelivered += link.redelivered(block)
             self._counts.received += upto
-            self._ledger.receive(lane, block, upto, without=bad)
+            self._ledger.receive(subscription, block, upto, without=bad)
 
     def _take_redelivered(self) -> None:
-        """On lanes that are not read any more, but may redeliver what is to be acknowledged."""
-        for lane in self._drain.ended if self._drain else ():
-            if self._ledger.expects(lane):
-                self._take([lane])
-                self._ack_loop.acknowledge(lane)
+        """On subscriptions that are not read any more, but may redeliver what is to be acknowledged."""
+        for subscription in self._drain.ended if self._drain else ():
+            if self._ledger.expects(subscription):
+                self._take([subscription])
+                self._ack_loop.acknowledge(subscription)
 
     # --- AvailableNow --------------------------------------------------------------------------
 
     def _reopen(self) -> bool:
-        """After a lost connection, read its lane and those beside it from the head of the queue again.
+        """After a lost connection, read its subscription and those beside it from the head of the queue again.
 
         The broker gives the messages to a connection beside the lost one behind later messages, and the first later
-        message ends the reading of a lane.
+        message ends the reading of a subscription.
         """
         links, known = self._subscriptions.links, self._known_links
         if self._drain is None:
             return False
-        lost = {lane for lane in range(len(links)) if links[lane] is not known[lane]}
-        beside = {each for lane in lost for each in self._subscriptions.beside(lane)}
+        lost = {subscription for subscription in range(len(links)) if links[subscription] is not known[subscription]}
+        beside = {each for subscription in lost for each in self._subscriptions.beside(subscription)}
         self._ack_loop.begin_again(sorted(beside))
         self._drain.ended -= lost | beside
         self._known_links = list(links)
@@ -155,12 +165,16 @@ class Intake:
         drain, links = self._drain, self._subscriptions.links
         if drain is None:
             return False
-        watched = [lane for lane in range(len(links)) if lane not in drain.ended or self._ledger.expects(lane)]
+        watched = [
+            subscription
+            for subscription in range(len(links))
+            if subscription not in drain.ended or self._ledger.expects(subscription)
+        ]
         if watched and quiet < drain.idle_timeout:
             return False
         # A quiet moment is not an empty queue: a broker may collect its garbage for seconds. So ask for a sign of
         # life, and see whether it is still quiet after it.
-        probes = [(links[lane], links[lane].probe()) for lane in watched]
+        probes = [(links[subscription], links[subscription].probe()) for subscription in watched]
         for link, receipt in probes:
             link.await_receipt(receipt)
         if watched:

@@ -83,23 +83,23 @@ class LogProtocol(SourceProtocol, Protocol):
 class _Piece:
     """Messages of one block, and the offset of each message of the block."""
 
-    span: MessageRange
+    range_: MessageRange
     offsets: Sequence[int]
 
     @property
     def next(self) -> int:
-        return self.offsets[self.span.last - 1] + 1
+        return self.offsets[self.range_.last - 1] + 1
 
     def split(self, messages: int) -> "tuple[_Piece, _Piece]":
-        first, rest = self.span.split(messages)
+        first, rest = self.range_.split(messages)
         return _Piece(first, self.offsets), _Piece(rest, self.offsets)
 
 
 class _Log:
     """One log: its link, and what was received and is not in a batch."""
 
-    def __init__(self, lane: int, destination: Destination) -> None:
-        self.lane, self.destination = lane, destination
+    def __init__(self, subscription: int, destination: Destination) -> None:
+        self.subscription, self.destination = subscription, destination
         self.name = str(destination)
         self.link: LogLink | None = None
         self.waiting: deque[_Piece] = deque()
@@ -117,7 +117,7 @@ class _Log:
             come += len(block)
             wanted = sum(self.target is None or each < self.target for each in offsets)
             if wanted:
-                self.waiting.append(_Piece(MessageRange(self.lane, block, 0, wanted), offsets))
+                self.waiting.append(_Piece(MessageRange(self.subscription, block, 0, wanted), offsets))
             self.position = self.expected = offsets[-1] + 1
         return come
 
@@ -140,7 +140,7 @@ class LogSource:
         self._stop.install()
         self._arrivals = protocol.arrivals()
         self._tasks = TaskInputs(options, protocol)
-        self._logs = [_Log(lane, destination) for lane, destination in enumerate(options.destinations)]
+        self._logs = [_Log(subscription, destination) for subscription, destination in enumerate(options.destinations)]
         self._batches: dict[int, list[MessageRange]] = {}
         """End of a batch → its messages, until it is done."""
         self._repeats: set[int] = set()
@@ -174,11 +174,11 @@ class LogSource:
         self._admission.note_batch()
         begin, following = dict[str, int](), dict(positions)
         for piece in pieces:
-            name = self._logs[piece.span.lane].name
-            begin.setdefault(name, piece.offsets[piece.span.first])
+            name = self._logs[piece.range_.subscription].name
+            begin.setdefault(name, piece.offsets[piece.range_.first])
             following[name] = piece.next
-        end = self._end = sequence + sum(len(piece.span) for piece in pieces)
-        self._batches[end] = [piece.span for piece in pieces]
+        end = self._end = sequence + sum(len(piece.range_) for piece in pieces)
+        self._batches[end] = [piece.range_ for piece in pieces]
         return {_SEQUENCE: end, _POSITIONS: following, _FROM: begin}
 
     def _open(self, positions: dict[str, int], *, patience: float) -> None:
@@ -244,8 +244,8 @@ class LogSource:
             self._stop.check()
             self._receive()
             pieces = [piece for log in self._logs for piece in log.waiting]
-            messages, size = sum(len(each.span) for each in pieces), sum(each.span.size for each in pieces)
-            in_flight = size + sum(span.size for spans in self._batches.values() for span in spans)
+            messages, size = sum(len(each.range_) for each in pieces), sum(each.range_.size for each in pieces)
+            in_flight = size + sum(range_.size for ranges in self._batches.values() for range_ in ranges)
             verdict = self._admission.verdict(Waiting(messages, size, in_flight, no_room=False), self._received)
             if verdict in {Verdict.BATCH, Verdict.ASK}:
                 return True
@@ -332,14 +332,14 @@ class LogSource:
         pieces: list[_Piece] = []
         for log in self._logs:
             while log.waiting:
-                fits = log.waiting[0].span.fit(size=size, messages=messages, at_least_one=not pieces)
+                fits = log.waiting[0].range_.fit(size=size, messages=messages, at_least_one=not pieces)
                 if not fits:
                     return pieces
                 piece, rest = log.waiting.popleft().split(fits)
                 pieces.append(piece)
-                size -= piece.span.size
+                size -= piece.range_.size
                 messages = None if messages is None else messages - fits
-                if len(rest.span):
+                if len(rest.range_):
                     log.waiting.appendleft(rest)
                     return pieces
         return pieces
@@ -350,35 +350,35 @@ class LogSource:
         (first, _), (last, positions) = _parsed(start), _parsed(end)
         if first == last:
             return []
-        spans = self._batches.get(last)
-        if spans is None:
-            spans = self._batches[last] = self._repeated(dict(end.get(_FROM, {})), positions, last - first)
+        ranges = self._batches.get(last)
+        if ranges is None:
+            ranges = self._batches[last] = self._repeated(dict(end.get(_FROM, {})), positions, last - first)
             self._repeats.add(last)
         memory = self._tasks.memory_for(last) if self._tasks.are_here() else None
         dialect = next(iter(self._dialects))
         origins = [(log.name, dialect) for log in self._logs]
-        tasks = received_partitions(Batch(first, last, tuple(spans)), origins, self._options.partition_bytes, memory)
+        tasks = received_partitions(Batch(first, last, tuple(ranges)), origins, self._options.partition_bytes, memory)
         return self._tasks.of(tasks, self._dialects)
 
     def _repeated(self, begin: dict[str, int], positions: dict[str, int], count: int) -> list[MessageRange]:
         """The messages of a batch that an earlier process has received."""
-        spans: list[MessageRange] = []
+        ranges: list[MessageRange] = []
         for log in self._logs:
             if log.name not in begin:
                 continue
             link = self._connect(log, self._options.connection.reconnect_timeout, position=begin[log.name])
             try:
-                spans += self._range(link, log, begin[log.name], positions[log.name])
+                ranges += self._range(link, log, begin[log.name], positions[log.name])
             finally:
                 link.close()
-        found = sum(map(len, spans))
+        found = sum(map(len, ranges))
         if found != count and self._options.fail_on_data_loss:
             raise DataLossError(
                 f"Spark's checkpoint needs a batch of {count:,} messages, of which the streams have {found:,}.",
                 "Streams delete old messages (max-age, max-length-bytes), or streamFilter is another one than before."
                 " With failOnDataLoss=false the batch has the messages that are left.",
             )
-        return spans
+        return ranges
 
     def _range(self, link: LogLink, log: _Log, begin: int, end: int) -> Iterator[MessageRange]:
         following = begin
@@ -390,17 +390,17 @@ class LogSource:
                 first = sum(each < begin for each in offsets)
                 last = sum(each < end for each in offsets)
                 if first < last:
-                    yield MessageRange(log.lane, block, first, last)
+                    yield MessageRange(log.subscription, block, first, last)
                 following = offsets[-1] + 1
 
     # --- done batches and figures --------------------------------------------------------------
 
     def _release(self, through: int) -> None:
         for end in [each for each in self._batches if each <= through]:
-            for span in self._batches.pop(end):
-                link = self._logs[span.lane].link
+            for range_ in self._batches.pop(end):
+                link = self._logs[range_.subscription].link
                 if link is not None and not link.is_down and end not in self._repeats:
-                    link.released(len(span))
+                    link.released(len(range_))
         self._tasks.release(through)
 
     def commit(self, end: dict[str, Any]) -> None:
@@ -408,13 +408,13 @@ class LogSource:
 
     def progress(self) -> dict[str, object]:
         """In flight is what was received and is not in a finished batch."""
-        in_flight = [span for spans in self._batches.values() for span in spans]
-        in_flight += [piece.span for log in self._logs for piece in log.waiting]
+        in_flight = [range_ for ranges in self._batches.values() for range_ in ranges]
+        in_flight += [piece.range_ for log in self._logs for piece in log.waiting]
         return {
             _SEQUENCE: self._end,
             "positions": {log.name: log.position for log in self._logs if isinstance(log.position, int)},
             "inFlightMessages": sum(map(len, in_flight)),
-            "inFlightBytes": sum(span.size for span in in_flight),
+            "inFlightBytes": sum(range_.size for range_ in in_flight),
             "received": self._received,
             "reconnects": self._reconnects,
             "selectorDropped": self._tasks.dropped(),

@@ -61,9 +61,9 @@ def peek(
             )
             continue
         look = _Look(options, protocol, destination, queue)
-        for span, link in look.spans(limited):
-            part = PartitionSlice(str(destination), link.dialect.name, shown, span.messages())
-            shown += len(span)
+        for range_, link in look.ranges(limited):
+            part = PartitionSlice(str(destination), link.dialect.name, shown, range_.messages())
+            shown += len(range_)
             yield rows_of(part, options, protocol)[0]
         look.warn_of_rest(limits)
 
@@ -106,7 +106,7 @@ class _Look:
         self._is_whole = self._is_used_up = self._met_later = False
         self._questions, self._is_answered = 0, False
 
-    def spans(self, limited: _Room) -> Iterator[tuple[MessageRange, SourceLink]]:
+    def ranges(self, limited: _Room) -> Iterator[tuple[MessageRange, SourceLink]]:
         """What the queue shows, as long as there is room."""
         options = self._options
         has_limits = options.peek_messages is not None or options.peek_bytes is not None

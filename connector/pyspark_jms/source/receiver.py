@@ -132,9 +132,9 @@ class Receiver:
         """Give back what is not acknowledged, without costing it a delivery attempt. Never raises."""
         if self._watch is not None:
             self._watch.close()
-        for lane in range(self._ledger.lanes):
+        for subscription in range(self._ledger.subscriptions):
             with contextlib.suppress(JMSError):
-                self._ack_loop.confirm(lane)  # so that the journal need not wait for what was acknowledged
+                self._ack_loop.confirm(subscription)  # so that the journal need not wait for what was acknowledged
         self._subscriptions.close()
 
     # --- done ----------------------------------------------------------------------------------

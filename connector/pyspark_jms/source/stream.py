@@ -156,13 +156,13 @@ _NEARLY_FULL = 16
 def received_partitions(
     batch: Batch, origins: Sequence[tuple[str, str]], partition_bytes: int, memory: SharedMemory | None
 ) -> Iterator[list[PartitionSlice]]:
-    """``origins``: source and dialect of each lane.
+    """``origins``: source and dialect of each subscription.
 
     ``memory``: where tasks on this machine map the messages; None: the messages travel to the tasks.
     """
     parts: list[PartitionSlice] = []
     first, room = batch.start, partition_bytes
-    for whole in batch.spans:
+    for whole in batch.ranges:
         rest = whole
         while len(rest):
             fits = rest.fit(size=room, at_least_one=not parts)
@@ -170,7 +170,7 @@ def received_partitions(
                 taken, rest = rest.split(fits)
                 block = taken.messages()
                 place = block if memory is None else memory.put(block)
-                parts.append(PartitionSlice(*origins[taken.lane], first, place))
+                parts.append(PartitionSlice(*origins[taken.subscription], first, place))
                 first += fits
                 room -= taken.size
             if len(rest) or room < partition_bytes // _NEARLY_FULL:

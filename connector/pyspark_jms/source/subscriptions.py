@@ -1,6 +1,6 @@
 """Connections that end as soon as they have subscribed, again and again → the error that says what may cause it.
 
-For brokers that give no reason then. Knows lanes and a clock that is handed in, no connection.
+For brokers that give no reason then. Knows subscriptions and a clock that is handed in, no connection.
 """
 
 import logging
@@ -39,32 +39,32 @@ _SHORT_SECONDS = 2.0
 
 @dataclass(slots=True)
 class ShortSessions:
-    """``began`` when a lane has subscribed, ``ended`` when its connection is lost."""
+    """``began`` when a subscription has subscribed, ``ended`` when its connection is lost."""
 
     _since: dict[int, float] = field(default_factory=dict)
     _consecutive: dict[int, int] = field(default_factory=dict)
 
-    def began(self, lane: int, now: float) -> None:
-        self._since[lane] = now
+    def began(self, subscription: int, now: float) -> None:
+        self._since[subscription] = now
 
-    def consecutive(self, lane: int) -> int:
-        """How many connections of the lane in a row, the last one included, ended at once."""
-        return self._consecutive.get(lane, 0)
+    def consecutive(self, subscription: int) -> int:
+        """How many connections of the subscription in a row, the last one included, ended at once."""
+        return self._consecutive.get(subscription, 0)
 
     def ended(
-        self, lane: int, now: float, *, silent_end: str, address: Address, destination: Destination
+        self, subscription: int, now: float, *, silent_end: str, address: Address, destination: Destination
     ) -> ConnectionLostError | None:
         """The error to raise if there are no more attempts; None when this end is like any other.
 
         ``silent_end``: what the broker may mean by an end without a reason; empty if it gives reasons.
         """
-        at_once = bool(silent_end) and now - self._since[lane] < _SHORT_SECONDS
-        self._consecutive[lane] = self.consecutive(lane) + 1 if at_once else 0
+        at_once = bool(silent_end) and now - self._since[subscription] < _SHORT_SECONDS
+        self._consecutive[subscription] = self.consecutive(subscription) + 1 if at_once else 0
         if not at_once:
             return None
         return ConnectionLostError(
-            f"{address} ended {self.consecutive(lane)} connections in a row, each soon after it had subscribed to"
-            f" {destination}.",
+            f"{address} ended {self.consecutive(subscription)} connections in a row, each soon after it had"
+            f" subscribed to {destination}.",
             silent_end,
         )
 
@@ -73,7 +73,7 @@ _log = logging.getLogger("pyspark_jms.source")
 
 
 class Subscriptions:
-    """``links[lane]`` is a link of ``options.destinations[lane // options.connections]``."""
+    """``links[subscription]`` is a link of ``options.destinations[subscription // options.connections]``."""
 
     def __init__(self, options: SourceOptions, protocol: SourceProtocol, pause: Callable[[float], None]) -> None:
         """``pause`` sleeps while the broker is away, and may raise to give up."""
@@ -95,22 +95,22 @@ class Subscriptions:
         warn_of_missing_queues(self._protocol.open_management, options.connection, queues)
         for destination in options.destinations:
             first = len(self.links)
-            for lane in self._same_destination(first):
+            for subscription in self._same_destination(first):
                 # The first one has probed the queue, and a probe beside it would not see the head of the queue.
-                self.links.append(self._first(destination, patience, probes=lane == first))
-                self._sessions.began(lane, time.monotonic())
+                self.links.append(self._first(destination, patience, probes=subscription == first))
+                self._sessions.began(subscription, time.monotonic())
             self.links[first].require_unchanged()
         for link in self.links[:: options.connections]:
             self._log_what_to_expect(link)
 
-    def beside(self, lane: int) -> range:
-        """The lanes that read the destination of this one; none if it has only one."""
+    def beside(self, subscription: int) -> range:
+        """The subscriptions that read the destination of this one; none if it has only one."""
         if self._options.connections == 1:
             return range(0)
-        return self._same_destination(lane)
+        return self._same_destination(subscription)
 
-    def _same_destination(self, lane: int) -> range:
-        first = lane - lane % self._options.connections
+    def _same_destination(self, subscription: int) -> range:
+        first = subscription - subscription % self._options.connections
         return range(first, first + self._options.connections)
 
     def _first(self, destination: Destination, patience: float, *, probes: bool) -> SourceLink:
@@ -174,43 +174,43 @@ class Subscriptions:
             )
 
     def lost(self) -> list[int]:
-        """The lanes whose connection is gone."""
-        return [lane for lane, link in enumerate(self.links) if link.is_down]
+        """The subscriptions whose connection is gone."""
+        return [subscription for subscription, link in enumerate(self.links) if link.is_down]
 
-    def end_of(self, lane: int) -> JMSError | None:
+    def end_of(self, subscription: int) -> JMSError | None:
         """What ended the connection; raised if it cannot pass."""
         try:
-            self.links[lane].check()
+            self.links[subscription].check()
         except JMSError as error:
             if not error.transient:
                 raise
             return error
         return None
 
-    def reconnect(self, lane: int, lost: JMSError | None) -> None:
+    def reconnect(self, subscription: int, lost: JMSError | None) -> None:
         """Subscribe again, after growing pauses. ``lost``: what ended the connection."""
-        link = self.links[lane]
+        link = self.links[subscription]
         link.drop()
         destination = link.subscription.destination
         silent: JMSError | None = self._sessions.ended(
-            lane,
+            subscription,
             time.monotonic(),
             silent_end=link.dialect.silent_end,
             address=link.address,
             destination=destination,
         )
-        if silent is not None and self._sessions.consecutive(lane) >= MAX_SHORT_SESSIONS:
+        if silent is not None and self._sessions.consecutive(subscription) >= MAX_SHORT_SESSIONS:
             raise silent
-        self.links[lane] = keep_trying(
+        self.links[subscription] = keep_trying(
             lambda: self._subscribe(destination),
             f"reconnecting to {link.address}",
             timeout=self._options.connection.reconnect_timeout,
             failure=silent or lost,
             pause=self._pause,
         )
-        self._sessions.began(lane, time.monotonic())
+        self._sessions.began(subscription, time.monotonic())
         self.reconnects += 1
-        _log.warning("= reconnected to %s", self.links[lane].address)
+        _log.warning("= reconnected to %s", self.links[subscription].address)
 
     def close(self) -> None:
         """Give back what is not acknowledged, without costing it a delivery attempt. Never raises."""

@@ -63,10 +63,10 @@ def rows(receiver, start, end):
     """The texts of a batch."""
     batch = receiver.batch(start, end)
     found = []
-    for span in batch.spans:
-        link = receiver.links[span.lane]
+    for range_ in batch.ranges:
+        link = receiver.links[range_.subscription]
         decoded = AmqpSource().decode(
-            span.messages(),
+            range_.messages(),
             dialect=link.dialect.name,
             source=link.subscription.destination,
             first_sequence=start,

@@ -190,5 +190,5 @@ def test_the_version_of_its_form():
 
 
 def test_one_message_by_its_definition():
-    lanes = hashlib.sha256(b"message").digest()
-    assert digest(block(b"message")) == "v-" + hashlib.sha256(lanes + (1).to_bytes(8, "little")).hexdigest()[:32]
+    words = hashlib.sha256(b"message").digest()
+    assert digest(block(b"message")) == "v-" + hashlib.sha256(words + (1).to_bytes(8, "little")).hexdigest()[:32]

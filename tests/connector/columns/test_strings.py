@@ -63,7 +63,7 @@ def test_pieces_are_picked_by_number_in_any_order():
     ],
 )
 def test_pieces_that_are_one_and_the_same(texts, same):
-    pieces = Pieces(pa.py_buffer("".join(texts).encode()), *spans(texts))
+    pieces = Pieces(pa.py_buffer("".join(texts).encode()), *bounds(texts))
     assert pieces.all_same(np.arange(len(texts))) is same
     assert pieces.all_same(np.array([0, -1])) is False
     assert pieces.all_same(ints()) is False
@@ -138,12 +138,12 @@ def test_offsets_are_32_bits_wide():
 
 @pytest.mark.parametrize("values", [[], ["", ""], ["a", "", "bc"]])
 def test_contents_are_the_bytes_and_where_each_value_begins(values):
-    data, limits = contents(strings_at(pa.py_buffer("".join(values).encode()), *spans(values)))
+    data, limits = contents(strings_at(pa.py_buffer("".join(values).encode()), *bounds(values)))
     whole = bytes(data)
     assert [whole[a:b].decode() for a, b in pairwise(limits)] == values
 
 
-def spans(values):
+def bounds(values):
     ends = np.cumsum([len(value) for value in values], dtype=np.int64)
     return ends - [len(value) for value in values], ends
 
@@ -159,20 +159,20 @@ def spans(values):
     ],
 )
 def test_is_utf8_looks_at_every_value_alone(values, expected):
-    assert is_utf8(strings_at(pa.py_buffer(b"".join(values)), *spans(values))) is expected
+    assert is_utf8(strings_at(pa.py_buffer(b"".join(values)), *bounds(values))) is expected
 
 
 @pytest.mark.parametrize(("values", "expected"), [([None], True), ([None, b"\xff"], False), ([None, b"a"], True)])
 def test_is_utf8_of_a_column_with_nulls(values, expected):
     data = [value or b"" for value in values]
     keep = np.array([value is not None for value in values])
-    assert is_utf8(strings_at(pa.py_buffer(b"".join(data)), *spans(data), keep)) is expected
+    assert is_utf8(strings_at(pa.py_buffer(b"".join(data)), *bounds(data), keep)) is expected
     assert is_utf8(pa.nulls(3, pa.string()))
 
 
 def test_not_utf8_names_the_values():
     values = [b"a", b"\xff", "世".encode()[:2], b""]
-    column = strings_at(pa.py_buffer(b"".join(values)), *spans(values), np.array([True, True, True, False]))
+    column = strings_at(pa.py_buffer(b"".join(values)), *bounds(values), np.array([True, True, True, False]))
     assert not_utf8(column).tolist() == [False, True, True, False]
 
 

@@ -270,7 +270,7 @@ def test_time_without_a_subscription_does_not_age_what_may_be_redelivered(opened
 
 # --- any life ----------------------------------------------------------------------------------------
 
-LANES = st.integers(0, 1)
+SUBSCRIPTIONS = st.integers(0, 1)
 SOURCES = [("queue://a", "artemis", RECOGNITION), ("queue://b", "artemis", RECOGNITION)]
 POWER = st.none() | st.randoms(use_true_random=False)  # it fails too: what survives
 CRASHES = st.none() | st.tuples(
@@ -290,17 +290,19 @@ class AnyLife(RuleBasedStateMachine):
         shared_memory = Path("/dev/shm")  # synced in no time, where the system has it
         self.temporary = tempfile.TemporaryDirectory(dir=shared_memory if shared_memory.is_dir() else None)
         self.disk = Disk(self.temporary.name).install(self.patch)
-        self.brokers = [ModelBroker(lambda m, lane=lane: self._gone(lane, m)) for lane in (0, 1)]
+        self.brokers = [
+            ModelBroker(lambda m, subscription=subscription: self._gone(subscription, m)) for subscription in (0, 1)
+        ]
         self.now = 1e9
         self.store = self.ledger = None
         self.done, self.planned, self.rows = 0, None, {}
-        self.journal = {}  # sequence -> (lane, message), of everything that ever was durable
+        self.journal = {}  # sequence -> (subscription, message), of everything that ever was durable
         self.gone = set()
         self.receipts = 0
 
-    def _gone(self, lane, message):
-        assert (lane, message) in self.journal.values(), "acknowledged before it was durable"
-        self.gone.add((lane, message))
+    def _gone(self, subscription, message):
+        assert (subscription, message) in self.journal.values(), "acknowledged before it was durable"
+        self.gone.add((subscription, message))
 
     # the process, and the machine it runs on
 
@@ -327,8 +329,8 @@ class AnyLife(RuleBasedStateMachine):
         """And stay dead for some days: that makes nobody forget anything."""
         self._die(power)
         self.now += days * DAY
-        for lane, broker in enumerate(self.brokers):
-            broker.lose_link(noticed=bool(notice & 1 << lane))
+        for subscription, broker in enumerate(self.brokers):
+            broker.lose_link(noticed=bool(notice & 1 << subscription))
 
     @precondition(lambda self: self.ledger and self._nothing_can_come_again())
     @rule(crash=CRASHES)
@@ -375,11 +377,13 @@ class AnyLife(RuleBasedStateMachine):
         """What the journal holds now, it has always held there."""
         known = {message: sequence for sequence, message in self.journal.items()}
         for info in self.store.segments():
-            lane = [source for source, _, _ in SOURCES].index(info.source)
+            subscription = [source for source, _, _ in SOURCES].index(info.source)
             found = enumerate(numbers(self.store.read(info.first).block.data), info.first)
             for sequence, message in found:
-                assert self.journal.setdefault(sequence, (lane, message)) == (lane, message), "another message there"
-                assert known.get((lane, message), sequence) == sequence, "twice"
+                assert self.journal.setdefault(sequence, (subscription, message)) == (subscription, message), (
+                    "another message there"
+                )
+                assert known.get((subscription, message), sequence) == sequence, "twice"
         assert self.store.position.oldest <= self.done
 
     def _read(self, start, end):
@@ -390,24 +394,24 @@ class AnyLife(RuleBasedStateMachine):
 
     # the brokers
 
-    @rule(lane=LANES, sizes=st.lists(st.integers(3, 30), min_size=1, max_size=5))
-    def send(self, lane, sizes):
+    @rule(subscription=SUBSCRIPTIONS, sizes=st.lists(st.integers(3, 30), min_size=1, max_size=5))
+    def send(self, subscription, sizes):
         for size in sizes:
-            self.brokers[lane].send(size)
+            self.brokers[subscription].send(size)
 
-    @rule(lane=LANES, half_way=st.integers(0, 6), noticed=st.booleans())
-    def lose_link(self, lane, half_way, noticed):
+    @rule(subscription=SUBSCRIPTIONS, half_way=st.integers(0, 6), noticed=st.booleans())
+    def lose_link(self, subscription, half_way, noticed):
         self._alive()
-        self.brokers[lane].lose_link(half_way, noticed=noticed)
-        self.ledger.lost(lane)
+        self.brokers[subscription].lose_link(half_way, noticed=noticed)
+        self.ledger.lost(subscription)
 
-    @rule(lane=LANES, half_way=st.integers(0, 6))
-    def notice(self, lane, half_way):
-        self.brokers[lane].notice(half_way)
+    @rule(subscription=SUBSCRIPTIONS, half_way=st.integers(0, 6))
+    def notice(self, subscription, half_way):
+        self.brokers[subscription].notice(half_way)
 
-    @rule(lane=LANES, count=st.integers(0, 6), acknowledge=st.booleans())
-    def compete(self, lane, count, acknowledge):
-        broker = self.brokers[lane]
+    @rule(subscription=SUBSCRIPTIONS, count=st.integers(0, 6), acknowledge=st.booleans())
+    def compete(self, subscription, count, acknowledge):
+        broker = self.brokers[subscription]
         broker.others_acknowledge() if acknowledge else broker.others_give_back()
         broker.compete(count)
 
@@ -415,35 +419,35 @@ class AnyLife(RuleBasedStateMachine):
 
     @rule(counts=st.tuples(st.integers(0, 5), st.integers(0, 5)), crash=CRASHES, acknowledge=st.integers(0, 3))
     def receive(self, counts, crash, acknowledge):
-        """What arrived becomes durable; then ACKs are sent, on one lane, the other, both or none."""
+        """What arrived becomes durable; then ACKs are sent, on one subscription, the other, both or none."""
         self._alive()
-        for lane, count in enumerate(counts):
-            self.brokers[lane].deliver(count)
-            self.ledger.receive(lane, self.brokers[lane].take(count))
+        for subscription, count in enumerate(counts):
+            self.brokers[subscription].deliver(count)
+            self.ledger.receive(subscription, self.brokers[subscription].take(count))
         self._perform(crash, self.ledger.store_received)
         if self.ledger is not None:
             self._learn()
-            for lane in range(2):
-                if acknowledge & 1 << lane:
-                    self._acknowledge(lane)
+            for subscription in range(2):
+                if acknowledge & 1 << subscription:
+                    self._acknowledge(subscription)
 
-    def _acknowledge(self, lane):
-        for ack in self.ledger.due(lane):
+    def _acknowledge(self, subscription):
+        for ack in self.ledger.due(subscription):
             self.receipts += 1
-            self.brokers[lane].acknowledge(ack.ids, str(self.receipts))
+            self.brokers[subscription].acknowledge(ack.ids, str(self.receipts))
             ack.sent(str(self.receipts))
 
-    @rule(lane=LANES, crash=CRASHES)
-    def confirm(self, lane, crash):
+    @rule(subscription=SUBSCRIPTIONS, crash=CRASHES)
+    def confirm(self, subscription, crash):
         """The oldest ACKs arrive at the broker; when nothing is on its way there, a receipt arrives here."""
         self._alive()
-        broker = self.brokers[lane]
+        broker = self.brokers[subscription]
         if broker.session.acks:
             broker.process_ack()
         elif broker.receipts:
             receipt = broker.receipts.popleft()
-            assert acks.unconfirmed(self.ledger, lane) == receipt
-            self._perform(crash, lambda: acks.confirm(self.ledger, receipt, lane))
+            assert acks.unconfirmed(self.ledger, subscription) == receipt
+            self._perform(crash, lambda: acks.confirm(self.ledger, receipt, subscription))
 
     @rule(
         limits=st.tuples(st.none() | st.integers(1, 6), st.none() | st.integers(1, 60)),
@@ -481,9 +485,13 @@ class AnyLife(RuleBasedStateMachine):
         self.done, self.planned = self.planned, None
 
     def _nothing_can_come_again(self):
-        for lane, broker in enumerate(self.brokers):
+        for subscription, broker in enumerate(self.brokers):
             for held, message in self.journal.values():
-                if held == lane and (lane, message) not in self.gone and message not in broker.taken_by_others:
+                if (
+                    held == subscription
+                    and (subscription, message) not in self.gone
+                    and message not in broker.taken_by_others
+                ):
                     return False
         return True
 
@@ -506,26 +514,26 @@ class AnyLife(RuleBasedStateMachine):
         """No more crashes, and nobody else: then every message was read once, and nothing is left anywhere."""
         quiet = 0
         while quiet < 3:
-            for lane, broker in enumerate(self.brokers):
+            for subscription, broker in enumerate(self.brokers):
                 broker.notice()
                 broker.others_give_back()
                 self.receive((100, 100), None, 3)
-                self.confirm(lane, None)
-                self.confirm(lane, None)
+                self.confirm(subscription, None)
+                self.confirm(subscription, None)
             if self.planned is not None:
                 self.commit()
             self.trigger(commit=True)
             quiet = quiet + 1 if all(broker.idle for broker in self.brokers) else 0
         assert len(set(self.journal.values())) == self.done == self.store.position.next
-        for lane, broker in enumerate(self.brokers):
-            read = {message for held, message in self.journal.values() if held == lane}
+        for subscription, broker in enumerate(self.brokers):
+            read = {message for held, message in self.journal.values() if held == subscription}
             assert read | broker.taken_by_others == set(broker.sizes), "lost"
         assert self.ledger.in_flight_messages == self.ledger.waiting_messages == 0
         self.store.note_subscribed(DAY)
         self._die(None)
         self.start()
         assert set(self.store._folder.names()) == {"log", "journal", "lock"}
-        assert not any(self.ledger.expects(lane) for lane in (0, 1))
+        assert not any(self.ledger.expects(subscription) for subscription in (0, 1))
 
 
 TestAnyLife = AnyLife.TestCase
@@ -563,16 +571,16 @@ def test_what_is_in_the_journal_is_recognised_on_any_connection_of_the_queue(tmp
     ledger = JournaledLedger(store, sources, 0, partition_bytes=99, fail_on_data_loss=True)
     stored(ledger, run(1, 5, 6))
     ledger.lost(0)
-    assert [ledger.expects(lane) for lane in range(3)] == [True, True, False]
+    assert [ledger.expects(subscription) for subscription in range(3)] == [True, True, False]
     ledger.receive(1, run(2, 6, 7))
     ledger.receive(2, run(3, 5))
     ledger.receive(0, run(4, 5))
     assert (ledger.recognised, ledger.expects(0), ledger.expects(1)) == (2, False, False)
     ledger.store_received()
-    assert [acks.due_ids(ledger, lane) for lane in range(3)] == [[b"4,5"], [b"2,6", b"2,7"], [b"3,5"]]
-    for lane in range(3):
-        acks.send(ledger, "r", lane)
-        acks.confirm(ledger, "r", lane)
+    assert [acks.due_ids(ledger, subscription) for subscription in range(3)] == [[b"4,5"], [b"2,6", b"2,7"], [b"3,5"]]
+    for subscription in range(3):
+        acks.send(ledger, "r", subscription)
+        acks.confirm(ledger, "r", subscription)
     assert list(store.unacknowledged()) == []
     store.close()
 

@@ -21,10 +21,14 @@ def begun(*recognitions, at=0, connections=1):
 
 
 def sent(ledger, receipt="r"):
-    """What is due is acknowledged: the ids by lane."""
-    found = {lane: acks.due_ids(ledger, lane) for lane in range(ledger.lanes) if ledger.due(lane)}
-    for lane in found:
-        acks.send(ledger, receipt, lane)
+    """What is due is acknowledged: the ids by subscription."""
+    found = {
+        subscription: acks.due_ids(ledger, subscription)
+        for subscription in range(ledger.subscriptions)
+        if ledger.due(subscription)
+    }
+    for subscription in found:
+        acks.send(ledger, receipt, subscription)
     return found
 
 
@@ -38,7 +42,7 @@ def offer(ledger, max_messages=None, max_bytes=None):
 
 
 def contents(batch):
-    return [number for span in batch.spans for number in numbers(span.messages().data)]
+    return [number for range_ in batch.ranges for number in numbers(range_.messages().data)]
 
 
 def flight(ledger):
@@ -142,7 +146,7 @@ def test_the_first_messages_of_a_run_only():
     assert flight(ledger) == (2, 20)
 
 
-def test_lanes_are_acknowledged_apart():
+def test_subscriptions_are_acknowledged_apart():
     ledger = begun(RECOGNITION, RECOGNITION)
     ledger.receive(0, run(1, 5))
     ledger.receive(1, run(2, 5, 6))
@@ -190,14 +194,14 @@ def test_a_message_larger_than_the_limit_goes_alone():
     ledger.receive(0, block_of([b"1,1", b"1,2", b"1,3"], [b"1", b"2" * 1000, b"3"]))
     ends = [offer(ledger, max_bytes=10) for _ in range(4)]
     assert ends == [1, 2, 3, 3]
-    assert [ledger.batch(end - 1, end).spans[0].size for end in (1, 2, 3)] == [1, 1000, 1]
+    assert [ledger.batch(end - 1, end).ranges[0].size for end in (1, 2, 3)] == [1, 1000, 1]
 
 
-def test_spans():
-    span = MessageRange(3, run(1, 4, 5, 6), 1, 3)
-    assert (len(span), span.size, numbers(span.messages().data)) == (2, 20, [5, 6])
-    one, two = span.split(1)
-    assert (one.first, one.last, two.first, two.last, two.lane) == (1, 2, 2, 3, 3)
+def test_ranges():
+    range_ = MessageRange(3, run(1, 4, 5, 6), 1, 3)
+    assert (len(range_), range_.size, numbers(range_.messages().data)) == (2, 20, [5, 6])
+    one, two = range_.split(1)
+    assert (one.first, one.last, two.first, two.last, two.subscription) == (1, 2, 2, 3, 3)
 
 
 # --- illegal moves -----------------------------------------------------------------------------------
@@ -265,7 +269,7 @@ def test_second_copies_in_the_middle_cut_the_run():
     ledger.receive(0, run(2, 3, 5, 4, 6, 8))
     batch = ledger.batch(2, offer(ledger))
     assert contents(batch) == [3, 4, 8]
-    assert [(span.first, span.last) for span in batch.spans] == [(0, 1), (2, 3), (4, 5)]
+    assert [(range_.first, range_.last) for range_ in batch.ranges] == [(0, 1), (2, 3), (4, 5)]
 
 
 def test_what_comes_after_its_batch_is_acknowledged_on_sight():
@@ -348,16 +352,16 @@ def test_lost_again_and_again():
     assert settled(ledger, 2) == {0: [b"4,5", b"4,6"]}
 
 
-def test_a_lost_lane_leaves_the_others_alone():
+def test_a_lost_subscription_leaves_the_others_alone():
     ledger = begun(RECOGNITION, RECOGNITION)
     ledger.receive(0, run(1, 5))
     ledger.receive(1, run(2, 5))
     offer(ledger)
     ledger.receive(1, run(2, 6))
     ledger.lost(0)
-    assert [ledger.expects(lane) for lane in (0, 1)] == [True, False]
+    assert [ledger.expects(subscription) for subscription in (0, 1)] == [True, False]
     assert ledger.waiting_messages == 1
-    ledger.receive(1, run(2, 5))  # another queue may count alike: not a copy of lane 0's
+    ledger.receive(1, run(2, 5))  # another queue may count alike: not a copy of subscription 0's
     assert ledger.waiting_messages == 2
     assert settled(ledger, 2) == {1: [b"2,5"]}
 
@@ -409,7 +413,7 @@ def test_second_copies_are_known_in_all_of_a_run_whose_rest_is_not_taken(upto, n
 
 
 def awaited_on_sight(ledger):
-    return [int(identity) for identity in ledger._lanes[0].source.expected]
+    return [int(identity) for identity in ledger._ledgers[0].source.expected]
 
 
 def done_and_never_heard_of_again(ledger, *messages):
@@ -453,13 +457,13 @@ def test_another_connection_may_redeliver_and_then_acknowledges():
     ledger.receive(1, run(2, 8))
     offer(ledger)
     ledger.lost(0)
-    assert all(ledger.expects(lane) for lane in range(3))
+    assert all(ledger.expects(subscription) for subscription in range(3))
     ledger.receive(1, run(2, 9, 6))
     ledger.receive(2, run(3, 5))
     ledger.receive(0, run(4, 7))
     assert (ledger.recognised, ledger.waiting_messages, ledger.expects(0)) == (3, 1, False)
     assert settled(ledger, 4, "r") == {0: [b"4,7"], 1: [b"2,8", b"2,6"], 2: [b"3,5"]}
-    assert [acks.confirm(ledger, "r", lane) for lane in range(3)] == [1, 2, 1]
+    assert [acks.confirm(ledger, "r", subscription) for subscription in range(3)] == [1, 2, 1]
     assert flight(ledger) == (1, 10)
 
 
@@ -581,7 +585,7 @@ def test_of_equal_messages_the_oldest_are_forgotten_first(monkeypatch):
         ledger.receive(0, equal(1, content, content))
         ledger.finish(offer(ledger))
         ledger.lost(0)
-    assert ledger._lanes[0].source.expected_messages == 3
+    assert ledger._ledgers[0].source.expected_messages == 3
     ledger.receive(0, equal(2, b"a;", b"a;", b"b;", b"b;"))
     assert acks.due_ids(ledger, 0) == [b"2,0", b"2,2", b"2,3"]
     assert ledger.waiting_messages == 1
@@ -589,7 +593,7 @@ def test_of_equal_messages_the_oldest_are_forgotten_first(monkeypatch):
 
 # --- any life ----------------------------------------------------------------------------------------
 
-LANES = st.integers(0, 1)
+SUBSCRIPTIONS = st.integers(0, 1)
 
 
 class AnyLife(RuleBasedStateMachine):
@@ -597,7 +601,9 @@ class AnyLife(RuleBasedStateMachine):
 
     def __init__(self):
         super().__init__()
-        self.brokers = [ModelBroker(lambda m, lane=lane: self._gone(lane, m)) for lane in (0, 1)]
+        self.brokers = [
+            ModelBroker(lambda m, subscription=subscription: self._gone(subscription, m)) for subscription in (0, 1)
+        ]
         self.ledger = self.new_ledger(1000)
         self.batches = deque()  # ends that are not done
         self.read = [{}, {}]  # message -> its sequence, of the batches that this process made
@@ -610,62 +616,62 @@ class AnyLife(RuleBasedStateMachine):
     def new_ledger(self, start):
         return begun(RECOGNITION, RECOGNITION, at=start)
 
-    def _gone(self, lane, message):
-        assert message in self.done[lane], "acknowledged before its batch was done"
-        self.gone[lane].add(message)
+    def _gone(self, subscription, message):
+        assert message in self.done[subscription], "acknowledged before its batch was done"
+        self.gone[subscription].add(message)
 
     # the brokers
 
-    @rule(lane=LANES, sizes=st.lists(st.integers(3, 30), min_size=1, max_size=5), ahead=st.booleans())
-    def send(self, lane, sizes, ahead):
+    @rule(subscription=SUBSCRIPTIONS, sizes=st.lists(st.integers(3, 30), min_size=1, max_size=5), ahead=st.booleans())
+    def send(self, subscription, sizes, ahead):
         for size in sizes:
-            self.brokers[lane].send(size)
-        self.brokers[lane].deliver(100 if ahead else 2)
+            self.brokers[subscription].send(size)
+        self.brokers[subscription].deliver(100 if ahead else 2)
 
-    @rule(lane=LANES)
-    def process_ack(self, lane):
-        self.brokers[lane].process_ack()
+    @rule(subscription=SUBSCRIPTIONS)
+    def process_ack(self, subscription):
+        self.brokers[subscription].process_ack()
 
-    @rule(lane=LANES, half_way=st.integers(0, 6), noticed=st.booleans())
-    def lose_link(self, lane, half_way, noticed):
-        self.brokers[lane].lose_link(half_way, noticed=noticed)
-        self.in_order[lane] &= noticed
-        self.ledger.lost(lane)
+    @rule(subscription=SUBSCRIPTIONS, half_way=st.integers(0, 6), noticed=st.booleans())
+    def lose_link(self, subscription, half_way, noticed):
+        self.brokers[subscription].lose_link(half_way, noticed=noticed)
+        self.in_order[subscription] &= noticed
+        self.ledger.lost(subscription)
 
-    @rule(lane=LANES, half_way=st.integers(0, 6))
-    def notice(self, lane, half_way):
-        self.brokers[lane].notice(half_way)
+    @rule(subscription=SUBSCRIPTIONS, half_way=st.integers(0, 6))
+    def notice(self, subscription, half_way):
+        self.brokers[subscription].notice(half_way)
 
-    @rule(lane=LANES, count=st.integers(1, 6))
-    def compete(self, lane, count):
-        self.brokers[lane].compete(count)
-        self.in_order[lane] = False
+    @rule(subscription=SUBSCRIPTIONS, count=st.integers(1, 6))
+    def compete(self, subscription, count):
+        self.brokers[subscription].compete(count)
+        self.in_order[subscription] = False
 
-    @rule(lane=LANES, acknowledge=st.booleans())
-    def others_end(self, lane, acknowledge):
-        broker = self.brokers[lane]
+    @rule(subscription=SUBSCRIPTIONS, acknowledge=st.booleans())
+    def others_end(self, subscription, acknowledge):
+        broker = self.brokers[subscription]
         broker.others_acknowledge() if acknowledge else broker.others_give_back()
 
     # the receiver
 
-    @rule(lane=LANES, count=st.integers(1, 8))
-    def take(self, lane, count):
-        self.brokers[lane].deliver(count)
-        self.ledger.receive(lane, self.brokers[lane].take(count))
+    @rule(subscription=SUBSCRIPTIONS, count=st.integers(1, 8))
+    def take(self, subscription, count):
+        self.brokers[subscription].deliver(count)
+        self.ledger.receive(subscription, self.brokers[subscription].take(count))
 
-    @rule(lane=LANES)
-    def acknowledge(self, lane):
-        for ack in self.ledger.due(lane):
+    @rule(subscription=SUBSCRIPTIONS)
+    def acknowledge(self, subscription):
+        for ack in self.ledger.due(subscription):
             self.receipts += 1
-            self.brokers[lane].acknowledge(ack.ids, str(self.receipts))
+            self.brokers[subscription].acknowledge(ack.ids, str(self.receipts))
             ack.sent(str(self.receipts))
 
-    @rule(lane=LANES)
-    def receive_receipt(self, lane):
-        if self.brokers[lane].receipts:
-            receipt = self.brokers[lane].receipts.popleft()
-            assert acks.unconfirmed(self.ledger, lane) == receipt
-            assert acks.confirm(self.ledger, receipt, lane) > 0
+    @rule(subscription=SUBSCRIPTIONS)
+    def receive_receipt(self, subscription):
+        if self.brokers[subscription].receipts:
+            receipt = self.brokers[subscription].receipts.popleft()
+            assert acks.unconfirmed(self.ledger, subscription) == receipt
+            assert acks.confirm(self.ledger, receipt, subscription) > 0
 
     @rule(max_messages=st.none() | st.integers(1, 6), max_bytes=st.none() | st.integers(1, 60))
     def offer(self, max_messages, max_bytes):
@@ -679,38 +685,40 @@ class AnyLife(RuleBasedStateMachine):
             return
         batch = self.ledger.batch(start, end)
         assert max_messages is None or end - start <= max_messages
-        assert max_bytes is None or end - start == 1 or sum(span.size for span in batch.spans) <= max_bytes
+        assert max_bytes is None or end - start == 1 or sum(range_.size for range_ in batch.ranges) <= max_bytes
         self.batches.append(end)
-        for span in batch.spans:
-            for message in numbers(span.messages().data):
-                self._in_a_batch(span.lane, message, start)
+        for range_ in batch.ranges:
+            for message in numbers(range_.messages().data):
+                self._in_a_batch(range_.subscription, message, start)
                 start += 1
         assert start == end
 
-    def _in_a_batch(self, lane, message, sequence):
-        assert message not in self.read[lane], "in two batches of one process"
-        assert message not in self.done[lane] or message in self.may_repeat[lane], "in a second batch"
-        assert not self.in_order[lane] or all(earlier < message for earlier in self.read[lane]), "out of order"
-        self.read[lane][message] = sequence
+    def _in_a_batch(self, subscription, message, sequence):
+        assert message not in self.read[subscription], "in two batches of one process"
+        assert message not in self.done[subscription] or message in self.may_repeat[subscription], "in a second batch"
+        assert not self.in_order[subscription] or all(earlier < message for earlier in self.read[subscription]), (
+            "out of order"
+        )
+        self.read[subscription][message] = sequence
 
     @precondition(lambda self: self.batches)
     @rule(count=st.integers(1, 3))
     def finish(self, count):
         for _ in range(min(count, len(self.batches))):
             end = self.batches.popleft()
-        for lane, messages in enumerate(self.read):
-            self.done[lane] |= {message for message, sequence in messages.items() if sequence < end}
+        for subscription, messages in enumerate(self.read):
+            self.done[subscription] |= {message for message, sequence in messages.items() if sequence < end}
         self.ledger.finish(end)
 
     @rule(planned=st.integers(0, 3), noticed=st.booleans())
     def process_dies(self, planned, noticed):
         """Of its batches so many are in Spark's offset log; the next process reads them empty."""
         start = ([self.ledger.done, *self.batches])[min(planned, len(self.batches))]
-        for lane, broker in enumerate(self.brokers):
+        for subscription, broker in enumerate(self.brokers):
             broker.lose_link(noticed=noticed)
-            self.in_order[lane] &= noticed
-            self.may_repeat[lane] |= self.done[lane]
-            self.read[lane].clear()
+            self.in_order[subscription] &= noticed
+            self.may_repeat[subscription] |= self.done[subscription]
+            self.read[subscription].clear()
         self.batches.clear()
         self.ledger = self.new_ledger(start)
 
@@ -728,13 +736,13 @@ class AnyLife(RuleBasedStateMachine):
         quiet = 0
         while quiet < 3:
             quiet = quiet + 1 if all(broker.idle for broker in self.brokers) and not self.batches else 0
-            for lane in (0, 1):
-                self.notice(lane, 0)
-                self.others_end(lane, acknowledge=False)
-                self.take(lane, 100)
-                self.acknowledge(lane)
-                self.process_ack(lane)
-                self.receive_receipt(lane)
+            for subscription in (0, 1):
+                self.notice(subscription, 0)
+                self.others_end(subscription, acknowledge=False)
+                self.take(subscription, 100)
+                self.acknowledge(subscription)
+                self.process_ack(subscription)
+                self.receive_receipt(subscription)
             self.offer(None, None)
             if self.batches:
                 self.finish(len(self.batches))
@@ -803,38 +811,41 @@ class AnyLifeOfEqualMessages(RuleBasedStateMachine):
             self.brokers[0].send(len(kind))
             self.kinds[self.brokers[0].sent] = kind
 
-    @rule(lane=LANES)
-    def process_ack(self, lane):
-        self._at(lane).process_ack()
+    @rule(subscription=SUBSCRIPTIONS)
+    def process_ack(self, subscription):
+        self._at(subscription).process_ack()
 
-    @rule(lane=LANES, half_way=st.integers(0, 6), noticed=st.booleans())
-    def lose_link(self, lane, half_way, noticed):
-        self._at(lane).lose_link(half_way, noticed=noticed)
-        self.ledger.lost(lane % self.connections)
+    @rule(subscription=SUBSCRIPTIONS, half_way=st.integers(0, 6), noticed=st.booleans())
+    def lose_link(self, subscription, half_way, noticed):
+        self._at(subscription).lose_link(half_way, noticed=noticed)
+        self.ledger.lost(subscription % self.connections)
 
-    @rule(lane=LANES, half_way=st.integers(0, 6))
-    def notice(self, lane, half_way):
-        self._at(lane).notice(half_way)
+    @rule(subscription=SUBSCRIPTIONS, half_way=st.integers(0, 6))
+    def notice(self, subscription, half_way):
+        self._at(subscription).notice(half_way)
 
-    @rule(lane=LANES, count=st.integers(1, 8))
-    def take(self, lane, count):
-        self._at(lane).deliver(count)
-        self.ledger.receive(lane % self.connections, self._contents(self._at(lane).take(count)))
+    @rule(subscription=SUBSCRIPTIONS, count=st.integers(1, 8))
+    def take(self, subscription, count):
+        self._at(subscription).deliver(count)
+        self.ledger.receive(subscription % self.connections, self._contents(self._at(subscription).take(count)))
 
-    @rule(lane=LANES)
-    def acknowledge(self, lane):
-        for ack in self.ledger.due(lane % self.connections):
+    @rule(subscription=SUBSCRIPTIONS)
+    def acknowledge(self, subscription):
+        for ack in self.ledger.due(subscription % self.connections):
             self.receipts += 1
-            self._at(lane).acknowledge(ack.ids, str(self.receipts))
+            self._at(subscription).acknowledge(ack.ids, str(self.receipts))
             ack.sent(str(self.receipts))
 
-    @rule(lane=LANES)
-    def receive_receipt(self, lane):
-        if self._at(lane).receipts:
-            assert acks.confirm(self.ledger, self._at(lane).receipts.popleft(), lane % self.connections) > 0
+    @rule(subscription=SUBSCRIPTIONS)
+    def receive_receipt(self, subscription):
+        if self._at(subscription).receipts:
+            assert (
+                acks.confirm(self.ledger, self._at(subscription).receipts.popleft(), subscription % self.connections)
+                > 0
+            )
 
-    def _at(self, lane):
-        return self.brokers[lane % self.connections]
+    def _at(self, subscription):
+        return self.brokers[subscription % self.connections]
 
     @rule(max_messages=st.none() | st.integers(1, 6))
     def offer(self, max_messages):
@@ -842,8 +853,8 @@ class AnyLifeOfEqualMessages(RuleBasedStateMachine):
         end = self.ledger.offer(max_messages=max_messages, max_bytes=None)
         if end > start:
             self.batches.append(end)
-            for span in self.ledger.batch(start, end).spans:
-                block = span.messages()
+            for range_ in self.ledger.batch(start, end).ranges:
+                block = range_.messages()
                 self.read.update(bytes(block.message(index)) for index in range(len(block)))
 
     @precondition(lambda self: self.batches)
@@ -853,14 +864,18 @@ class AnyLifeOfEqualMessages(RuleBasedStateMachine):
             end = self.batches.popleft()
         self.ledger.finish(end)
 
-    @rule(lane=LANES, kinds=st.lists(st.sampled_from(KINDS), min_size=1, max_size=3), half_way=st.integers(0, 6))
-    def lose_confirmation(self, lane, kinds, half_way):
+    @rule(
+        subscription=SUBSCRIPTIONS,
+        kinds=st.lists(st.sampled_from(KINDS), min_size=1, max_size=3),
+        half_way=st.integers(0, 6),
+    )
+    def lose_confirmation(self, subscription, kinds, half_way):
         """A batch is read and acknowledged. Some or all of it arrives, and no confirmation comes back."""
         self.send(kinds)
-        self.take(lane, 100)
+        self.take(subscription, 100)
         self._read_all()
-        self.acknowledge(lane)
-        self.lose_link(lane, half_way, noticed=True)
+        self.acknowledge(subscription)
+        self.lose_link(subscription, half_way, noticed=True)
 
     def _read_all(self):
         self.offer(None)
@@ -871,12 +886,12 @@ class AnyLifeOfEqualMessages(RuleBasedStateMachine):
         quiet = 0
         while quiet < 3:
             quiet = quiet + 1 if all(each.idle for each in self.brokers) and not self.batches else 0
-            for lane in range(self.connections):
-                self.notice(lane, 0)
-                self.take(lane, 100)
-                self.acknowledge(lane)
-                self.process_ack(lane)
-                self.receive_receipt(lane)
+            for subscription in range(self.connections):
+                self.notice(subscription, 0)
+                self.take(subscription, 100)
+                self.acknowledge(subscription)
+                self.process_ack(subscription)
+                self.receive_receipt(subscription)
             self._read_all()
         sent = Counter(self.kinds.values())
         assert all(self.read[kind] >= sent[kind] for kind in KINDS if kind.startswith(UNNAMED)), "lost"

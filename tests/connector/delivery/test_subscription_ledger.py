@@ -8,10 +8,10 @@ from pyspark_jms.delivery.message_range import MessageRange
 from pyspark_jms.delivery.states import WITH_JOURNAL, WITHOUT_JOURNAL, State
 from pyspark_jms.delivery.subscription_ledger import (
     ExpectedRedelivery,
-    Lanes,
     Recognition,
     Source,
     SubscriptionLedger,
+    SubscriptionLedgers,
     other_content,
 )
 from pyspark_jms.errors import IllegalStateError, OtherBrokerError
@@ -32,7 +32,7 @@ def test_is_two_questions_about_a_message():
     assert (known.identity(block, 1), known.fingerprint(block, 1)) == (b"7", b"b")
 
 
-def lane_of(table, recognition=RECOGNITION, confirmed=None):
+def ledger_of(table, recognition=RECOGNITION, confirmed=None):
     return SubscriptionLedger(Source(table, recognition), [].append if confirmed is None else confirmed.append)
 
 
@@ -46,17 +46,17 @@ def expecting(*messages, table=WITHOUT_JOURNAL, state=State.ACK_ON_REDELIVERY):
 
 
 def test_ids_are_due_until_their_acks_are_sent_and_unconfirmed_until_the_receipt():
-    lane = lane_of(WITHOUT_JOURNAL, confirmed=(confirmed := []))
-    lanes = Lanes([lane])
-    lane.add_round([b"1,5", b"1,6"], "a batch", State.DONE)
-    [ack] = lanes.due(0)
-    assert (ack.ids, lanes.unconfirmed(0)) == ([b"1,5", b"1,6"], [])
+    ledger = ledger_of(WITHOUT_JOURNAL, confirmed=(confirmed := []))
+    ledgers = SubscriptionLedgers([ledger])
+    ledger.add_round([b"1,5", b"1,6"], "a batch", State.DONE)
+    [ack] = ledgers.due(0)
+    assert (ack.ids, ledgers.unconfirmed(0)) == ([b"1,5", b"1,6"], [])
     ack.sent("r1")
-    lane.add_round([b"1,7"], "another", State.DONE)
-    assert [due.what for due in lanes.due(0)] == ["another"]
-    assert lanes.unconfirmed(0) == [ack]
+    ledger.add_round([b"1,7"], "another", State.DONE)
+    assert [due.what for due in ledgers.due(0)] == ["another"]
+    assert ledgers.unconfirmed(0) == [ack]
     assert (ack.confirmed(), ack.state, confirmed) == (2, State.ACKNOWLEDGED, ["a batch"])
-    assert [left.what for left in lane.rounds] == ["another"]
+    assert [left.what for left in ledger.rounds] == ["another"]
 
 
 @pytest.mark.parametrize(
@@ -64,22 +64,22 @@ def test_ids_are_due_until_their_acks_are_sent_and_unconfirmed_until_the_receipt
     [(WITHOUT_JOURNAL, State.DONE, State.ACK_ON_REDELIVERY), (WITH_JOURNAL, State.DURABLE, State.LOST)],
 )
 def test_a_lost_connection_ends_what_has_no_receipt(table, allowed, after):
-    lane = lane_of(table)
-    lane.add_round([b"1,5"], "sent", allowed)
-    [sent] = lane.rounds
+    ledger = ledger_of(table)
+    ledger.add_round([b"1,5"], "sent", allowed)
+    [sent] = ledger.rounds
     sent.sent("r1")
-    lane.add_round([b"1,6"], "due", allowed)
-    assert [(due.what, due.state) for due in lane.lose()] == [("sent", after), ("due", after)]
-    assert lane.rounds == []
+    ledger.add_round([b"1,6"], "due", allowed)
+    assert [(due.what, due.state) for due in ledger.lose()] == [("sent", after), ("due", after)]
+    assert ledger.rounds == []
     with pytest.raises(IllegalStateError, match=f"'receipt' .*'{after.value}'"):
         sent.confirmed()
 
 
 def test_no_ack_for_what_may_not_be_acknowledged():
-    lane = lane_of(WITHOUT_JOURNAL)
-    lane.add_round([b"1,5"], None, State.OFFERED)
+    ledger = ledger_of(WITHOUT_JOURNAL)
+    ledger.add_round([b"1,5"], None, State.OFFERED)
     with pytest.raises(IllegalStateError, match=r"'ack' .*without a journal .*'offered'"):
-        lane.rounds[0].sent("r1")
+        ledger.rounds[0].sent("r1")
 
 
 @pytest.mark.parametrize(
@@ -127,8 +127,8 @@ def expecting_equal(*contents, state=State.ACK_ON_REDELIVERY):
     source = Source(WITHOUT_JOURNAL, BY_PRODUCER)
     block = equal(1, *contents)
     for index in range(len(contents)):
-        span = MessageRange(0, block, 0, len(contents))
-        one = ExpectedRedelivery(BY_PRODUCER.fingerprint(block, index), state, span, index)
+        range_ = MessageRange(0, block, 0, len(contents))
+        one = ExpectedRedelivery(BY_PRODUCER.fingerprint(block, index), state, range_, index)
         source.expect(source.identity(block, index), one)
     return source
 
@@ -167,11 +167,11 @@ def test_gives_up():
         expecting(10, state=State.LOST).give_up([b"10"])
 
 
-def test_lanes_are_apart():
-    lanes = Lanes([SubscriptionLedger(expecting(10), [].append), lane_of(WITHOUT_JOURNAL, None)])
-    lanes._lanes[1].add_round([b"1,5", b"1,6"], None, State.DONE)
-    assert [lanes.expects(lane) for lane in (0, 1)] == [True, False]
-    assert [[ack.ids for ack in lanes.due(lane)] for lane in (0, 1)] == [[], [[b"1,5", b"1,6"]]]
-    lanes.due(1)[0].sent("r1")
-    assert [[ack.receipt for ack in lanes.unconfirmed(lane)] for lane in (0, 1)] == [[], ["r1"]]
-    assert lanes.due(1) == []
+def test_subscriptions_are_apart():
+    ledgers = SubscriptionLedgers([SubscriptionLedger(expecting(10), [].append), ledger_of(WITHOUT_JOURNAL, None)])
+    ledgers._ledgers[1].add_round([b"1,5", b"1,6"], None, State.DONE)
+    assert [ledgers.expects(subscription) for subscription in (0, 1)] == [True, False]
+    assert [[ack.ids for ack in ledgers.due(subscription)] for subscription in (0, 1)] == [[], [[b"1,5", b"1,6"]]]
+    ledgers.due(1)[0].sent("r1")
+    assert [[ack.receipt for ack in ledgers.unconfirmed(subscription)] for subscription in (0, 1)] == [[], ["r1"]]
+    assert ledgers.due(1) == []

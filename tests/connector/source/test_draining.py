@@ -43,13 +43,13 @@ class Link:
         ([], 0, False),
     ],
 )
-def test_the_first_message_sent_between_the_start_and_now_ends_its_lane(times, before, ends):
+def test_the_first_message_sent_between_the_start_and_now_ends_its_subscription(times, before, ends):
     drain = Drain(STARTED, 2.0)
     assert drain.sent_before_start(1, Link(), block_of(*times), now_ms=NOW) == before
     assert drain.ended == ({1} if ends else set())
 
 
-def test_an_ended_lane_gives_nothing_more_and_the_others_go_on():
+def test_an_ended_subscription_gives_nothing_more_and_the_others_go_on():
     drain = Drain(STARTED, 2.0, {1})
     assert drain.sent_before_start(1, Link(), block_of(5, 5), now_ms=NOW) == 0
     assert drain.sent_before_start(0, Link(), block_of(5, 5), now_ms=NOW) == 2

@@ -44,7 +44,7 @@ def test_available_now_keeps_nothing_that_was_sent_after_its_start():
     assert not one.has_ended
     one.receive(taken(4, 5, 6, 7))
     assert one.has_ended
-    assert [len(piece.span) for piece in one.waiting] == [2]
+    assert [len(piece.range_) for piece in one.waiting] == [2]
     one.receive(taken(8))
     assert len(one.waiting) == 1
 

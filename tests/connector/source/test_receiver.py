@@ -47,8 +47,10 @@ def receiving(broker, queue, *, start=0, drain=False, **more):
 
 def numbers(receiver, start, end):
     """The property n of a batch's messages, in order."""
-    spans = receiver.batch(start, end).spans
-    return [int(header_of(span.block, index, b"n")) for span in spans for index in range(span.first, span.last)]
+    ranges = receiver.batch(start, end).ranges
+    return [
+        int(header_of(range_.block, index, b"n")) for range_ in ranges for index in range(range_.first, range_.last)
+    ]
 
 
 def read_until(receiver, start, count):
@@ -311,7 +313,7 @@ def texts(receiver, start, end):
     """The texts of a batch's messages, over any protocol."""
     protocol = AmqpSource() if receiver.links[0].address.protocol == "amqp" else StompSource()
     facts = {"source": receiver.links[0].subscription.destination, "first_sequence": 0, "body_type": "auto"}
-    blocks = [span.messages() for span in receiver.batch(start, end).spans]
+    blocks = [range_.messages() for range_ in receiver.batch(start, end).ranges]
     return [text for block in blocks for text in protocol.decode(block, dialect="artemis", **facts)["text"].to_pylist()]
 
 

@@ -90,11 +90,11 @@ def block_of(sizes):
 
 @given(st.lists(st.lists(st.integers(0, 900), min_size=1, max_size=9), min_size=1, max_size=4), st.integers(1, 4000))
 def test_partitions_hold_every_message_once_in_order_within_their_bytes(blocks, partition_bytes):
-    spans, count = [], 0
-    for lane, sizes in enumerate(blocks):
-        spans.append(MessageRange(lane % 2, block_of(sizes), 0, len(sizes)))
+    ranges, count = [], 0
+    for subscription, sizes in enumerate(blocks):
+        ranges.append(MessageRange(subscription % 2, block_of(sizes), 0, len(sizes)))
         count += len(sizes)
-    tasks = list(received_partitions(Batch(100, 100 + count, tuple(spans)), ORIGINS, partition_bytes, None))
+    tasks = list(received_partitions(Batch(100, 100 + count, tuple(ranges)), ORIGINS, partition_bytes, None))
     assert all(tasks)
     at = 100
     for task in tasks:

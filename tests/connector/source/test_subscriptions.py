@@ -34,8 +34,8 @@ from pyspark_jms.stomp.source import StompSource
 ADDRESS, QUEUE = Address(host="h", port=1, tls=False), Destination.parse("queue://orders")
 
 
-def end(sessions, lane, now, dialect=CLASSIC):
-    return sessions.ended(lane, now, silent_end=dialect.silent_end, address=ADDRESS, destination=QUEUE)
+def end(sessions, subscription, now, dialect=CLASSIC):
+    return sessions.ended(subscription, now, silent_end=dialect.silent_end, address=ADDRESS, destination=QUEUE)
 
 
 def test_ends_in_a_row_are_counted_and_name_a_cause():
@@ -58,12 +58,12 @@ def test_a_connection_that_lived_ends_the_row():
     assert sessions.consecutive(0) == 0
 
 
-def test_each_lane_by_itself():
+def test_each_subscription_by_itself():
     sessions = ShortSessions()
     sessions.began(0, 0.0)
     sessions.began(1, 0.0)
     end(sessions, 0, 1.0)
-    assert [sessions.consecutive(lane) for lane in (0, 1, 2)] == [1, 0, 0]
+    assert [sessions.consecutive(subscription) for subscription in (0, 1, 2)] == [1, 0, 0]
 
 
 @pytest.mark.parametrize("after", [0.1, 60.0])

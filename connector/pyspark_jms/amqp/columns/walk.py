@@ -216,8 +216,8 @@ class CompoundCursor:
     def _require_few(self) -> None:
         total = int(self._count.sum())
         if total > _MANY_AT_ONCE and len(self._rows) > _FEW_ROWS:
-            span = self._end[-1] - self.heads.at[0]
-            if int(span) < _FEWEST_BYTES * total:
+            length = self._end[-1] - self.heads.at[0]
+            if int(length) < _FEWEST_BYTES * total:
                 raise TooManyAtOnceError
 
     def _keep(self, kept: Mask) -> None:

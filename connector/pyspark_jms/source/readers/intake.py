@@ -148,11 +148,11 @@ class TaskIntake:
         for number, source in enumerate(link.sources):
             source.resume()
             source.pause()
-            spans = self._take(link, [number], value)
-            if spans:
-                first, rest = spans[0].split(1)
+            ranges = self._take(link, [number], value)
+            if ranges:
+                first, rest = ranges[0].split(1)
                 value.add(first)
-                _release(link, [each for each in (rest, *spans[1:]) if len(each)])
+                _release(link, [each for each in (rest, *ranges[1:]) if len(each)])
                 return
 
     def _add_full(self, link: ReaderLink, numbers: list[int], value: NewValue) -> bool:
@@ -161,28 +161,28 @@ class TaskIntake:
         Returns whether there is room for more.
         """
         blocks = [(number, block) for number in numbers for block in link.sources[number].take(only_full=True)]
-        return self._add(link, self._spans(link, blocks, value), value)
+        return self._add(link, self._ranges(link, blocks, value), value)
 
     def _take(self, link: ReaderLink, numbers: list[int], value: NewValue) -> list[MessageRange]:
-        spans: list[MessageRange] = []
+        ranges: list[MessageRange] = []
         for number in numbers:
             link.sources[number].check()
             letters, skipped = divert_oversized(link, number, self._options)
             self.dead_letters += letters
             self.skipped += skipped
-            spans += self._spans(link, [(number, block) for block in link.sources[number].take()], value)
-        return spans
+            ranges += self._ranges(link, [(number, block) for block in link.sources[number].take()], value)
+        return ranges
 
-    def _spans(self, link: ReaderLink, blocks: list[tuple[int, MessageBlock]], value: NewValue) -> list[MessageRange]:
-        before, spans = value.deliveries, list[MessageRange]()
+    def _ranges(self, link: ReaderLink, blocks: list[tuple[int, MessageBlock]], value: NewValue) -> list[MessageRange]:
+        before, ranges = value.deliveries, list[MessageRange]()
         for number, block in blocks:
             source = link.sources[number]
             value.deliveries = max(value.deliveries, source.most_deliveries(block))
             self._counts.redelivered += source.redelivered(block)
-            spans += self._of_block(link, number, block)
+            ranges += self._of_block(link, number, block)
         if value.deliveries > before and value.deliveries >= MAX_SOURCE_DELIVERIES:
             self.suspect = max(link.sources[number].suspect(block) for number, block in blocks)[1]
-        return spans
+        return ranges
 
     def _of_block(self, link: ReaderLink, number: int, block: MessageBlock) -> list[MessageRange]:
         """The messages of a block that become rows, in runs between those that do not."""
@@ -193,19 +193,19 @@ class TaskIntake:
         bad = divert_unmappable(link, number, block, upto, self._options)
         self.dead_letters += len(bad)
         edges = [-1, *sorted(bad), upto]
-        spans = [MessageRange(number, block, a + 1, b) for a, b in pairwise(edges)]
-        return [span for span in spans if len(span)]
+        ranges = [MessageRange(number, block, a + 1, b) for a, b in pairwise(edges)]
+        return [range_ for range_ in ranges if len(range_)]
 
-    def _add(self, link: ReaderLink, spans: list[MessageRange], value: NewValue) -> bool:
+    def _add(self, link: ReaderLink, ranges: list[MessageRange], value: NewValue) -> bool:
         """As many as a batch may have, at least one; the rest is given back. Returns whether there is no rest."""
-        for at, span in enumerate(spans):
+        for at, range_ in enumerate(ranges):
             size, most = self._options.max_bytes - value.size, self._options.max_messages
             left = None if most is None else most - len(value)
-            taken, rest = span.split(span.fit(size=size, messages=left, at_least_one=not len(value)))
+            taken, rest = range_.split(range_.fit(size=size, messages=left, at_least_one=not len(value)))
             if len(taken):
                 value.add(taken)
             if len(rest):
-                _release(link, [rest, *spans[at + 1 :]])
+                _release(link, [rest, *ranges[at + 1 :]])
                 self.is_cut = True
                 return False
         return True
@@ -217,7 +217,7 @@ def _waiting(sources: Sequence[ReadSource], value: NewValue) -> tuple[int, int]:
     return sum(messages for messages, _ in figures), sum(size for _, size in figures)
 
 
-def _release(link: ReaderLink, spans: list[MessageRange]) -> None:
+def _release(link: ReaderLink, ranges: list[MessageRange]) -> None:
     """Give messages back: they return to the head of their queue, in their order."""
-    for span in spans:
-        link.sources[span.lane].release([each for each in span.ids if each is not None])
+    for range_ in ranges:
+        link.sources[range_.subscription].release([each for each in range_.ids if each is not None])

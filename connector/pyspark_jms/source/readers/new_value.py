@@ -80,13 +80,13 @@ class NewValue:
     def __len__(self) -> int:
         return self.end - self.first
 
-    def add(self, span: MessageRange) -> None:
+    def add(self, range_: MessageRange) -> None:
         """Send the messages in blocks, in the open transaction."""
         dialect = self._link.dialect.name
-        source, part = str(self._link.sources[span.lane].subscription.destination), span.messages()
+        source, part = str(self._link.sources[range_.subscription].subscription.destination), range_.messages()
         packed = pack_all(part, source=source, dialect=dialect)
         self._link.send_blocks((self.end + first, last - first, block) for first, last, block in packed)
         self.runs.append(Run(self.end, source, dialect, part))
-        self.accepted.append((span.lane, [each for each in span.ids if each is not None]))
-        self.end += len(span)
-        self.size += span.size
+        self.accepted.append((range_.subscription, [each for each in range_.ids if each is not None]))
+        self.end += len(range_)
+        self.size += range_.size

@@ -62,8 +62,8 @@ def test_a_dead_letter_is_sent_while_a_value_is_open(broker, queue, put, query, 
     values = []
 
     class BadFollows(NewValue):
-        def add(self, span):
-            super().add(span)
+        def add(self, range_):
+            super().add(range_)
             if not values:
                 put_encoded(broker, queue, [BAD])
             values.append(self)
@@ -200,13 +200,13 @@ def test_a_full_queue_beside_an_empty_one_ends_a_value(broker, queue, put, query
 
 
 class NotedValue(NewValue):
-    """Notes at each span whether messages were still received."""
+    """Notes at each range whether messages were still received."""
 
     early: ClassVar[list] = []
 
-    def add(self, span):
-        self.early.append(self._link.sources[span.lane]._prefetch._grants)
-        super().add(span)
+    def add(self, range_):
+        self.early.append(self._link.sources[range_.subscription]._prefetch._grants)
+        super().add(range_)
 
 
 @pytest.mark.parametrize("limit", [None, 25])
