@@ -28,7 +28,7 @@ def test_the_page_and_the_notebook_have_the_same_cells():
     notebook = nbformat.read(NOTEBOOK, as_version=4)
     nbformat.validate(notebook)
     assert [cell.source for cell in code_cells(notebook)] == CELLS
-    assert printed(notebook) == pages.output("notebook.md", "notebook"), "the outputs that the file keeps"
+    assert printed(notebook) == pages.output("interactive.md", "notebook"), "the outputs that the file keeps"
 
 
 @pytest.mark.slow
@@ -43,4 +43,4 @@ def test_the_notebook_runs(tmp_path, monkeypatch):
         cell.outputs = []
     resources = {"metadata": {"path": str(tmp_path)}}
     NotebookClient(notebook, timeout=250, kernel_name="python3", resources=resources).execute()
-    assert printed(notebook) == pages.output("notebook.md", "notebook")
+    assert printed(notebook) == pages.output("interactive.md", "notebook")

@@ -79,7 +79,7 @@ def test_request_reply(run, start, recipes_broker):
 
 
 def test_spark_connect(run, start, tmp_path):
-    (script,) = [name for name in pages.files("spark-connect.md") if name.endswith(".sh")]
+    (script,) = [name for name in pages.files("interactive.md") if name.endswith(".sh")]
     log = tmp_path / "server"
     (tmp_path / "spark-defaults.conf").write_text(
         f"spark.connect.grpc.binding.port {(port := free_port('127.0.0.1'))}\n"
@@ -87,7 +87,7 @@ def test_spark_connect(run, start, tmp_path):
     path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
     start("bash", pages.ROOT / script, log="server", PATH=path, SPARK_CONF_DIR=str(tmp_path))
     wait_until(lambda: "Spark Connect server started" in log.read_text(), 400, "the server")
-    prints(run, "spark-connect.md", "connect_client.py", SPARK_REMOTE=f"sc://localhost:{port}")
+    prints(run, "interactive.md", "connect_client.py", SPARK_REMOTE=f"sc://localhost:{port}")
 
 
 @pytest.fixture
