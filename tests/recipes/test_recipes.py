@@ -96,7 +96,7 @@ def pipeline(environment, recipes_broker, tmp_path):
     folder = Path(shutil.copytree(RECIPES / "pipeline", tmp_path / "pipeline"))
     spec = folder / "spark-pipeline.yml"
     spec.write_text(spec.read_text().replace("/tmp/orders-pipeline", str(tmp_path)))
-    (command,) = re.findall(r"^spark-pipelines .*$", (pages.FOLDER / "pipelines.md").read_text(), re.MULTILINE)
+    (command,) = re.findall(r"^spark-pipelines .*$", (pages.FOLDER / "several-queues.md").read_text(), re.MULTILINE)
     program, *arguments = command.split()
 
     def pipeline():
@@ -126,5 +126,5 @@ def test_pipelines(pipeline, recipes_broker):
             return sorted(f"{message.body.decode()}\n" for message in client.read("pipeline.large"))
 
     large = run_with('{"id": 1, "amount": 250.00}', '{"id": 2, "amount": 19.99}', '{"id": 3, "amount": 100.00}')
-    assert "".join(large) == pages.output("pipelines.md", "pipeline.large")
+    assert "".join(large) == pages.output("several-queues.md", "pipeline.large")
     assert run_with('{"id": 4, "amount": 500.00}') == ['{"id":4,"amount":500.00}\n']
