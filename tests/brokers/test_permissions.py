@@ -1,4 +1,4 @@
-"""docs/operations/permissions.md on Artemis: these permissions are enough for a feature, and each of them is needed."""
+"""docs/security.md on Artemis: these permissions are enough for a feature, and each of them is needed."""
 
 import re
 

@@ -1,4 +1,4 @@
-"""docs/operations/permissions.md on Classic and RabbitMQ: these rights are enough, and each of them is needed."""
+"""docs/security.md on Classic and RabbitMQ: these rights are enough, and each of them is needed."""
 
 import re
 

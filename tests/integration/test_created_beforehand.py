@@ -1,4 +1,4 @@
-"""A user without the permission to create queues, and the queues of docs/operations/permissions.md: exactly-once."""
+"""A user without the permission to create queues, and the queues of docs/security.md: exactly-once."""
 
 import json
 import re
@@ -15,7 +15,7 @@ from pyspark_jms import cli
 from pyspark_jms.errors import JMSSecurityError, MaxConsumersError
 from pyspark_jms.testing import EmbeddedArtemis, User
 
-PAGE = Path(__file__).parents[2] / "docs" / "operations" / "permissions.md"
+PAGE = Path(__file__).parents[2] / "docs" / "security.md"
 STATE = {"consume", "browse", "send"}
 SPARK = User(
     "spark",

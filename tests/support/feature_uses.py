@@ -1,4 +1,4 @@
-"""Uses one feature of the tables of docs/operations/permissions.md, by the engines that Spark calls."""
+"""Uses one feature of the tables of docs/security.md, by the engines that Spark calls."""
 
 import contextlib
 import re
@@ -14,7 +14,7 @@ from pyspark_jms.source.peek import peek
 from pyspark_jms.source.stream import StreamSource
 from pyspark_jms.spark.protocols import sink_protocol, source_protocol
 
-PAGE = Path(__file__).parents[2] / "docs" / "operations" / "permissions.md"
+PAGE = Path(__file__).parents[2] / "docs" / "security.md"
 
 
 def rows(broker):

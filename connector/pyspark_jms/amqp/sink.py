@@ -157,7 +157,7 @@ class AmqpCommitLedger:
         return (
             f"Topic address {self.owner.address} needs the permissions send and consume. It must exist with its"
             " durable subscription, or be created automatically (createAddress, createDurableQueue): see"
-            " docs/operations/permissions.md."
+            " docs/security.md."
         )
 
     def connect(self, *, patience: float = 0.0) -> AmqpLedgerLink:
