@@ -362,9 +362,9 @@ def three_connections(request, broker, queue):
 def test_connections_share_a_queue_and_its_window(broker, queue, three_connections):
     _, receiver = three_connections(300, windowBytes="3m")
     assert [link.subscription.window_bytes for link in receiver.links] == [1 << 20] * 3
-    wait_until(lambda: receiver.progress().get("depth") == 300, what="the broker's figures")
+    wait_until(lambda: receiver.progress().get("delivering") == 300, what="the broker's figures")
     figures = receiver.progress()
-    assert (figures["consumers"], figures["inFlightMessages"], figures["delivering"]) == (3, 300, 300)
+    assert (figures["consumers"], figures["inFlightMessages"], figures["depth"]) == (3, 300, 300)
     assert "stuckInDelivery" in figures
     found, end = batches_of(receiver, 0, 300)
     assert sorted(found) == sorted(f"text {n}" for n in range(300))

@@ -24,7 +24,10 @@ STARTS = 12
 FEW = 5
 """The first message of a busy broker may come so late that a start has opened the whole window."""
 NEIGHBOURS = 4
-"""The message that cannot be sent, and those behind it that may lose more than the one attempt of the first start."""
+"""The message that cannot be sent, and those behind it that may lose more than the one attempt of the first start.
+
+They come back to the head of the queue if the broker ends their connection later than that of the messages before them.
+"""
 
 
 def received(*headers, redelivered=b"false"):
@@ -117,7 +120,7 @@ def test_however_often_a_query_starts_only_the_message_that_cannot_be_sent_is_mo
         except UnconvertibleMessageError:
             wait_until(lambda: broker.consumer_count(queue) == 0)
             counts = broker.delivery_counts(queue)
-            assert max(counts[:before] + counts[before + NEIGHBOURS :]) <= FEW, counts
+            assert sorted(counts)[-NEIGHBOURS - 1] <= FEW, counts
     assert rows == healthy, "the message is gone now, and no other"
     broker.purge(queue)
 
@@ -178,7 +181,7 @@ def test_each_later_start_of_a_durable_subscription_costs_the_message_and_the_ne
         except UnconvertibleMessageError:
             wait_until(lambda: broker.consumer_count(subscription) == 0)
             counts = broker.delivery_counts(subscription)
-            assert max(counts[:25] + counts[25 + NEIGHBOURS :]) <= FEW, counts
+            assert sorted(counts)[-NEIGHBOURS - 1] <= FEW, counts
     assert [row for row in rows if row not in {"25", "26", "27"}] == [
         str(number) for number in range(50) if not 25 <= number <= 27
     ]
