@@ -89,17 +89,13 @@ class RefusedSubscriptions:
     client_ids: tuple[RefusedName, ...] = ()
     """Rules for ``clientId``."""
 
-    shared: tuple[RefusedName, ...] = ()
-    """Further rules for both parts of the name of a shared subscription."""
-
     def check(self, topic: str, durable: DurableSubscription) -> None:
         """``InvalidOptionError``: the broker would take the subscription for another one."""
-        shared = self.shared if durable.shared else ()
         after_client_id = self.names_after_client_id if durable.client_id is not None else ()
         for option, value, rules in (
             ("topic", topic, self.topics),
-            ("subscriptionName", durable.name, (*self.names, *after_client_id, *shared)),
-            ("clientId", durable.client_id or "", (*self.client_ids, *shared)),
+            ("subscriptionName", durable.name, (*self.names, *after_client_id)),
+            ("clientId", durable.client_id or "", self.client_ids),
         ):
             for rule in rules:
                 if re.search(rule.pattern, value):

@@ -56,18 +56,6 @@ def test_each_part_of_a_subscriptions_name_has_its_rules():
             ("x", DurableSubscription("a.b", "c", shared=True)),
             "subscriptionName",
         ),
-        (
-            "shared",
-            ("x", DurableSubscription("a.b", "c.d")),
-            ("x", DurableSubscription("a.b", shared=True)),
-            "subscriptionName",
-        ),
-        (
-            "shared",
-            ("x.y", DurableSubscription("a", "c")),
-            ("x", DurableSubscription("a", "c.d", shared=True)),
-            "clientId",
-        ),
     ],
 )
 def test_each_rule_holds_for_its_subscriptions(rules, kept, refused, option):

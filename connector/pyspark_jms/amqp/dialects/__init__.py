@@ -44,24 +44,24 @@ _TWO_COLONS = RefusedName(
     remedy="Use another character.",
 )
 
+_VERTICAL_BAR = RefusedName(
+    pattern=r"\|",
+    reason="has a vertical bar: Artemis leaves out what follows it when it looks for the subscription",
+    remedy="Use another character.",
+)
+
 _REFUSED_BY_ARTEMIS = RefusedSubscriptions(
     topics=(_TWO_COLONS,),
     names=(
         _TWO_COLONS,
+        _VERTICAL_BAR,
         RefusedName(
             pattern=":(global|shared-volatile)$",
             reason="ends as Artemis ends the names of shared subscriptions that have no client id or are not durable",
         ),
     ),
     names_after_client_id=(JOINING_DOT,),  # without a client id, the queue is NAME:global
-    client_ids=(_TWO_COLONS,),
-    shared=(
-        RefusedName(
-            pattern=r"\|",
-            reason="has a vertical bar: Artemis leaves out what follows it in the name of a shared subscription",
-            remedy="Use another character.",
-        ),
-    ),
+    client_ids=(_TWO_COLONS, _VERTICAL_BAR),
 )
 
 ARTEMIS = Dialect(

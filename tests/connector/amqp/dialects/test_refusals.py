@@ -45,6 +45,8 @@ def test_a_topic_is_not_read_where_only_queues_deliver():
         ("t", "n:global", "c", False, "subscriptionName"),
         ("t", "n:shared-volatile", "c", False, "subscriptionName"),
         ("t", "n|1", "c", True, "subscriptionName"),
+        ("t", "n|1", "c", False, "subscriptionName"),
+        ("t", "n", "c|1", False, "clientId"),
         ("t", "n", "c|1", True, "clientId"),
         ("t", "n|1", None, True, "subscriptionName"),
     ],
@@ -57,7 +59,7 @@ def test_a_subscription_that_artemis_would_take_for_another_one(topic, name, cli
 
 @pytest.mark.parametrize(
     ("name", "client_id", "shared"),
-    [("n", "c.1", False), ("c.1.n", None, True), ("n|1", "c|1", False), (" n", "c", True)],
+    [("n", "c.1", False), ("c.1.n", None, True), (" n", "c", True)],
 )
 def test_a_subscription_whose_queue_no_other_one_has(name, client_id, shared):
     ARTEMIS.refused_subscriptions.check("t", DurableSubscription(name, client_id, shared))
