@@ -48,8 +48,15 @@ def test_a_process_that_dies_at_a_point(broker, queue, tmp_path, run, point):
     require_each_once(broker, queue, tmp_path, COUNT)
 
 
-@pytest.mark.deep
-@pytest.mark.parametrize("point", ["open", "accept", "before discharge", "rows"])
+@pytest.mark.parametrize(
+    "point",
+    [
+        pytest.param("open", marks=pytest.mark.slow),
+        pytest.param("accept", marks=pytest.mark.deep),
+        pytest.param("before discharge", marks=pytest.mark.slow),
+        pytest.param("rows", marks=pytest.mark.deep),
+    ],
+)
 def test_a_process_that_freezes_beside_a_second_one(fresh_broker, tmp_path, point):
     """The broker ends the frozen connection after its idle time-out; then the second process goes on."""
     broker = fresh_broker(acceptor_options={"amqpIdleTimeout": "3000"})
