@@ -8,6 +8,7 @@ import argparse
 import posixpath
 import re
 from collections.abc import Callable, Iterator
+from html import unescape
 from pathlib import Path
 from typing import Any
 
@@ -41,6 +42,11 @@ _TAG = re.compile(r"<[^>]+>")
 _FEWEST_COLUMNS = 3
 _FITS = 48
 """Characters of a row that a phone shows beside each other; a table with longer rows is shown cell by cell there."""
+_CODE = re.compile(r"<code>(?P<text>[^<]*)</code>")
+_NAME = 28
+"""Characters of a code in a table that stays on one line; a longer one is broken, or it would push columns off the screen."""
+_FEW_COLUMNS = 7
+"""A table with more columns has upright titles where it is not shown cell by cell."""
 _ROLE = re.compile(r":(?:mod|func|class|meth|attr):(?=<code>)")
 _COMMENT = re.compile(r"^ *%% (?P<text>.+)$", re.MULTILINE)
 
@@ -187,14 +193,17 @@ def on_page_markdown(markdown: str, *, page: Any, **_: Any) -> str:
     return states_as_tables(links_rewritten(origins.get(uri, f"{DOCS}/{uri}"), markdown))
 
 
-def cells_with_titles(html: str) -> str:
-    """Give each cell of a wide table the title of its column.
+def tables_that_fit(html: str) -> str:
+    """Mark long codes in tables, and give each cell of a wide table the title of its column.
 
     assets/site.css shows such a table on a phone as one block for each row: a table that scrolls hides columns.
     """
 
+    def code(match: re.Match[str]) -> str:
+        return match[0].replace("<code>", "<code data-long>") if len(unescape(match["text"])) > _NAME else match[0]
+
     def marked(match: re.Match[str]) -> str:
-        table = match[0]
+        table = _CODE.sub(code, match[0])
         titles = [_TAG.sub("", title).strip() for title in _TITLE.findall(table)]
         longest = max((len(_TAG.sub("", row).replace("\n", "")) for row in _ROW.findall(table)), default=0)
         if len(titles) < _FEWEST_COLUMNS or longest <= _FITS:
@@ -204,7 +213,8 @@ def cells_with_titles(html: str) -> str:
             left = iter(titles)
             return _CELL.sub(lambda _: _titled(next(left, "")), found[0])
 
-        return _ROW.sub(row, table).replace("<table>", "<table data-wide>", 1)
+        many = " data-many" if len(titles) > _FEW_COLUMNS else ""
+        return _ROW.sub(row, table).replace("<table>", f"<table data-wide{many}>", 1)
 
     return _TABLE.sub(marked, html)
 
@@ -216,7 +226,7 @@ def _titled(title: str) -> str:
 
 def on_page_content(html: str, **_: Any) -> str:
     """Docstrings name functions as Sphinx does; Markdown knows no roles."""
-    return cells_with_titles(_ROLE.sub("", html))
+    return tables_that_fit(_ROLE.sub("", html))
 
 
 if __name__ == "__main__":

@@ -1,6 +1,7 @@
 """The hooks of the documentation site: links between pages, reserved places of the navigation, state diagrams."""
 
 import importlib.util
+import re
 from pathlib import Path
 
 import pytest
@@ -91,11 +92,19 @@ def test_a_wide_table_names_the_column_in_each_cell(site):
     text = "a sentence that is longer than the screen of a phone is wide"
     head = '<table>\n<thead>\n<tr>\n<th></th>\n<th>with a <a href="x">"journal"</a></th>\n<th>c</th>\n</tr>\n</thead>\n'
     body = f'<tbody>\n<tr>\n<td>order</td>\n<td style="x">{text}</td>\n<td>1</td>\n</tr>\n</tbody>\n</table>'
-    marked = site.cells_with_titles(head + body)
+    marked = site.tables_that_fit(head + body)
     assert marked.startswith("<table data-wide>")
     assert '<td data-title="with a &quot;journal&quot;" style="x">a sentence' in marked
     assert '<td data-title="">order</td>' in marked
     assert '<td data-title="c">1</td>' in marked
+
+
+def test_a_table_of_many_columns_is_marked_and_so_is_a_long_code(site):
+    cells = ["<td><code>a &lt; b</code></td>", f"<td><code>{'x' * 40}</code></td>", *["<td>a sentence</td>"] * 6]
+    titles = "".join(f"<th>{number}</th>" for number in range(8))
+    marked = site.tables_that_fit(f"<table><tr>{titles}</tr><tr>{''.join(cells)}</tr></table>")
+    assert marked.startswith("<table data-wide data-many>")
+    assert re.findall(r"<code( data-long)?>(.)", marked) == [("", "a"), (" data-long", "x")]
 
 
 @pytest.mark.parametrize(
@@ -104,4 +113,4 @@ def test_a_wide_table_names_the_column_in_each_cell(site):
 def test_other_tables_stay(site, row):
     titles = row.replace("td>", "th>").replace("long ", "")
     table = f"<table><thead><tr>{titles}</tr></thead><tbody><tr>{row}</tr></tbody></table>"
-    assert site.cells_with_titles(table) == table
+    assert site.tables_that_fit(table) == table
