@@ -44,7 +44,7 @@ _FITS = 48
 """Characters of a row that a phone shows beside each other; a table with longer rows is shown cell by cell there."""
 _CODE = re.compile(r"<code>(?P<text>[^<]*)</code>")
 _NAME = 28
-"""Characters of a code in a table that stays on one line. A longer one is broken: it would push columns off the page."""
+"""Characters of a code that stays on one line of a table. A longer one is broken, or it would hide columns."""
 _FEW_COLUMNS = 7
 """A table with more columns has upright titles where it is not shown cell by cell."""
 _ROLE = re.compile(r":(?:mod|func|class|meth|attr):(?=<code>)")
