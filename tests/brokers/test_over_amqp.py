@@ -18,6 +18,7 @@ from pyspark_jms import cli
 from pyspark_jms.amqp.source import AmqpSource
 from pyspark_jms.jms.model import Destination
 from pyspark_jms.jms.subscription import Subscription
+from pyspark_jms.network.state_condition import StateCondition
 from pyspark_jms.options.source import SourceOptions
 from pyspark_jms.source.admission import IdleCheck
 from pyspark_jms.testing import JmsClient, Typed
@@ -59,7 +60,7 @@ class AmqpStage:
     @functools.cached_property
     def version(self):
         options, source = SourceOptions.parse(self.access | {"queue": "none"}), AmqpSource()
-        with closing(source.connect(options.connection, source.arrivals())) as link:
+        with closing(source.connect(options.connection, StateCondition())) as link:
             return re.search(r"/([\d.]+)", link.server)[1]
 
     def java(self):
@@ -159,7 +160,7 @@ def test_a_broker_answers_while_it_has_no_more_messages(stage, queue):
     """So a flood that stops is a batch at once."""
     stage.put(queue, 3)
     options, source, silence = SourceOptions.parse(stage.access | {"queue": queue}), AmqpSource(), IdleCheck()
-    with closing(source.connect(options.connection, source.arrivals())) as link:
+    with closing(source.connect(options.connection, StateCondition())) as link:
         link.subscribe(Subscription(destination=Destination.parse(f"queue://{queue}"), window_bytes=1 << 20))
         wait_until(lambda: link.waiting()[0] == 3)
         if stage.name == "rabbitmq":  # gives no sign of life, so that a batch of a flood waits its time

@@ -14,6 +14,7 @@ from pyspark_jms.amqp.sink import AMQP_SINK
 from pyspark_jms.amqp.source import AmqpSource
 from pyspark_jms.jms.model import Destination
 from pyspark_jms.jms.subscription import Subscription
+from pyspark_jms.network.state_condition import StateCondition
 from pyspark_jms.options.sink import SinkOptions
 from pyspark_jms.options.source import SourceOptions
 from pyspark_jms.sink.sending import send_at_least_once
@@ -152,7 +153,7 @@ def test_a_reader_of_one_node_sees_the_other_node_s_messages_only_with_redistrib
 def _reading(node, queue):
     access = {"brokerUrl": node.amqp_url, "user": node.user, "password": node.password, "queue": queue}
     options, source = SourceOptions.parse(access), AmqpSource()
-    link = source.connect(options.connection, source.arrivals())
+    link = source.connect(options.connection, StateCondition())
     link.subscribe(Subscription(destination=Destination.parse(f"queue://{queue}"), window_bytes=1 << 20))
     return closing(link)
 

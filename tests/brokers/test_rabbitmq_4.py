@@ -24,6 +24,7 @@ from pyspark_jms.errors import (
     JMSSecurityError,
     UnsupportedError,
 )
+from pyspark_jms.network.state_condition import StateCondition
 from pyspark_jms.options.sink import SinkOptions
 from pyspark_jms.options.source import SourceOptions
 from pyspark_jms.sink.sending import send_at_least_once
@@ -190,7 +191,7 @@ def test_what_it_does_not_have_is_refused_before_anything_is_read_or_sent(rabbit
     write(rabbit, ["x"], queue=queue)
     source = AmqpSource()
     given = SourceOptions.parse(access(rabbit, topic="orders.#"))
-    with closing(source.connect(given.connection, source.arrivals())) as link, pytest.raises(UnsupportedError):
+    with closing(source.connect(given.connection, StateCondition())) as link, pytest.raises(UnsupportedError):
         link.require_supported(given.destinations[0], None, selected=False, min_messages=None)
     with pytest.raises(InvalidDestinationError, match="Bind a queue"):
         shown(rabbit, queue="/exchanges/amq.topic/orders.de")

@@ -273,7 +273,7 @@ def browsed(classic, selector):
     try:
         blocks = []
         while not consumer.browse_ended:
-            consumer.connection.changed.pause(0.2)
+            consumer.connection.condition.pause(0.2)
             consumer.connection.check()
             blocks += consumer.take()
     finally:

@@ -24,6 +24,7 @@ from pyspark_jms.amqp.source import AmqpSource
 from pyspark_jms.blocks.block import MessageBlock
 from pyspark_jms.jms.model import DeliveryMode, Destination
 from pyspark_jms.jms.subscription import Subscription
+from pyspark_jms.network.state_condition import StateCondition
 from pyspark_jms.options.sink import SinkOptions
 from pyspark_jms.options.source import SourceOptions
 from pyspark_jms.sink.sending import send_at_least_once
@@ -199,7 +200,7 @@ def access(broker):
 def browsed(broker, text):
     """Everything that the broker shows for a selector: until a proof that there is no more."""
     source = AmqpSource()
-    link = source.connect(SourceOptions.parse(access(broker)).connection, source.arrivals())
+    link = source.connect(SourceOptions.parse(access(broker)).connection, StateCondition())
     try:
         link.subscribe(
             Subscription(destination=Destination.parse("queue://q"), window_bytes=64 << 20, browse=True, selector=text)

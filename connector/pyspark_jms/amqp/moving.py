@@ -27,8 +27,8 @@ from pyspark_jms.errors import (
     UnsupportedError,
 )
 from pyspark_jms.jms.model import Destination, DestinationKind
-from pyspark_jms.network.arrivals import Arrivals
 from pyspark_jms.network.settings import ConnectionSettings
+from pyspark_jms.network.state_condition import StateCondition
 
 __all__ = ["AmqpMover"]
 
@@ -41,8 +41,8 @@ class AmqpMover(AmqpSourceLink):
     guarantee = "exactly-once"
     carries_all_bodies = True
 
-    def __init__(self, settings: ConnectionSettings, arrivals: Arrivals | None = None) -> None:
-        super().__init__(settings, arrivals)
+    def __init__(self, settings: ConnectionSettings, condition: StateCondition | None = None) -> None:
+        super().__init__(settings, condition)
         self._max_message_bytes = settings.max_message_bytes
         self._prefix = f"ID:{uuid.uuid4()}:"
         self._senders = Senders(self.connection, "moving")

@@ -26,8 +26,8 @@ from pyspark_jms.errors import JMSError, SubscriptionInUseError
 from pyspark_jms.jms.model import Destination, DestinationKind, DurableSubscription
 from pyspark_jms.jms.subscription import Subscription
 from pyspark_jms.network.address import Address
-from pyspark_jms.network.arrivals import Arrivals
 from pyspark_jms.network.settings import ConnectionSettings
+from pyspark_jms.network.state_condition import StateCondition
 
 __all__ = ["AmqpProbe", "AmqpReaderLink"]
 
@@ -53,8 +53,8 @@ class AmqpReadSource(ReaderConsumer, MessageAnswers):
 class AmqpReaderLink(ReadRegister):
     """The register of a reader, and its sources, on one connection."""
 
-    def __init__(self, settings: ConnectionSettings, name: RegisterName, arrivals: Arrivals) -> None:
-        super().__init__(settings, name, arrivals)
+    def __init__(self, settings: ConnectionSettings, name: RegisterName, condition: StateCondition) -> None:
+        super().__init__(settings, name, condition)
         self._settings = settings
         self._diverted = Transactions(self.connection)
         """Messages that are not in the value. Their transaction ends while that of the value is open."""

@@ -28,8 +28,8 @@ from pyspark_jms.jms.model import Destination, DurableSubscription
 from pyspark_jms.jms.subscription import MAX_ELEMENTS, BodyChoice, Subscription
 from pyspark_jms.management.link import ManagementLink
 from pyspark_jms.network.address import Address
-from pyspark_jms.network.arrivals import Arrivals
 from pyspark_jms.network.settings import ConnectionSettings
+from pyspark_jms.network.state_condition import StateCondition
 
 __all__ = ["AmqpSource", "AmqpSourceLink"]
 
@@ -103,11 +103,8 @@ class AmqpSource:
 
     browses_whole_queues = True
 
-    def arrivals(self) -> Arrivals:
-        return Arrivals()
-
-    def connect(self, settings: ConnectionSettings, arrivals: Any) -> AmqpSourceLink:
-        return AmqpSourceLink(settings, arrivals)
+    def connect(self, settings: ConnectionSettings, condition: StateCondition) -> AmqpSourceLink:
+        return AmqpSourceLink(settings, condition)
 
     def decode(
         self,
@@ -157,19 +154,19 @@ class AmqpSource:
         end_subscription(settings, topic, subscription)
 
     def connect_reader(
-        self, settings: ConnectionSettings, arrivals: Any, *, base: str, reader: int, client_id: str | None
+        self, settings: ConnectionSettings, condition: StateCondition, *, base: str, reader: int, client_id: str | None
     ) -> AmqpReaderLink:
-        return AmqpReaderLink(settings, RegisterName(base, reader, client_id), arrivals)
+        return AmqpReaderLink(settings, RegisterName(base, reader, client_id), condition)
 
     def connect_log(
         self,
         settings: ConnectionSettings,
-        arrivals: Any,
+        condition: StateCondition,
         subscription: Subscription,
         position: str | int | datetime,
         sql: str | None,
     ) -> LogReader:
-        return LogReader(settings, arrivals, subscription, position, sql)
+        return LogReader(settings, condition, subscription, position, sql)
 
     def connect_probe(
         self,

@@ -25,8 +25,8 @@ from pyspark_jms.errors import JMSError, JMSSecurityError, SubscriptionInUseErro
 from pyspark_jms.jms.model import Destination, DestinationKind, DurableSubscription
 from pyspark_jms.management.attributes import ArtemisManagement
 from pyspark_jms.management.link import ManagementLink
-from pyspark_jms.network.arrivals import Arrivals
 from pyspark_jms.network.settings import ConnectionSettings
+from pyspark_jms.network.state_condition import StateCondition
 from pyspark_jms.source.readers.connecting import DEFAULT_PREFIX
 
 __all__ = ["ExactlyOnce"]
@@ -110,7 +110,7 @@ class ExactlyOnce:
 
     def _try_staging(self) -> None:
         """What a read does, with a token only."""
-        link = AmqpReaderLink(self._settings, _STAGING, Arrivals())
+        link = AmqpReaderLink(self._settings, _STAGING, StateCondition())
         try:
             kept = _staging_kept("staging settings", f"{DEFAULT_PREFIX}#", link.patience_seconds)
             self._kept.append((kept, (_STAGING.address,)))
@@ -127,7 +127,7 @@ class ExactlyOnce:
 
     def _look_at_staging(self, address: str) -> None:
         name = _register_of(address)
-        link = AmqpReaderLink(self._settings, name, Arrivals())
+        link = AmqpReaderLink(self._settings, name, StateCondition())
         try:
             kept = _staging_kept("its settings", name.address, link.patience_seconds)
             self._kept.append((kept, (name.address,)))

@@ -20,7 +20,8 @@ from pyspark_jms.jms.subscription import Subscription
 from pyspark_jms.management.attributes import ArtemisManagement
 from pyspark_jms.management.missing_queues import look_up_queues
 from pyspark_jms.network.settings import ConnectionSettings
-from pyspark_jms.source.links import Arrivals, SourceLink, SourceProtocol
+from pyspark_jms.network.state_condition import StateCondition
+from pyspark_jms.source.links import SourceLink, SourceProtocol
 
 __all__ = ["receive_findings"]
 
@@ -48,12 +49,12 @@ def receive_findings(
     destination = Destination(DestinationKind.QUEUE, queue)
     listed = inspected if loses_bodies else None
     before = set() if listed is None else {m["messageID"] for each in listed.delivering().values() for m in each}
-    arrivals = protocol.arrivals()
-    with closing(protocol.connect(settings, arrivals)) as link:
+    condition = StateCondition()
+    with closing(protocol.connect(settings, condition)) as link:
         link.subscribe(Subscription(destination=destination, window_bytes=_WINDOW_BYTES, probes=True))
-        _until_quiet(link, arrivals, limit)
+        _until_quiet(link, condition, limit)
         delivering = {} if listed is None else listed.delivering()
-        _until_quiet(link, arrivals, None)  # also receives what was in flight when the broker listed them
+        _until_quiet(link, condition, None)  # also receives what was in flight when the broker listed them
         blocks = link.take()
     batches = [_decoded(protocol, block, link.dialect.name, destination) for block in blocks]
     yield _received(batches, loses_bodies=loses_bodies)
@@ -73,10 +74,10 @@ def _decoded(protocol: SourceProtocol, block: MessageBlock, dialect: str, destin
     return protocol.open_envelopes(rows, "auto")
 
 
-def _until_quiet(link: SourceLink, arrivals: Arrivals, limit: int | None) -> None:
+def _until_quiet(link: SourceLink, condition: StateCondition, limit: int | None) -> None:
     seen, since = link.waiting()[0], time.monotonic()
     while time.monotonic() - since < _QUIET_SECONDS and (limit is None or seen < limit):
-        arrivals.pause(_POLL_SECONDS)
+        condition.pause(_POLL_SECONDS)
         link.check_messages()
         if link.waiting()[0] != seen:
             seen, since = link.waiting()[0], time.monotonic()

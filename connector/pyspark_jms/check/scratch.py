@@ -14,8 +14,8 @@ from pyspark_jms.check.findings import Finding, Verdict
 from pyspark_jms.errors import JMSError, ReceiptTimeoutError
 from pyspark_jms.jms.model import OCTET_STREAM, Destination, DestinationKind
 from pyspark_jms.jms.subscription import Subscription
-from pyspark_jms.network.arrivals import Arrivals
 from pyspark_jms.network.settings import ConnectionSettings
+from pyspark_jms.network.state_condition import StateCondition
 from pyspark_jms.stomp.columns.decode import decode
 from pyspark_jms.stomp.dialects import Dialect
 from pyspark_jms.stomp.dialects.base import BodyRule
@@ -121,7 +121,7 @@ class Scratch:
             window_bytes=window,
             selector=f"{_PROPERTY} = '{self._run}-{purpose}'",
         )
-        return Consumer(self._settings, subscription, Arrivals())
+        return Consumer(self._settings, subscription, StateCondition())
 
     def _receive(self, consumer: Consumer, count: int) -> list[MessageBlock]:
         self._await(consumer, count)
@@ -138,13 +138,13 @@ class Scratch:
                     f" {self._settings.receipt_timeout:g} s.",
                     "Check whether the queue is paused or has a filter.",
                 )
-            consumer.connection.changed.pause(_POLL_SECONDS)
+            consumer.connection.condition.pause(_POLL_SECONDS)
 
     def _count_when_quiet(self, consumer: Consumer) -> int:
         """The number of received messages, after a while without a new one."""
         seen, since = consumer.waiting()[0], time.monotonic()
         while time.monotonic() - since < _QUIET_SECONDS:
-            consumer.connection.changed.pause(_POLL_SECONDS)
+            consumer.connection.condition.pause(_POLL_SECONDS)
             consumer.connection.check_messages()
             if consumer.waiting()[0] != seen:
                 seen, since = consumer.waiting()[0], time.monotonic()

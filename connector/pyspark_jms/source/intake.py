@@ -179,7 +179,7 @@ class Intake:
             link.await_receipt(receipt)
         if watched:
             known = self._ledger.recognised
-            self._subscriptions.arrivals.pause(_PROBE_SECONDS)
+            self._subscriptions.condition.pause(_PROBE_SECONDS)
             self._take_redelivered()
             if self._reopen() or self._ledger.recognised > known or self.waiting().messages:
                 return False

@@ -15,9 +15,9 @@ from pyspark_jms.jms.subscription import MAX_ELEMENTS, BodyChoice, Subscription
 from pyspark_jms.management.link import ManagementLink
 from pyspark_jms.network.address import Address
 from pyspark_jms.network.settings import ConnectionSettings
+from pyspark_jms.network.state_condition import StateCondition
 
 __all__ = [
-    "Arrivals",
     "BrokerDialect",
     "DeadLetter",
     "Oversized",
@@ -41,13 +41,6 @@ class BrokerDialect(Protocol):
     @property
     def silent_end(self) -> str:
         """What the broker may mean when it ends a connection without a reason; empty if it always gives one."""
-
-
-class Arrivals(Protocol):
-    """Wakes the engine when a link has received something."""
-
-    def pause(self, seconds: float) -> None:
-        """Wait at most this long."""
 
 
 class Oversized(Protocol):
@@ -217,10 +210,7 @@ class SourceProtocol(Protocol):
     def browses_whole_queues(self) -> bool:
         """Whether a browse of any length needs no more memory than its window."""
 
-    def arrivals(self) -> Arrivals: ...
-
-    def connect(self, settings: ConnectionSettings, arrivals: Any) -> SourceLink:
-        """``arrivals``: what this protocol's ``arrivals`` returned."""
+    def connect(self, settings: ConnectionSettings, condition: StateCondition) -> SourceLink: ...
 
     def decode(
         self,

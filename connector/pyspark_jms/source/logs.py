@@ -20,6 +20,7 @@ from pyspark_jms.jms.subscription import Subscription
 from pyspark_jms.network.address import Address
 from pyspark_jms.network.patience import keep_trying
 from pyspark_jms.network.settings import ConnectionSettings
+from pyspark_jms.network.state_condition import StateCondition
 from pyspark_jms.options.source import SourceOptions
 from pyspark_jms.source.admission import IDLE_SECONDS, Admission, Verdict, Waiting
 from pyspark_jms.source.links import BrokerDialect, SourceProtocol
@@ -71,7 +72,7 @@ class LogProtocol(SourceProtocol, Protocol):
     def connect_log(
         self,
         settings: ConnectionSettings,
-        arrivals: Any,
+        condition: StateCondition,
         subscription: Subscription,
         position: Position,
         sql: str | None,
@@ -138,7 +139,7 @@ class LogSource:
         self._options, self._protocol = options, protocol
         self._stop = StopRequest()
         self._stop.install()
-        self._arrivals = protocol.arrivals()
+        self._condition = StateCondition()
         self._tasks = TaskInputs(options, protocol)
         self._logs = [_Log(subscription, destination) for subscription, destination in enumerate(options.destinations)]
         self._batches: dict[int, list[MessageRange]] = {}
@@ -218,7 +219,7 @@ class LogSource:
         link = keep_trying(
             lambda: self._protocol.connect_log(
                 options.connection,
-                self._arrivals,
+                self._condition,
                 Subscription(destination=log.destination, window_bytes=window),
                 begin,
                 options.stream_filter if sql else None,
@@ -251,7 +252,7 @@ class LogSource:
                 return True
             if verdict is Verdict.NONE_YET or (verdict is Verdict.NOTHING and self._has_nothing()):
                 return False
-            self._arrivals.pause(_POLL_SECONDS)
+            self._condition.pause(_POLL_SECONDS)
 
     def _has_nothing(self) -> bool:
         """Nothing waits. With AvailableNow: and every log has been received up to the end that it had at the start."""
@@ -315,7 +316,7 @@ class LogSource:
             until = time.monotonic() + self._options.idle_timeout
             while not (taken := link.take()) and time.monotonic() < until:
                 link.check()
-                self._arrivals.pause(_POLL_SECONDS)
+                self._condition.pause(_POLL_SECONDS)
         finally:
             link.close()
         return taken[0][1][0] if taken else None

@@ -28,6 +28,7 @@ from pyspark_jms.jms.model import DEAD_LETTER_PROPERTIES, MOVED_PROPERTY, SOURCE
 from pyspark_jms.jms.rules import VALUELESS_TYPES
 from pyspark_jms.jms.subscription import Subscription
 from pyspark_jms.network.settings import ConnectionSettings
+from pyspark_jms.network.state_condition import StateCondition
 from pyspark_jms.options.source import SourceOptions
 from pyspark_jms.source.links import SourceLink, SourceProtocol
 from pyspark_jms.source.task_inputs import rows_of
@@ -85,7 +86,7 @@ class MovingLink(SourceLink, Protocol):
 
 
 class ConnectMover(Protocol):
-    def __call__(self, settings: ConnectionSettings, arrivals: Any) -> MovingLink: ...
+    def __call__(self, settings: ConnectionSettings, condition: StateCondition) -> MovingLink: ...
 
 
 @dataclass(slots=True)
@@ -118,8 +119,8 @@ def move(
     that the user has seen; a message for another one stays.
     ``on_moved`` is called with the number of messages that the broker has confirmed.
     """
-    arrivals = protocol.arrivals()
-    with closing(connect(options.connection, arrivals)) as link:
+    condition = StateCondition()
+    with closing(connect(options.connection, condition)) as link:
         link.require_movable()
         if to is not None:
             link.check_target(to.name)
@@ -133,7 +134,7 @@ def move(
                 end.restart()
             if not blocks:
                 link.check_messages()
-                arrivals.pause(_POLL_SECONDS)
+                condition.pause(_POLL_SECONDS)
     return mover.moved
 
 
@@ -141,8 +142,8 @@ def look_for_targets(
     options: SourceOptions, protocol: SourceProtocol, connect: ConnectMover, *, limit: int | None, accept_claims: bool
 ) -> Counter[str]:
     """Queue → how many messages ``move`` would send to it now. The messages are browsed: none is taken."""
-    arrivals = protocol.arrivals()
-    with closing(connect(options.connection, arrivals)) as link:
+    condition = StateCondition()
+    with closing(connect(options.connection, condition)) as link:
         link.require_movable()
         _subscribe(link, options, limit, browse=True)
         mover = _Mover(link, options, protocol, to=None, accept_claims=accept_claims)
@@ -157,7 +158,7 @@ def look_for_targets(
                 link.shown(block)
                 end.restart()
             link.check_messages()
-            arrivals.pause(_POLL_SECONDS)
+            condition.pause(_POLL_SECONDS)
     return found
 
 

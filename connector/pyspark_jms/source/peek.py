@@ -17,6 +17,7 @@ from pyspark_jms.errors import ConnectionLostError
 from pyspark_jms.jms.model import Destination
 from pyspark_jms.jms.subscription import Subscription
 from pyspark_jms.management.missing_queues import FoundQueue, look_up_queues
+from pyspark_jms.network.state_condition import StateCondition
 from pyspark_jms.options.source import SourceOptions
 from pyspark_jms.source.draining import LONGEST_MS, was_sent_later
 from pyspark_jms.source.links import SourceLink, SourceProtocol
@@ -113,14 +114,14 @@ class _Look:
         if has_limits and not limited.is_left:
             self._is_used_up = True
             return
-        arrivals = self._protocol.arrivals()
-        link = self._protocol.connect(options.connection, arrivals)
+        condition = StateCondition()
+        link = self._protocol.connect(options.connection, condition)
         try:
             self._is_whole = link.browses and not has_limits
             room = self._whole_queue() if self._is_whole else limited
             if room.is_left:
                 link.subscribe(self._subscription(link, room))
-                yield from self._receive(link, room, arrivals.pause)
+                yield from self._receive(link, room, condition.pause)
             self._is_used_up = not room.is_left or room.is_used_up
         finally:
             link.close()

@@ -173,7 +173,7 @@ class Receiver:
             if waiting.messages:
                 time.sleep(LINGER_SECONDS / 2)  # instead of waking for every message
             else:
-                self._subscriptions.arrivals.pause(_POLL_SECONDS)
+                self._subscriptions.condition.pause(_POLL_SECONDS)
         admission.note_batch()
         return self._ledger.offer(max_messages=self._options.max_messages, max_bytes=self._options.max_bytes)
 

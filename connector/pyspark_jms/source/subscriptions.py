@@ -14,8 +14,9 @@ from pyspark_jms.jms.subscription import Subscription, selector_changed
 from pyspark_jms.management.missing_queues import warn_of_missing_queues
 from pyspark_jms.network.address import Address
 from pyspark_jms.network.patience import keep_trying
+from pyspark_jms.network.state_condition import StateCondition
 from pyspark_jms.options.source import SourceOptions
-from pyspark_jms.source.links import Arrivals, SourceLink, SourceProtocol
+from pyspark_jms.source.links import SourceLink, SourceProtocol
 from pyspark_jms.source.offsets import selector_digest
 
 __all__ = [
@@ -81,7 +82,7 @@ class Subscriptions:
         self._protocol = protocol
         self._pause = pause
         self._sessions = ShortSessions()
-        self.arrivals: Arrivals = protocol.arrivals()
+        self.condition = StateCondition()
         self.links: list[SourceLink] = []
         self.reconnects = 0
         self.selector_digest: str | None = None
@@ -127,7 +128,7 @@ class Subscriptions:
         ``probes``: not after a lost connection, because a message that cannot be sent ends the query.
         """
         options = self._options
-        link = self._protocol.connect(options.connection, self.arrivals)
+        link = self._protocol.connect(options.connection, self.condition)
         try:
             selector = options.selector_for(link.dialect)
             link.require_supported(
@@ -228,7 +229,7 @@ def create_subscription(options: SourceOptions, protocol: SourceProtocol) -> str
     ``SubscriptionInUseError`` while a consumer reads it, if the broker lets only one in.
     """
     assert options.durable is not None
-    link = protocol.connect(options.connection, protocol.arrivals())
+    link = protocol.connect(options.connection, StateCondition())
     try:
         selector = options.selector_for(link.dialect)
         link.require_supported(

@@ -15,8 +15,8 @@ from pyspark_jms.columns.sink_schema import SendDefaults
 from pyspark_jms.columns.strings import Int64s
 from pyspark_jms.errors import JMSError, UnsupportedError
 from pyspark_jms.jms.model import Destination, DestinationKind
-from pyspark_jms.network.arrivals import Arrivals
 from pyspark_jms.network.settings import ConnectionSettings
+from pyspark_jms.network.state_condition import StateCondition
 from pyspark_jms.stomp.dialects import Dialect
 from pyspark_jms.stomp.sink import StompSinkLink
 from pyspark_jms.stomp.source import StompSourceLink
@@ -33,8 +33,8 @@ class StompMover(StompSourceLink):
     guarantee = "at-least-once"
     carries_all_bodies = False
 
-    def __init__(self, settings: ConnectionSettings, arrivals: Arrivals | None = None) -> None:
-        super().__init__(settings, arrivals)
+    def __init__(self, settings: ConnectionSettings, condition: StateCondition | None = None) -> None:
+        super().__init__(settings, condition)
         try:
             self._sink = StompSinkLink(settings)
         except JMSError:

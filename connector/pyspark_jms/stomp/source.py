@@ -12,8 +12,8 @@ from pyspark_jms.jms.model import Destination, DurableSubscription
 from pyspark_jms.jms.subscription import MAX_ELEMENTS, BodyChoice
 from pyspark_jms.management.link import ManagementLink
 from pyspark_jms.network.address import Address
-from pyspark_jms.network.arrivals import Arrivals
 from pyspark_jms.network.settings import ConnectionSettings
+from pyspark_jms.network.state_condition import StateCondition
 from pyspark_jms.stomp.dialects import dialect_named
 from pyspark_jms.stomp.dialects.refusals import require_durable, require_enough_unacknowledged
 from pyspark_jms.stomp.link.consumer import Consumer
@@ -29,8 +29,8 @@ __all__ = ["StompSource", "StompSourceLink"]
 class StompSourceLink(Consumer):
     """A ``Consumer`` with the answers that only reading needs."""
 
-    def __init__(self, settings: ConnectionSettings, arrivals: Arrivals | None = None) -> None:
-        super().__init__(settings, arrivals=arrivals)
+    def __init__(self, settings: ConnectionSettings, condition: StateCondition | None = None) -> None:
+        super().__init__(settings, condition=condition)
 
     @property
     def address(self) -> Address:
@@ -155,11 +155,8 @@ class StompSource:
 
     browses_whole_queues = False
 
-    def arrivals(self) -> Arrivals:
-        return Arrivals()
-
-    def connect(self, settings: ConnectionSettings, arrivals: Any) -> StompSourceLink:
-        return StompSourceLink(settings, arrivals)
+    def connect(self, settings: ConnectionSettings, condition: StateCondition) -> StompSourceLink:
+        return StompSourceLink(settings, condition)
 
     def decode(
         self,

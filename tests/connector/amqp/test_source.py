@@ -33,6 +33,7 @@ from pyspark_jms.errors import UnsupportedError
 from pyspark_jms.jms.model import BodyType, Destination
 from pyspark_jms.management.missing_queues import warn_of_missing_queues
 from pyspark_jms.management.queue_watch import QueueWatch
+from pyspark_jms.network.state_condition import StateCondition
 from pyspark_jms.options.sink import SinkOptions
 from pyspark_jms.options.source import SourceOptions
 from pyspark_jms.sink.sending import send_at_least_once
@@ -404,7 +405,7 @@ def test_what_needs_stomp_is_refused():
 def test_a_browse_goes_on_when_what_it_brought_is_shown(broker, queue, put, subscription_to):
     put(broker, queue, *map(str, range(20)))
     settings = SourceOptions.parse(access(broker) | {"brokerUrl": broker.amqp_url, "queue": queue}).connection
-    with contextlib.closing(AmqpSource().connect(settings, AmqpSource().arrivals())) as link:
+    with contextlib.closing(AmqpSource().connect(settings, StateCondition())) as link:
         link.subscribe(subscription_to(queue, browse=True, window_messages=5))
         for _ in range(4):
             wait_until(lambda: link.waiting()[0] == 5)

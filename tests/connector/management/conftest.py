@@ -11,6 +11,7 @@ from pyspark_jms.jms.model import Destination, DestinationKind
 from pyspark_jms.jms.subscription import Subscription
 from pyspark_jms.network.address import parse_broker_url
 from pyspark_jms.network.settings import ConnectionSettings, Password
+from pyspark_jms.network.state_condition import StateCondition
 from pyspark_jms.stomp.link.management import StompManagementLink
 from pyspark_jms.stomp.source import StompSource
 
@@ -67,7 +68,7 @@ def consume(protocol):
 
         def consume(settings, name, selector=None):
             source = SOURCES[protocol]
-            link = source.connect(settings, source.arrivals())
+            link = source.connect(settings, StateCondition())
             stack.callback(link.close)
             destination = Destination(DestinationKind.QUEUE, name)
             link.subscribe(Subscription(destination=destination, window_bytes=1 << 20, selector=selector))

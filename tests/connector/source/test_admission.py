@@ -15,6 +15,7 @@ from pyspark_jms.amqp.source import AmqpSource
 from pyspark_jms.errors import JMSError
 from pyspark_jms.jms.model import Destination
 from pyspark_jms.jms.subscription import Subscription
+from pyspark_jms.network.state_condition import StateCondition
 from pyspark_jms.options.source import SourceOptions
 from pyspark_jms.source.admission import Admission, IdleCheck, Linger, Verdict, Waiting
 from pyspark_jms.stomp.source import StompSource
@@ -108,7 +109,7 @@ def proxy(broker, protocol):
 @contextlib.contextmanager
 def subscribed(broker, protocol, url, queue, **how):
     options = SourceOptions.parse(access(broker) | {"brokerUrl": url, "queue": queue})
-    link = PROTOCOLS[protocol].connect(options.connection, PROTOCOLS[protocol].arrivals())
+    link = PROTOCOLS[protocol].connect(options.connection, StateCondition())
     try:
         link.subscribe(Subscription(destination=Destination.parse(f"queue://{queue}"), window_bytes=1 << 20, **how))
         yield link

@@ -136,8 +136,8 @@ def test_a_pause_of_the_broker_that_is_longer_than_idle_timeout_is_no_end_of_the
 class _Pausing(AmqpMover):
     """Stops the broker's process for two seconds when the first messages are dealt with, and the next are asked for."""
 
-    def __init__(self, pid, settings, arrivals):
-        super().__init__(settings, arrivals)
+    def __init__(self, pid, settings, condition):
+        super().__init__(settings, condition)
         self._pid = pid
 
     def shown(self, block):

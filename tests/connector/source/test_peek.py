@@ -149,8 +149,8 @@ def test_a_browse_that_knows_no_number_shows_what_was_sent_before_its_start(unma
 class _Watched(AmqpSource):
     """Keeps the link that a read has made."""
 
-    def connect(self, settings, arrivals):
-        self.link = super().connect(settings, arrivals)
+    def connect(self, settings, condition):
+        self.link = super().connect(settings, condition)
         return self.link
 
 

@@ -22,6 +22,7 @@ from pyspark_jms.errors import (
 from pyspark_jms.jms.model import Destination
 from pyspark_jms.jms.subscription import Subscription
 from pyspark_jms.network.address import Address
+from pyspark_jms.network.state_condition import StateCondition
 from pyspark_jms.options.source import SourceOptions
 from pyspark_jms.source.offsets import selector_digest
 from pyspark_jms.source.peek import peek
@@ -217,7 +218,7 @@ def test_a_subscription_that_is_read_is_in_use_over_amqp(broker, queue):
         access(broker) | url | {"topic": queue, "subscriptionName": "s", "clientId": f"c-{queue}"}
     )
     protocol = source_protocol(parsed)
-    reader = protocol.connect(parsed.connection, protocol.arrivals())
+    reader = protocol.connect(parsed.connection, StateCondition())
     reader.subscribe(Subscription(destination=parsed.destinations[0], window_bytes=1, durable=parsed.durable))
     try:
         with pytest.raises(SubscriptionInUseError):

@@ -9,6 +9,7 @@ from waiting import wait_until
 from pyspark_jms.errors import UnsupportedError
 from pyspark_jms.jms.model import Destination, DurableSubscription
 from pyspark_jms.jms.subscription import MAX_ELEMENTS, Subscription
+from pyspark_jms.network.state_condition import StateCondition
 from pyspark_jms.options.source import SourceOptions
 from pyspark_jms.stomp.source import StompSource
 
@@ -16,7 +17,7 @@ from pyspark_jms.stomp.source import StompSource
 @contextlib.contextmanager
 def linked(broker, queue):
     stomp = StompSource()
-    link = stomp.connect(SourceOptions.parse(access(broker) | {"queue": queue}).connection, stomp.arrivals())
+    link = stomp.connect(SourceOptions.parse(access(broker) | {"queue": queue}).connection, StateCondition())
     try:
         yield link
     finally:

@@ -1,6 +1,6 @@
 """One AMQP connection with its session, open and logged in: used by a consumer or a producer, then closed.
 
-The protocol core is guarded by ``changed``, which is notified when something has arrived. Every wait has a limit.
+The protocol core is guarded by ``condition``, which is notified when something has arrived. Every wait has a limit.
 """
 
 import logging
@@ -30,9 +30,9 @@ from pyspark_jms.errors import (
     ReceiptTimeoutError,
 )
 from pyspark_jms.network.address import Address
-from pyspark_jms.network.arrivals import Arrivals
 from pyspark_jms.network.failures import connection_lost, unreachable
 from pyspark_jms.network.settings import ConnectionSettings
+from pyspark_jms.network.state_condition import StateCondition
 
 __all__ = ["Connection", "connect"]
 
@@ -47,7 +47,7 @@ _IDLE_FACTOR = 2
 """§2.4.5: a peer is asked for frames at half of the time after which it counts as gone."""
 
 
-def connect(settings: ConnectionSettings, arrivals: Arrivals | None = None) -> "Connection":
+def connect(settings: ConnectionSettings, condition: StateCondition | None = None) -> "Connection":
     """Connect to the first address of the list that answers.
 
     If none answers, the error of the last address is raised. An error that another address cannot cure (a wrong
@@ -56,7 +56,7 @@ def connect(settings: ConnectionSettings, arrivals: Arrivals | None = None) -> "
     failures: list[JMSError] = []
     for address in settings.addresses:
         try:
-            return _connected(address, settings, arrivals or Arrivals())
+            return _connected(address, settings, condition or StateCondition())
         except JMSError as error:
             failures.append(error)
             if not error.transient:
@@ -67,15 +67,15 @@ def connect(settings: ConnectionSettings, arrivals: Arrivals | None = None) -> "
     raise BrokerUnreachableError(f"No address of brokerUrl answers: {reasons}", failures[-1].remedy)
 
 
-def _connected(address: Address, settings: ConnectionSettings, arrivals: Arrivals) -> "Connection":
+def _connected(address: Address, settings: ConnectionSettings, condition: StateCondition) -> "Connection":
     """A broker whose names of virtual hosts have a prefix is known by its answer only, and has then opened its default
     one, if the name went without the prefix.
     """
-    connection = Connection(address, settings, arrivals)
+    connection = Connection(address, settings, condition)
     if _hostname(settings, address) == _hostname(settings, address, connection.dialect):
         return connection
     connection.close()
-    return Connection(address, replace(settings, broker=connection.dialect.name), arrivals)
+    return Connection(address, replace(settings, broker=connection.dialect.name), condition)
 
 
 def _hostname(settings: ConnectionSettings, address: Address, dialect: Dialect | None = None) -> str:
@@ -103,13 +103,13 @@ def _closed_at_open(address: Address, settings: ConnectionSettings) -> JMSError:
 class Connection:
     """Every method raises the ``LinkError`` that ended the connection, once it has ended.
 
-    Called by the reading thread with ``changed`` held: ``on_received`` after bytes have arrived, ``on_quiet`` every
+    Called by the reading thread with ``condition`` held: ``on_received`` after bytes have arrived, ``on_quiet`` every
     ``QUIET_SECONDS`` while nothing arrives.
     """
 
-    def __init__(self, address: Address, settings: ConnectionSettings, arrivals: Arrivals) -> None:
+    def __init__(self, address: Address, settings: ConnectionSettings, condition: StateCondition) -> None:
         self.address = address
-        self.changed = arrivals
+        self.condition = condition
         self.received_bytes = 0
         self.on_received: Callable[[], None] | None = None
         self.on_quiet: Callable[[], None] | None = None
@@ -140,8 +140,8 @@ class Connection:
         self._stream.start(self)
         limit = self._settings.connect_timeout
         try:
-            with self.changed:
-                ready = self.changed.wait_for(lambda: self._is_settled, limit)
+            with self.condition:
+                ready = self.condition.wait_for(lambda: self._is_settled, limit)
             self._require_open(ready=ready)
         except BaseException:
             self.drop()
@@ -193,7 +193,7 @@ class Connection:
     @contextmanager
     def core(self) -> Iterator[Session]:
         """Use the protocol core: ``with connection.core() as session: …``. What it queued is then written."""
-        with self.changed:
+        with self.condition:
             self.check()
             yield self.session
         self._stream.wake()
@@ -212,7 +212,7 @@ class Connection:
         """Wait until ``ready``; ``ReceiptTimeoutError`` after ``receiptTimeout``. The broker did not send ``what``."""
         limit = self._settings.receipt_timeout if timeout is None else timeout
         deadline = time.monotonic() + limit
-        with self.changed:
+        with self.condition:
             while not ready():
                 self.check()
                 left = deadline - time.monotonic()
@@ -221,7 +221,7 @@ class Connection:
                         f"{self.address} did not send {what} within {limit:g} s.",
                         "The broker is slow or blocked: look at its log, or raise receiptTimeout.",
                     )
-                self.changed.wait(left)
+                self.condition.wait(left)
 
     def await_attached(self, link: Link) -> None:
         """Wait until the broker has attached the link; the error of a refusal."""
@@ -248,15 +248,15 @@ class Connection:
     def drop(self) -> None:
         """Close the socket at once, as a crash would."""
         self._stream.close()
-        with self.changed:
+        with self.condition:
             if self._core.state is not ConnectionState.CLOSED:
                 self._core.receive_end()
-            self.changed.notify_all()
+            self.condition.notify_all()
 
     # --- called by the reading thread ----------------------------------------------------------
 
     def receive(self, data: memoryview) -> None:
-        with self.changed:
+        with self.condition:
             self.received_bytes += len(data)
             self._last_received = time.monotonic()
             try:
@@ -266,10 +266,10 @@ class Connection:
                 raise
             if self.on_received is not None:
                 self.on_received()
-            self.changed.notify_all()
+            self.condition.notify_all()
 
     def to_send(self) -> list[Buffer]:
-        with self.changed:
+        with self.condition:
             data = self._core.data_to_send()
         if data:
             self._last_sent = time.monotonic()
@@ -283,20 +283,20 @@ class Connection:
             )
         if self.on_quiet is not None and now - max(self._last_received, self._last_quiet) >= QUIET_SECONDS:
             self._last_quiet = now
-            with self.changed:
+            with self.condition:
                 self.on_quiet()
             return 0.0  # what it queued is written before the next wait
         peer = self._core.peer.idle_seconds if self._core.peer else None
         often = min(self._settings.heartbeat, (peer or self._settings.heartbeat) / _IDLE_FACTOR)
         if now - self._last_sent >= often:
-            with self.changed:
+            with self.condition:
                 self._core.keep_alive()
             self._last_sent = now
             return 0.0
         return min(often - (now - self._last_sent), idle - (now - self._last_received), QUIET_SECONDS)
 
     def lost(self, reason: BaseException | None) -> None:
-        with self.changed:
+        with self.condition:
             if isinstance(reason, JMSError):
                 self._failure = self._failure or reason
             elif reason is not None and not isinstance(reason, OSError):
@@ -305,7 +305,7 @@ class Connection:
                 )
             if self._core.state is not ConnectionState.CLOSED:
                 self._core.receive_end()
-            self.changed.notify_all()
+            self.condition.notify_all()
 
 
 def _container_id(settings: ConnectionSettings) -> str:

@@ -15,8 +15,8 @@ from pyspark_jms.amqp.wire.receiver import Receiver
 from pyspark_jms.blocks.block import MessageBlock
 from pyspark_jms.errors import JMSError, MessageTooLargeError
 from pyspark_jms.jms.subscription import Subscription
-from pyspark_jms.network.arrivals import Arrivals
 from pyspark_jms.network.settings import ConnectionSettings
+from pyspark_jms.network.state_condition import StateCondition
 
 __all__ = ["Consumer", "attach", "check_oversized"]
 
@@ -26,9 +26,9 @@ _log = logging.getLogger("pyspark_jms.link")
 class Consumer:
     """One connection with at most one subscription. ``close`` returns unacknowledged messages to the queue."""
 
-    def __init__(self, settings: ConnectionSettings, arrivals: Arrivals | None = None) -> None:
-        self._settings, self._arrivals = settings, arrivals
-        self.connection = connect(settings, arrivals)
+    def __init__(self, settings: ConnectionSettings, condition: StateCondition | None = None) -> None:
+        self._settings, self._condition = settings, condition
+        self.connection = connect(settings, condition)
         self._subscription: Subscription | None = None
         self._prefetch: Prefetch | None = None
         self._acknowledger: Acknowledger | None = None
@@ -62,7 +62,7 @@ class Consumer:
             receiver = self._attach(subscription)
             if self._acknowledger is not None and self._acknowledger.lost_session:
                 self.connection.drop()
-                self.connection = connect(self._settings, self._arrivals)
+                self.connection = connect(self._settings, self._condition)
                 receiver = self._attach(subscription, confirmed=False)
         except JMSError:
             self.connection.close()

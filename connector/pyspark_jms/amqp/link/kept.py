@@ -9,8 +9,8 @@ from collections import OrderedDict
 from pyspark_jms.amqp.link.connection import Connection, connect
 from pyspark_jms.amqp.link.transactions import Transactions
 from pyspark_jms.errors import JMSError
-from pyspark_jms.network.arrivals import Arrivals
 from pyspark_jms.network.settings import ConnectionSettings
+from pyspark_jms.network.state_condition import StateCondition
 
 __all__ = ["connected", "keep"]
 
@@ -20,7 +20,7 @@ _MOST = 4
 _kept: OrderedDict[ConnectionSettings, tuple[Connection, Transactions]] = OrderedDict()
 
 
-def connected(settings: ConnectionSettings, arrivals: Arrivals | None = None) -> tuple[Connection, Transactions]:
+def connected(settings: ConnectionSettings, condition: StateCondition | None = None) -> tuple[Connection, Transactions]:
     """A connection that was kept, if it has not ended, or a new one. It belongs to the caller until ``keep``."""
     kept = _kept.pop(settings, None)
     if kept is not None:
@@ -30,7 +30,7 @@ def connected(settings: ConnectionSettings, arrivals: Arrivals | None = None) ->
             kept[0].drop()
         else:
             return kept
-    connection = connect(settings, arrivals)
+    connection = connect(settings, condition)
     return connection, Transactions(connection)
 
 

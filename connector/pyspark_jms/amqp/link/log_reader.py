@@ -24,8 +24,8 @@ from pyspark_jms.errors import InvalidSelectorError, JMSError, UnsupportedError
 from pyspark_jms.jms.model import Destination
 from pyspark_jms.jms.subscription import Subscription
 from pyspark_jms.network.address import Address
-from pyspark_jms.network.arrivals import Arrivals
 from pyspark_jms.network.settings import ConnectionSettings
+from pyspark_jms.network.state_condition import StateCondition
 
 __all__ = ["LogReader"]
 
@@ -39,7 +39,7 @@ class LogReader:
     def __init__(
         self,
         settings: ConnectionSettings,
-        arrivals: Arrivals,
+        condition: StateCondition,
         subscription: Subscription,
         position: str | int | datetime,
         sql: str | None,
@@ -48,7 +48,7 @@ class LogReader:
         by. After an error the connection is closed.
         """
         self._settings, self.destination = settings, subscription.destination
-        self._connection = connect(settings, arrivals)
+        self._connection = connect(settings, condition)
         try:
             self._prefetch = self._attached(subscription, position, sql)
         except JMSError:

@@ -90,7 +90,7 @@ class AmqpManagementLink(ManagementLink):
 
     def _arrived(self, deadline: float) -> Iterator[bytes]:
         connection, transfers = self._connection, self._replies.transfers
-        with connection.changed:
+        with connection.condition:
             while not len(transfers):
                 connection.check()
                 connection.check_link(self._replies)
@@ -100,7 +100,7 @@ class AmqpManagementLink(ManagementLink):
                 left = deadline - time.monotonic()
                 if left <= 0:
                     raise self._no_reply()
-                connection.changed.wait(left)
+                connection.condition.wait(left)
             block = transfers.take()
         with connection.core():
             self._replies.accept(block.ids)

@@ -26,7 +26,7 @@ _AT_ONCE_SECONDS = 0.2
 
 
 class Prefetch:
-    """``grant`` is called with ``connection.changed`` held, after bytes have arrived and by ``released``."""
+    """``grant`` is called with ``connection.condition`` held, after bytes have arrived and by ``released``."""
 
     def __init__(
         self, connection: Connection, receiver: Receiver, subscription: Subscription, *, paused: bool = False
@@ -115,14 +115,14 @@ class Prefetch:
     # --- messages ------------------------------------------------------------------------------
 
     def waiting(self) -> tuple[int, int]:
-        with self._connection.changed:
+        with self._connection.condition:
             transfers = self.receiver.transfers
             messages = len(transfers) + sum(map(len, self._blocks))
             return messages, transfers.size + sum(len(block.data) for block in self._blocks)
 
     def take(self, *, only_full: bool = False) -> list[MessageBlock]:
         """``only_full``: without the open block, to which messages are still added."""
-        with self._connection.changed:
+        with self._connection.condition:
             blocks, self._blocks = self._blocks, []
             if not only_full and len(self.receiver.transfers):
                 blocks.append(self.receiver.transfers.take())
@@ -130,7 +130,7 @@ class Prefetch:
 
     def take_oversized(self) -> list[OversizedMessage]:
         """The messages above ``maxMessageBytes`` since the last call."""
-        with self._connection.changed:
+        with self._connection.condition:
             transfers = self.receiver.transfers
             oversized, transfers.oversized = transfers.oversized, []
             return oversized

@@ -107,7 +107,7 @@ class Pull:
         return self._taken()
 
     def _taken(self) -> MessageBlock:
-        with self._connection.changed:
+        with self._connection.condition:
             return self.receiver.transfers.take()
 
     def release(self, ids: Sequence[bytes | None]) -> None:
@@ -134,7 +134,7 @@ def look(connection: Connection, source: Source, most: int, *, head_bytes: int |
     pull = Pull(connection, source, head_bytes=head_bytes)
     require_echo(connection.address, source, pull.receiver.remote_source)
     drain(connection, pull.receiver, most)
-    with connection.changed:
+    with connection.condition:
         block = pull.receiver.transfers.take()
     pull.detach(wait=False)
     return block
@@ -166,7 +166,7 @@ def browse(connection: Connection, address: str) -> Iterator[bytes]:
     while pull.receiver.received > seen:  # after its end the next drain would begin the browse again (Artemis)
         seen = pull.receiver.received
         drain(connection, pull.receiver, _CREDIT)
-    with connection.changed:
+    with connection.condition:
         block = pull.receiver.transfers.take()
     pull.detach()
     return (block.message(index) for index in range(len(block)))

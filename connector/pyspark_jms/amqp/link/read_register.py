@@ -18,8 +18,8 @@ from pyspark_jms.amqp.wire.receiver import Receiver
 from pyspark_jms.blocks.staged import Packed
 from pyspark_jms.delivery.register.token import Sighting, Token
 from pyspark_jms.errors import DataLossError, JMSError
-from pyspark_jms.network.arrivals import Arrivals
 from pyspark_jms.network.settings import ConnectionSettings
+from pyspark_jms.network.state_condition import StateCondition
 
 __all__ = ["ReadRegister", "RegisterName", "driver_container", "tokens_of"]
 
@@ -70,10 +70,12 @@ def driver_container(base: str) -> str:
 
 
 class ReadRegister(Register[Token]):
-    def __init__(self, settings: ConnectionSettings, name: RegisterName, arrivals: Arrivals | None = None) -> None:
+    def __init__(
+        self, settings: ConnectionSettings, name: RegisterName, condition: StateCondition | None = None
+    ) -> None:
         self.name = name
         self._kept_as = dataclasses.replace(settings, client_id=name.container)
-        connection, transactions = connected(self._kept_as, arrivals)
+        connection, transactions = connected(self._kept_as, condition)
         super().__init__(connection, name.place, transactions, partial(_parsed, name))
 
     @property

@@ -23,8 +23,9 @@ from pyspark_jms.errors import InvalidDestinationError
 from pyspark_jms.jms.model import Destination, DestinationKind
 from pyspark_jms.jms.subscription import Subscription
 from pyspark_jms.network.settings import ConnectionSettings
+from pyspark_jms.network.state_condition import StateCondition
 from pyspark_jms.sink.links import SinkLink, SinkProtocol
-from pyspark_jms.source.links import Arrivals, SourceLink, SourceProtocol
+from pyspark_jms.source.links import SourceLink, SourceProtocol
 from pyspark_jms.stomp.sink import STOMP_SINK
 from pyspark_jms.stomp.source import StompSource
 
@@ -86,8 +87,8 @@ class ConformanceQueue:
 
     # --- receiving -----------------------------------------------------------------------------
 
-    def connect_reader(self, arrivals: Arrivals | None = None) -> Any:
-        return self._source.connect(self._settings, arrivals or self._source.arrivals())
+    def connect_reader(self, condition: StateCondition | None = None) -> Any:
+        return self._source.connect(self._settings, condition or StateCondition())
 
     @contextmanager
     def reader(
@@ -95,8 +96,8 @@ class ConformanceQueue:
     ) -> Iterator["Reader"]:
         """A connection that reads the queue. At its end it gives back what was not acknowledged."""
         destination = Destination(DestinationKind.QUEUE, queue or self.name)
-        arrivals = self._source.arrivals()
-        with closing(self.connect_reader(arrivals)) as link:
+        condition = StateCondition()
+        with closing(self.connect_reader(condition)) as link:
             if browse:
                 self._ask_for_browse(link)
             link.subscribe(
@@ -108,7 +109,7 @@ class ConformanceQueue:
                     selector=selector,
                 )
             )
-            yield Reader(link, arrivals, self._source, is_amqp=self.is_amqp)
+            yield Reader(link, condition, self._source, is_amqp=self.is_amqp)
 
     def _ask_for_browse(self, link: Any) -> None:
         """Ask the broker for a browse even if the dialect does not trust it."""
@@ -138,9 +139,9 @@ class ConformanceQueue:
 class Reader:
     """What one connection has received."""
 
-    def __init__(self, link: SourceLink, arrivals: Arrivals, source: SourceProtocol, *, is_amqp: bool) -> None:
+    def __init__(self, link: SourceLink, condition: StateCondition, source: SourceProtocol, *, is_amqp: bool) -> None:
         self.link = link
-        self._arrivals, self._source, self._is_amqp = arrivals, source, is_amqp
+        self._condition, self._source, self._is_amqp = condition, source, is_amqp
         self._blocks: list[MessageBlock] = []
 
     def receive(self, count: int, seconds: float = _ARRIVAL_SECONDS) -> list[Row]:
@@ -157,7 +158,7 @@ class Reader:
         deadline = time.monotonic() + seconds
         while not true() and time.monotonic() < deadline:
             self.link.check_messages()
-            self._arrivals.pause(_POLL_SECONDS)
+            self._condition.pause(_POLL_SECONDS)
 
     def _rows(self, block: MessageBlock) -> list[Row]:
         rows = self._source.decode(

@@ -10,6 +10,7 @@ from pyspark_jms.jms.model import Destination, DurableSubscription
 from pyspark_jms.jms.subscription import Subscription
 from pyspark_jms.network.address import Address
 from pyspark_jms.network.settings import ConnectionSettings
+from pyspark_jms.network.state_condition import StateCondition
 from pyspark_jms.source.links import BrokerDialect, SourceProtocol, Timestamped, Unmappable
 
 __all__ = ["Probe", "ReadSource", "ReaderLink", "ReaderProtocol", "RegisterLink", "StagedRange"]
@@ -163,7 +164,7 @@ class Probe(Protocol):
 
 class ReaderProtocol(SourceProtocol, Protocol):
     def connect_reader(
-        self, settings: ConnectionSettings, arrivals: Any, *, base: str, reader: int, client_id: str | None
+        self, settings: ConnectionSettings, condition: StateCondition, *, base: str, reader: int, client_id: str | None
     ) -> ReaderLink:
         """``UnsupportedError`` for a broker that cannot keep a register."""
 

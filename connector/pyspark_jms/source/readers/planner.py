@@ -21,6 +21,7 @@ from pyspark_jms.management.missing_queues import warn_of_missing_queues
 from pyspark_jms.management.queue_watch import QueueWatch
 from pyspark_jms.network.address import Address
 from pyspark_jms.network.patience import keep_trying
+from pyspark_jms.network.state_condition import StateCondition
 from pyspark_jms.options.source import SourceOptions
 from pyspark_jms.source.offsets import CommitOrder
 from pyspark_jms.source.progress import compared
@@ -188,7 +189,7 @@ class ReaderSource:
 
     def _kept(self, base: str, keep: Keep) -> Kept:
         def connect() -> ReaderLink:
-            return connect_register(self._options, self._protocol, self._protocol.arrivals(), base, keep.reader)
+            return connect_register(self._options, self._protocol, StateCondition(), base, keep.reader)
 
         attempt = Attempt(
             TokenKeeper(lambda: uuid.uuid4().hex[:12], fail_on_data_loss=self._options.fail_on_data_loss),

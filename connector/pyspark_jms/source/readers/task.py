@@ -9,6 +9,7 @@ from pyspark_jms.blocks.block import PartitionSlice
 from pyspark_jms.delivery.register import steps
 from pyspark_jms.delivery.register.outcomes import Answer, Read
 from pyspark_jms.delivery.register.reader import ReaderTask
+from pyspark_jms.network.state_condition import StateCondition
 from pyspark_jms.options.source import SourceOptions
 from pyspark_jms.source.draining import Drain
 from pyspark_jms.source.mailbox import MailAddress, report_dropped
@@ -83,18 +84,18 @@ def _share(options: SourceOptions, readers: int) -> SourceOptions:
 
 
 def connect_register(
-    options: SourceOptions, protocol: ReaderProtocol, arrivals: Any, base: str, reader: int
+    options: SourceOptions, protocol: ReaderProtocol, condition: StateCondition, base: str, reader: int
 ) -> ReaderLink:
     """The register and a durable subscription are read on one connection, which has the client id."""
     client_id = options.durable.client_id if options.durable else None
-    return protocol.connect_reader(options.connection, arrivals, base=base, reader=reader, client_id=client_id)
+    return protocol.connect_reader(options.connection, condition, base=base, reader=reader, client_id=client_id)
 
 
 def _attempt(task: ReaderInput, options: SourceOptions, protocol: ReaderProtocol) -> Attempt:
-    arrivals = protocol.arrivals()
+    condition = StateCondition()
 
     def connect() -> ReaderLink:
-        return connect_register(options, protocol, arrivals, task.base, task.read.reader)
+        return connect_register(options, protocol, condition, task.base, task.read.reader)
 
     def missing(link: ReaderLink) -> None:
         """Another broker of the list, which has a store of its own, does not have the token."""

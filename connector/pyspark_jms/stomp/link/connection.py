@@ -21,9 +21,9 @@ from pyspark_jms.errors import (
 )
 from pyspark_jms.jms.secret_text import SecretBytes
 from pyspark_jms.network.address import Address
-from pyspark_jms.network.arrivals import Arrivals
 from pyspark_jms.network.failures import connection_lost, unreachable
 from pyspark_jms.network.settings import ConnectionSettings
+from pyspark_jms.network.state_condition import StateCondition
 from pyspark_jms.stomp.dialects import Dialect, dialect_named, dialect_of_server
 from pyspark_jms.stomp.link.inbox import Inbox
 from pyspark_jms.stomp.link.message_transport import MessageTransport
@@ -42,7 +42,7 @@ if _stomp_log.level == logging.NOTSET:
     _stomp_log.setLevel(logging.CRITICAL)
 
 
-def connect(settings: ConnectionSettings, arrivals: Arrivals | None = None) -> "Connection":
+def connect(settings: ConnectionSettings, condition: StateCondition | None = None) -> "Connection":
     """Connect to the first address of the list that answers.
 
     If none answers, the error of the last address is raised. An error that another address cannot cure (a wrong
@@ -51,7 +51,7 @@ def connect(settings: ConnectionSettings, arrivals: Arrivals | None = None) -> "
     failures: list[JMSError] = []
     for address in settings.addresses:
         try:
-            return Connection(address, settings, arrivals or Arrivals())
+            return Connection(address, settings, condition or StateCondition())
         except JMSError as error:
             failures.append(error)
             if not error.transient:
@@ -68,13 +68,13 @@ class Connection:
     Every method raises the ``LinkError`` that ended the session, once it has ended.
     """
 
-    def __init__(self, address: Address, settings: ConnectionSettings, arrivals: Arrivals) -> None:
+    def __init__(self, address: Address, settings: ConnectionSettings, condition: StateCondition) -> None:
         self.address = address
-        self.changed = arrivals
+        self.condition = condition
         self._settings = settings
         self._receipt_count = 0
-        self._inbox = Inbox(arrivals, max_body_bytes=settings.max_message_bytes, on_too_large=settings.on_too_large)
-        self._replies = Replies(address, arrivals, lambda: self._transport.failure)
+        self._inbox = Inbox(condition, max_body_bytes=settings.max_message_bytes, on_too_large=settings.on_too_large)
+        self._replies = Replies(address, condition, lambda: self._transport.failure)
         self._transport = MessageTransport(
             address,
             context=settings.tls.context() if address.tls else None,

@@ -11,8 +11,8 @@ from pyspark_jms.jms.names import has_wildcards
 from pyspark_jms.jms.subscription import Subscription
 from pyspark_jms.management.attributes import ArtemisManagement
 from pyspark_jms.management.routing import is_fully_qualified, is_kept, is_queue_only, routing_of
-from pyspark_jms.network.arrivals import Arrivals
 from pyspark_jms.network.settings import ConnectionSettings
+from pyspark_jms.network.state_condition import StateCondition
 from pyspark_jms.stomp.dialects import Dialect
 from pyspark_jms.stomp.link.connection import Connection, connect
 from pyspark_jms.stomp.link.conversion_probe import probe_queue
@@ -118,11 +118,14 @@ class Consumer:
     """One connection with at most one subscription. ``close`` returns unacknowledged messages to the queue."""
 
     def __init__(
-        self, settings: ConnectionSettings, subscription: Subscription | None = None, arrivals: Arrivals | None = None
+        self,
+        settings: ConnectionSettings,
+        subscription: Subscription | None = None,
+        condition: StateCondition | None = None,
     ) -> None:
         """Connect, and subscribe if the subscription does not depend on the broker that answers."""
         self._settings = settings
-        self.connection: Connection = connect(settings, arrivals)
+        self.connection: Connection = connect(settings, condition)
         self._subscription: Subscription | None = None
         self.browse_ended = False
         """Whether a browse has shown all messages, on a broker that marks the end."""

@@ -79,9 +79,9 @@ def probe_queue(connection: Connection, settings: ConnectionSettings, subscribe:
 
 def _await_message(connection: Connection, seconds: float) -> MessageBlock | None:
     """The message, and None if none arrives. Returns when the ERROR is here that may follow it, or when it is due."""
-    with connection.changed:
-        connection.changed.wait_for(lambda: connection.down or connection.waiting()[0], seconds)
-        connection.changed.wait_for(lambda: connection.down, _ERROR_SECONDS)
+    with connection.condition:
+        connection.condition.wait_for(lambda: connection.down or connection.waiting()[0], seconds)
+        connection.condition.wait_for(lambda: connection.down, _ERROR_SECONDS)
     return _take_last(connection)
 
 

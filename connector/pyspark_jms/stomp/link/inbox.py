@@ -5,7 +5,7 @@ from typing import Literal
 from pyspark_jms.blocks.block import MessageBlock
 from pyspark_jms.blocks.oversized import KEPT, OversizedMessage
 from pyspark_jms.errors import JMSError
-from pyspark_jms.network.arrivals import Arrivals
+from pyspark_jms.network.state_condition import StateCondition
 from pyspark_jms.stomp.wire.scan import FrameScanner
 
 __all__ = ["SEGMENT_BYTES", "Inbox"]
@@ -15,12 +15,12 @@ SEGMENT_BYTES = 15 << 20
 
 
 class Inbox:
-    """Filled by the io thread and emptied by another one; ``changed`` guards it."""
+    """Filled by the io thread and emptied by another one; ``condition`` guards it."""
 
     def __init__(
-        self, changed: Arrivals, *, max_body_bytes: int, on_too_large: Literal["fail", "drop", "deadLetter"]
+        self, condition: StateCondition, *, max_body_bytes: int, on_too_large: Literal["fail", "drop", "deadLetter"]
     ) -> None:
-        self._changed = changed
+        self._condition = condition
         keep = None if on_too_large == "fail" else KEPT[on_too_large]
         self._scanner = FrameScanner(max_body_bytes=max_body_bytes, keep_oversized=keep)
         self._blocks: list[MessageBlock] = []
@@ -33,7 +33,7 @@ class Inbox:
 
     def feed(self, data: memoryview) -> list[bytes]:
         """Keep the MESSAGE frames of ``data``, and return all other frames."""
-        with self._changed:
+        with self._condition:
             self.received_bytes += len(data) if len(data) > 1 else 0
             before = self._scanner.messages
             others = self._scanner.feed(data)
@@ -41,18 +41,18 @@ class Inbox:
                 self._blocks.append(self._scanner.take())
                 before = -1
             if self._scanner.messages != before or self._scanner.oversized:
-                self._changed.notify_all()
+                self._condition.notify_all()
         return others
 
     def waiting(self) -> tuple[int, int]:
         """Messages and bytes received and not taken."""
-        with self._changed:
+        with self._condition:
             messages = self._scanner.messages + sum(map(len, self._blocks))
             return messages, self._scanner.size + sum(len(block.data) for block in self._blocks)
 
     def take(self) -> list[MessageBlock]:
         """The MESSAGE frames received since the last call, in blocks of about ``SEGMENT_BYTES``."""
-        with self._changed:
+        with self._condition:
             blocks, self._blocks = self._blocks, []
             if self._scanner.messages:
                 blocks.append(self._scanner.take())
@@ -60,7 +60,7 @@ class Inbox:
 
     def take_oversized(self) -> list[OversizedMessage]:
         """The messages above maxMessageBytes since the last call, unless onTooLarge ends the session for them."""
-        with self._changed:
+        with self._condition:
             oversized, self._scanner.oversized = self._scanner.oversized, []
             return oversized
 

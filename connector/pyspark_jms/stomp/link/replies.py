@@ -11,8 +11,8 @@ import stomp
 
 from pyspark_jms.errors import JMSError, ReceiptTimeoutError
 from pyspark_jms.network.address import Address
-from pyspark_jms.network.arrivals import Arrivals
 from pyspark_jms.network.failures import connection_lost
+from pyspark_jms.network.state_condition import StateCondition
 from pyspark_jms.stomp.dialects import Dialect
 from pyspark_jms.stomp.link.reasons import error_of
 
@@ -25,9 +25,11 @@ class Replies:
     ``await_…`` and ``check`` raise the ``LinkError`` that ended the session, once it has ended.
     """
 
-    def __init__(self, address: Address, changed: Arrivals, failure: Callable[[], JMSError | OSError | None]) -> None:
+    def __init__(
+        self, address: Address, condition: StateCondition, failure: Callable[[], JMSError | OSError | None]
+    ) -> None:
         self._address = address
-        self._changed = changed
+        self._condition = condition
         self._failure = failure
         self._receipts: set[str] = set()
         self._error: str | None = None
@@ -40,13 +42,13 @@ class Replies:
     def note(
         self, *, server: str | None = None, receipt: str | None = None, error: str | None = None, down: bool = False
     ) -> None:
-        with self._changed:
+        with self._condition:
             self.server = self.server if server is None else server
             if receipt is not None:
                 self._receipts.add(receipt)
             self._error = error if self._error is None else self._error  # later errors follow from the first one
             self.down = self.down or down or self._is_final(error)
-            self._changed.notify_all()
+            self._condition.notify_all()
 
     def _is_final(self, error: str | None) -> bool:
         """Whether the broker closes the connection after this ERROR, without a reply to anything that is sent."""
@@ -86,12 +88,12 @@ class Replies:
 
         After a failed write the broker may have sent the reason, which the other thread has yet to read.
         """
-        with self._changed:
-            self._changed.wait_for(lambda: self.down or self._error is not None, timeout)
+        with self._condition:
+            self._condition.wait_for(lambda: self.down or self._error is not None, timeout)
 
     def _await(self, ready: Callable[[], bool], timeout: float, what: str) -> None:
         deadline = time.monotonic() + timeout
-        with self._changed:
+        with self._condition:
             while not ready():
                 self.check()
                 left = deadline - time.monotonic()
@@ -100,7 +102,7 @@ class Replies:
                         f"{self._address} did not send {what} within {timeout:g} s.",
                         "The broker is slow or blocked: look at its log, or raise receiptTimeout.",
                     )
-                self._changed.wait(left)
+                self._condition.wait(left)
 
 
 class Listener(stomp.ConnectionListener):  # type: ignore[misc]  # stomp.py has no type information

@@ -12,7 +12,7 @@ from pyspark_jms.amqp.wire.values import Described, Symbol, Typed, encode
 from pyspark_jms.errors import UnsupportedError
 from pyspark_jms.jms.model import Destination
 from pyspark_jms.jms.subscription import Subscription
-from pyspark_jms.network.arrivals import Arrivals
+from pyspark_jms.network.state_condition import StateCondition
 
 STREAM = Destination.parse("queue://s")
 
@@ -53,4 +53,4 @@ def test_a_broker_that_would_repeat_a_filter_and_not_apply_it_is_refused(dialect
 def test_another_broker_has_no_streams():
     subscription = Subscription(destination=STREAM, window_bytes=1 << 20)
     with ProtonBroker() as peer, pytest.raises(UnsupportedError, match="amqp has no streams"):
-        LogReader(peer.settings, Arrivals(), subscription, "first", None)
+        LogReader(peer.settings, StateCondition(), subscription, "first", None)

@@ -424,7 +424,7 @@ def test_a_broker_that_is_stopped(fresh_broker, settings_for, consume, queue):
 def test_what_a_broker_says_before_it_hangs_up_is_heard(secured, settings_for):
     """Though a write fails before it is read: nothing can be noted here until ``send`` itself waits for it."""
     connection = connect(settings_for(secured))
-    with connection.changed, pytest.raises(InvalidDestinationError, match=r"JMS_INVALID_DESTINATION"):
+    with connection.condition, pytest.raises(InvalidDestinationError, match=r"JMS_INVALID_DESTINATION"):
         write_until_it_fails(connection, {"destination": "closed.unheard", "destination-type": "ANYCAST"})
     connection.drop()
 

@@ -1,5 +1,5 @@
 from pyspark_jms.errors import MessageTooLargeError
-from pyspark_jms.network.arrivals import Arrivals
+from pyspark_jms.network.state_condition import StateCondition
 from pyspark_jms.stomp.link import inbox as module
 from pyspark_jms.stomp.link.inbox import Inbox
 from pyspark_jms.stomp.wire.frame import Frame, encode_frame, parse_frame
@@ -12,7 +12,7 @@ def message(number, body=b"text"):
 
 
 def inbox(on_too_large="fail"):
-    return Inbox(Arrivals(), max_body_bytes=1000, on_too_large=on_too_large)
+    return Inbox(StateCondition(), max_body_bytes=1000, on_too_large=on_too_large)
 
 
 def ids(blocks):

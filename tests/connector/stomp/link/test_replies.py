@@ -8,7 +8,7 @@ import pytest
 
 from pyspark_jms.errors import ConnectionLostError, JMSSecurityError, MalformedFrameError, ReceiptTimeoutError
 from pyspark_jms.network.address import Address
-from pyspark_jms.network.arrivals import Arrivals
+from pyspark_jms.network.state_condition import StateCondition
 from pyspark_jms.stomp.dialects import ARTEMIS
 from pyspark_jms.stomp.link.replies import Listener, Replies, error_text
 
@@ -24,7 +24,7 @@ def frame(body="", **headers):
 class Session:
     def __init__(self):
         self.failure = None
-        self.replies = Replies(ADDRESS, Arrivals(), lambda: self.failure)
+        self.replies = Replies(ADDRESS, StateCondition(), lambda: self.failure)
         self.replies.dialect = ARTEMIS
         self.listener = Listener(self.replies.note)
 

@@ -1,11 +1,11 @@
-"""Wakes a thread when connections have received something."""
+"""The lock of a connection's state, which also wakes the thread that waits for a change of it."""
 
 import threading
 
-__all__ = ["Arrivals"]
+__all__ = ["StateCondition"]
 
 
-class Arrivals(threading.Condition):
+class StateCondition(threading.Condition):
     """Notified when messages, confirmations, an error or the end of a connection arrive. Connections may share one."""
 
     def pause(self, seconds: float) -> None:

@@ -2,22 +2,22 @@ import threading
 
 from waiting import wait_until
 
-from pyspark_jms.network.arrivals import Arrivals
+from pyspark_jms.network.state_condition import StateCondition
 
 
 def test_a_pause_ends_when_something_arrives():
-    arrivals, woken = Arrivals(), threading.Event()
+    condition, woken = StateCondition(), threading.Event()
 
     def wait():
-        arrivals.pause(60)
+        condition.pause(60)
         woken.set()
 
     thread = threading.Thread(target=wait, daemon=True)
     thread.start()
 
     def notified():
-        with arrivals:
-            arrivals.notify_all()
+        with condition:
+            condition.notify_all()
         return woken.wait(0.05)
 
     wait_until(notified, what="the end of the pause")
@@ -26,4 +26,4 @@ def test_a_pause_ends_when_something_arrives():
 
 
 def test_a_pause_ends_when_nothing_arrives():
-    Arrivals().pause(0.01)
+    StateCondition().pause(0.01)
