@@ -15,7 +15,7 @@ from waiting import wait_until
 from pyspark_jms.amqp.link.consumer import Consumer
 from pyspark_jms.amqp.link.producer import Producer
 from pyspark_jms.amqp.wire.types import Target
-from pyspark_jms.amqp.wire.values import Typed, encode
+from pyspark_jms.amqp.wire.values import TypedValue, encode
 from pyspark_jms.jms.model import Destination
 from pyspark_jms.jms.subscription import Subscription
 
@@ -70,7 +70,7 @@ def nasty(number):
     in_an_hour = timestamp(int(time.time() * 1000) + 3_600_000)
     group = {"group_id": string(f"g{number % 3}")}
     return (
-        section(0x70, list_(TRUE, encode(Typed("ubyte", number % 10))))
+        section(0x70, list_(TRUE, encode(TypedValue("ubyte", number % 10))))
         + properties(message_id=string(f"ID:{number}"), absolute_expiry_time=in_an_hour, **group)
         + application_properties(_AMQ_DUPL_ID=string(f"{time.time_ns()}-{number}"))
         + section(0x77, string(str(number)))

@@ -7,7 +7,7 @@ from free_table import FreeTable
 from pyspark_jms.delivery.register.committer import Committer, Done
 from pyspark_jms.delivery.register.outcomes import Phase
 from pyspark_jms.delivery.register.steps import Lock
-from pyspark_jms.sink.replay import Admission, admission
+from pyspark_jms.sink.replay import CommitDecision, admission
 
 
 class Mutant(Committer):
@@ -109,16 +109,16 @@ class TakesOthers(Mutant):
 def sends_again(known, wanted, **how):
     """A partition that the token has is sent again."""
     admitted = admission(known, wanted, **how)
-    return Admission.COMMIT if admitted is Admission.ALREADY else admitted
+    return CommitDecision.COMMIT if admitted is CommitDecision.ALREADY else admitted
 
 
 def never_holds(known, wanted, **how):
     """A task commits in a batch that another execution has begun, or in a write that is finished."""
     admitted = admission(known, wanted, **how)
-    return Admission.COMMIT if admitted is Admission.OTHER_EXECUTION else admitted
+    return CommitDecision.COMMIT if admitted is CommitDecision.OTHER_EXECUTION else admitted
 
 
 def never_compares(known, wanted, *, whole=None, **how):
     """The driver commits held rows without comparing the token's entries with its partitions."""
     admitted = admission(known, wanted, whole=whole, **how)
-    return Admission.COMMIT if whole and admitted is Admission.MISMATCH else admitted
+    return CommitDecision.COMMIT if whole and admitted is CommitDecision.MISMATCH else admitted

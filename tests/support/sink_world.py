@@ -28,7 +28,7 @@ from pyspark_jms.delivery.register.committer import (
 from pyspark_jms.delivery.register.outcomes import Stop
 from pyspark_jms.delivery.register.token import Sighting
 from pyspark_jms.errors import JMSError
-from pyspark_jms.sink.replay import Admission, Plan, admission, contains_rows, plan
+from pyspark_jms.sink.replay import CommitDecision, Plan, admission, contains_rows, plan
 
 BROKER_LIMIT = 10
 QUERY = LedgerOwner("query", "q")
@@ -139,7 +139,7 @@ class SinkWorld:
     budget: Budget = NO_FAULTS
     owner: LedgerOwner = QUERY
     machine: type[Committer] = Committer
-    admission: Callable[..., Admission] = admission
+    admission: Callable[..., CommitDecision] = admission
     excludes: bool = True
     """Whether the broker refuses a second consumer of the lock."""
     patient: bool = True
@@ -361,11 +361,11 @@ class SinkWorld:
         """``sink.committing`` raises what is neither a commit nor one that was there before."""
         entry, whole = task.attempt.entry, task.attempt.whole
         match self.admission(known, entry, whole=whole, send_on_mismatch=self.send_on_mismatch):
-            case Admission.COMMIT:
+            case CommitDecision.COMMIT:
                 return self._answer(world, index, task, steps.Admitted())
-            case Admission.ALREADY:
+            case CommitDecision.ALREADY:
                 return self._answer(world, index, task, steps.Declined())
-            case Admission.MISMATCH:
+            case CommitDecision.MISMATCH:
                 return self._over(world, index, task, "mismatch")
         return self._over(world, index, task, "failed" if self.looks else "held")
 

@@ -26,7 +26,7 @@ from pyspark_jms.amqp.wire.sections import (
     sections,
 )
 from pyspark_jms.amqp.wire.types import Target
-from pyspark_jms.amqp.wire.values import Described, Typed, decode, encode, encode_list, encode_map
+from pyspark_jms.amqp.wire.values import Described, TypedValue, decode, encode, encode_list, encode_map
 from pyspark_jms.blocks.block import MessageBlock, index_of
 from pyspark_jms.blocks.oversized import OversizedMessage, not_kept
 from pyspark_jms.errors import MalformedFrameError, UnsupportedError
@@ -188,7 +188,7 @@ def _reasons(letter: AmqpDeadLetter, entries: list[bytes]) -> bytes:
 
 def _unreadable(letter: AmqpDeadLetter) -> bytes:
     """Bytes that are not a message become the body of one."""
-    properties = [None] * _CONTENT_TYPE + [Typed("symbol", OCTET_STREAM)]
+    properties = [None] * _CONTENT_TYPE + [TypedValue("symbol", OCTET_STREAM)]
     return (
         encode(Described(PROPERTIES, properties))
         + _reasons(letter, [])

@@ -32,7 +32,7 @@ from pyspark_jms.network.state_condition import StateCondition
 
 __all__ = ["AmqpMover"]
 
-Letter: TypeAlias = tuple[Destination, Sequence[MessageBlock]]
+OutgoingMessages: TypeAlias = tuple[Destination, Sequence[MessageBlock]]
 
 
 class AmqpMover(AmqpSourceLink):
@@ -86,8 +86,8 @@ class AmqpMover(AmqpSourceLink):
             max_message_bytes=self._max_message_bytes,
         )
 
-    def forward(self, ids: Sequence[bytes], letters: Sequence[Letter]) -> None:
-        senders = [(self._sender(destination), blocks) for destination, blocks in letters]
+    def forward(self, ids: Sequence[bytes], outgoing: Sequence[OutgoingMessages]) -> None:
+        senders = [(self._sender(destination), blocks) for destination, blocks in outgoing]
 
         def send(txn_id: bytes) -> None:
             """Returns when every message is in the transaction: Classic would commit without a refused one."""

@@ -13,11 +13,11 @@ import numpy as np
 import numpy.typing as npt
 
 __all__ = [
+    "BlockPlace",
     "ByteArray",
     "Index",
     "MessageBlock",
     "PartitionSlice",
-    "Place",
     "Positions",
     "block_of",
     "cuts",
@@ -141,7 +141,7 @@ def cuts(ends: "Index | Positions", size: int) -> list[int]:
 # --- messages on their way to a task ----------------------------------------------------------------
 
 
-class Place(Protocol):
+class BlockPlace(Protocol):
     """Where the messages are: in the part itself (``MessageBlock``), in a journal, or in memory of this machine."""
 
     def __len__(self) -> int: ...
@@ -158,7 +158,7 @@ class PartitionSlice:
     source: str
     dialect: str
     first_sequence: int
-    place: Place
+    place: BlockPlace
 
     def __len__(self) -> int:
         return len(self.place)

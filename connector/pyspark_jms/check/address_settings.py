@@ -10,11 +10,11 @@ from typing import Any, NamedTuple
 from pyspark_jms.check.findings import Finding, Verdict
 from pyspark_jms.management.attributes import ArtemisManagement
 
-__all__ = ["Kept", "settings_finding"]
+__all__ = ["AddressNeeds", "settings_finding"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Kept:
+class AddressNeeds:
     """What is kept in addresses of one prefix, and what it needs of their settings."""
 
     name: str
@@ -39,25 +39,25 @@ class _Fault(NamedTuple):
     remedy: str
 
 
-def settings_finding(kept: Kept, shown: Iterable[Mapping[str, Any]], words: ArtemisManagement) -> Finding:
+def settings_finding(needs: AddressNeeds, shown: Iterable[Mapping[str, Any]], words: ArtemisManagement) -> Finding:
     """``shown``: the settings of each address, as the broker's management shows them."""
     every = list(shown)
-    faults = list(dict.fromkeys(fault for settings in every for fault in _faults(kept, settings, words)))
-    figures = {"addresses": kept.match, "settings": every}
+    faults = list(dict.fromkeys(fault for settings in every for fault in _faults(needs, settings, words)))
+    figures = {"addresses": needs.match, "settings": every}
     if not faults:
-        value = f"the broker keeps what queries store in {kept.match}"
-        return Finding(name=kept.name, value=value, figures=figures)
+        value = f"the broker keeps what queries store in {needs.match}"
+        return Finding(name=needs.name, value=value, figures=figures)
     verdicts = {fault.verdict for fault in faults}
     return Finding(
-        name=kept.name,
-        value=f"{kept.match}: {'; '.join(fault.fact for fault in faults)}",
+        name=needs.name,
+        value=f"{needs.match}: {'; '.join(fault.fact for fault in faults)}",
         verdict=Verdict.PROBLEM if Verdict.PROBLEM in verdicts else Verdict.NOTE,
-        advice=f"In the address-setting of {kept.match}: {'; '.join(fault.remedy for fault in faults)}.",
+        advice=f"In the address-setting of {needs.match}: {'; '.join(fault.remedy for fault in faults)}.",
         figures=figures,
     )
 
 
-def _faults(kept: Kept, settings: Mapping[str, Any], words: ArtemisManagement) -> Iterator[_Fault]:
+def _faults(needs: AddressNeeds, settings: Mapping[str, Any], words: ArtemisManagement) -> Iterator[_Fault]:
     keys = words.settings
     if settings.get(keys.full_policy) == keys.drop:
         yield _Fault(
@@ -71,18 +71,18 @@ def _faults(kept: Kept, settings: Mapping[str, Any], words: ArtemisManagement) -
             f"max-expiry-delay is {expiry / 1000:g} s, after which the broker removes messages that are still needed",
             "set max-expiry-delay to -1",
         )
-    yield from _delivery_limit(kept, settings, words)
-    yield from _redelivery_delay(kept, settings, words)
+    yield from _delivery_limit(needs, settings, words)
+    yield from _redelivery_delay(needs, settings, words)
 
 
-def _delivery_limit(kept: Kept, settings: Mapping[str, Any], words: ArtemisManagement) -> Iterator[_Fault]:
+def _delivery_limit(needs: AddressNeeds, settings: Mapping[str, Any], words: ArtemisManagement) -> Iterator[_Fault]:
     """Artemis: no limit if it is not positive."""
     attempts = int(settings.get(words.delivery_attempts_key, words.default_delivery_attempts))
-    if 0 < attempts <= kept.deliveries:
+    if 0 < attempts <= needs.deliveries:
         yield _Fault(
             Verdict.PROBLEM,
             f"max-delivery-attempts is {attempts}, so the broker removes a token before a query can replace it"
-            f" (after {kept.deliveries} deliveries)",
+            f" (after {needs.deliveries} deliveries)",
             "set max-delivery-attempts to 10 or more, or to -1",
         )
     if attempts > 0 and not settings.get(words.dead_letter_key):
@@ -93,13 +93,13 @@ def _delivery_limit(kept: Kept, settings: Mapping[str, Any], words: ArtemisManag
         )
 
 
-def _redelivery_delay(kept: Kept, settings: Mapping[str, Any], words: ArtemisManagement) -> Iterator[_Fault]:
+def _redelivery_delay(needs: AddressNeeds, settings: Mapping[str, Any], words: ArtemisManagement) -> Iterator[_Fault]:
     longest = _longest_delay_ms(settings, words) / 1000
-    if longest >= kept.patience_seconds:
+    if longest >= needs.patience_seconds:
         yield _Fault(
             Verdict.PROBLEM,
-            f"redelivery-delay is up to {longest:g} s, and a query waits {kept.patience_seconds:g} s for its token:"
-            f" after a crash, {kept.harm}",
+            f"redelivery-delay is up to {longest:g} s, and a query waits {needs.patience_seconds:g} s for its token:"
+            f" after a crash, {needs.harm}",
             "set redelivery-delay to 0",
         )
     elif longest > 0:

@@ -9,14 +9,14 @@ from pyspark_jms.check.findings import Finding, Verdict
 from pyspark_jms.jms.model import BODY_MARKER, BodyType
 from pyspark_jms.management.attributes import ArtemisManagement
 
-__all__ = ["Kind", "census_finding", "count_kinds", "describe_counts", "describe_losses"]
+__all__ = ["BodyKind", "body_types_finding", "count_kinds", "describe_counts", "describe_losses"]
 
 _OTHER = "other"
 """An unknown code, or a message of another protocol."""
 
 
 @dataclass(frozen=True, slots=True)
-class Kind:
+class BodyKind:
     body_type: str
     enveloped: bool = False
 
@@ -24,28 +24,28 @@ class Kind:
         return f"{self.body_type} (envelope)" if self.enveloped else self.body_type
 
 
-def count_kinds(messages: Iterable[Mapping[str, Any]], words: ArtemisManagement) -> Counter[Kind]:
+def count_kinds(messages: Iterable[Mapping[str, Any]], words: ArtemisManagement) -> Counter[BodyKind]:
     return Counter(_kind(message, words) for message in messages)
 
 
-def _kind(message: Mapping[str, Any], words: ArtemisManagement) -> Kind:
+def _kind(message: Mapping[str, Any], words: ArtemisManagement) -> BodyKind:
     marker = message.get(BODY_MARKER)
     if marker in tuple(BodyType):
-        return Kind(str(marker), enveloped=True)
-    return Kind(words.body_types.get(message.get(words.body_type_key, -1), _OTHER))
+        return BodyKind(str(marker), enveloped=True)
+    return BodyKind(words.body_types.get(message.get(words.body_type_key, -1), _OTHER))
 
 
-def describe_counts(kinds: Counter[Kind]) -> str:
+def describe_counts(kinds: Counter[BodyKind]) -> str:
     return ", ".join(f"{kind} {count:,}" for kind, count in sorted(kinds.items(), key=lambda item: str(item[0])))
 
 
-def describe_losses(kinds: Iterable[Kind], words: ArtemisManagement) -> list[str]:
+def describe_losses(kinds: Iterable[BodyKind], words: ArtemisManagement) -> list[str]:
     """A sentence for each body type that does not arrive as it was sent."""
     plain = {kind.body_type for kind in kinds if not kind.enveloped}
     return [f"{kind.capitalize()} bodies {what}." for kind, what in words.losses.items() if kind in plain]
 
 
-def census_finding(kinds: Counter[Kind], depth: int, words: ArtemisManagement) -> Finding:
+def body_types_finding(kinds: Counter[BodyKind], depth: int, words: ArtemisManagement) -> Finding:
     """``depth``: the messages on the queue, listed or not."""
     seen = kinds.total()
     if not seen:

@@ -16,7 +16,7 @@ from pyspark_jms.amqp.link.connection import Connection, connect
 from pyspark_jms.amqp.link.read_register import RegisterName
 from pyspark_jms.amqp.link.subscriptions import end_subscription
 from pyspark_jms.amqp.reading import AmqpReaderLink
-from pyspark_jms.check.address_settings import Kept, settings_finding
+from pyspark_jms.check.address_settings import AddressNeeds, settings_finding
 from pyspark_jms.check.findings import Finding, Verdict
 from pyspark_jms.delivery.commit_token import CommitToken
 from pyspark_jms.delivery.ledger_owner import LEDGER_PREFIX, LedgerOwner
@@ -41,7 +41,7 @@ _TOKEN_SECONDS = 5.0
 class ExactlyOnce:
     def __init__(self, settings: ConnectionSettings) -> None:
         self._settings = settings
-        self._kept: list[tuple[Kept, Sequence[str]]] = []
+        self._needs: list[tuple[AddressNeeds, Sequence[str]]] = []
         """What the broker can keep, and in which addresses."""
 
     def reading(self) -> Finding:
@@ -93,18 +93,18 @@ class ExactlyOnce:
 
     def settings(self, management: ManagementLink | None) -> Iterator[Finding]:
         """Nothing if the broker cannot keep the state anyway."""
-        if not self._kept:
+        if not self._needs:
             return
         if management is None or not isinstance(management.words, ArtemisManagement):
             yield _NOT_READ
             return
         words = management.words
-        for kept, addresses in self._kept:
+        for needs, addresses in self._needs:
             shown = [
                 dict(json.loads(management.operation(words.broker_resource, words.address_settings, address)))
                 for address in addresses
             ]
-            yield settings_finding(kept, shown, words)
+            yield settings_finding(needs, shown, words)
 
     # --- trying --------------------------------------------------------------------------------
 
@@ -112,8 +112,8 @@ class ExactlyOnce:
         """What a read does, with a token only."""
         link = AmqpReaderLink(self._settings, _STAGING, StateCondition())
         try:
-            kept = _staging_kept("staging settings", f"{DEFAULT_PREFIX}#", link.patience_seconds)
-            self._kept.append((kept, (_STAGING.address,)))
+            needs = _staging_needs("staging settings", f"{DEFAULT_PREFIX}#", link.patience_seconds)
+            self._needs.append((needs, (_STAGING.address,)))
             link.lock()
             try:
                 link.require_lock()
@@ -129,8 +129,8 @@ class ExactlyOnce:
         name = _register_of(address)
         link = AmqpReaderLink(self._settings, name, StateCondition())
         try:
-            kept = _staging_kept("its settings", name.address, link.patience_seconds)
-            self._kept.append((kept, (name.address,)))
+            needs = _staging_needs("its settings", name.address, link.patience_seconds)
+            self._needs.append((needs, (name.address,)))
             link.lock()
             link.require_lock()
             link.peek()
@@ -144,7 +144,7 @@ class ExactlyOnce:
         with closing(connect(own)) as connection:
             if connection.dialect.no_register:
                 raise UnsupportedError(f"the broker {connection.dialect.no_register}", "")
-            self._kept.append((_LEDGER_KEPT, (_OWNER.address,)))
+            self._needs.append((_LEDGER_NEEDS, (_OWNER.address,)))
             unseen = _replace_token(connection)
         with contextlib.suppress(JMSError):  # without the permission to delete it, the subscription stays
             topic = Destination(DestinationKind.TOPIC, _OWNER.address)
@@ -175,8 +175,8 @@ def _replace_token(connection: Connection) -> JMSError | None:
     return None
 
 
-def _staging_kept(name: str, match: str, patience_seconds: float) -> Kept:
-    return Kept(
+def _staging_needs(name: str, match: str, patience_seconds: float) -> AddressNeeds:
+    return AddressNeeds(
         name=name,
         match=match,
         patience_seconds=patience_seconds,
@@ -185,7 +185,7 @@ def _staging_kept(name: str, match: str, patience_seconds: float) -> Kept:
     )
 
 
-_LEDGER_KEPT = Kept(
+_LEDGER_NEEDS = AddressNeeds(
     name="ledger settings",
     match=f"{LEDGER_PREFIX}#",
     patience_seconds=MISSING_SECONDS,

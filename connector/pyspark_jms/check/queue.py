@@ -7,7 +7,7 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
-from pyspark_jms.check.body_type_counts import Kind, census_finding, count_kinds
+from pyspark_jms.check.body_type_counts import BodyKind, body_types_finding, count_kinds
 from pyspark_jms.check.findings import Finding, Verdict
 from pyspark_jms.errors import InvalidDestinationError
 from pyspark_jms.jms.model import BodyType
@@ -174,7 +174,7 @@ def _body_types(inspected: Queue, depth: int, delivering: int, limit: int) -> Fi
     messages = inspected.list_messages()
     if 0 < delivering <= limit:
         messages += [message for list_messages in inspected.delivering().values() for message in list_messages]
-    return census_finding(count_kinds(messages, inspected.words), depth, inspected.words)
+    return body_types_finding(count_kinds(messages, inspected.words), depth, inspected.words)
 
 
 def _in_delivery(inspected: Queue, delivering: int, limit: int) -> Finding:
@@ -191,7 +191,7 @@ def _in_delivery(inspected: Queue, delivering: int, limit: int) -> Finding:
         if any(session in consumer for session in sessions)
         for message in list_messages
     ]
-    streams = count_kinds(held, inspected.words)[Kind(BodyType.STREAM)]
+    streams = count_kinds(held, inspected.words)[BodyKind(BodyType.STREAM)]
     if not streams:
         return Finding(name="in delivery", value="every message can be received over STOMP")
     return Finding(

@@ -12,7 +12,13 @@ from dataclasses import replace
 from typing import Any
 
 from pyspark_jms.blocks.block import MessageBlock
-from pyspark_jms.check.body_type_counts import Kind, census_finding, count_kinds, describe_counts, describe_losses
+from pyspark_jms.check.body_type_counts import (
+    BodyKind,
+    body_types_finding,
+    count_kinds,
+    describe_counts,
+    describe_losses,
+)
 from pyspark_jms.check.findings import Finding, Verdict
 from pyspark_jms.check.queue import Queue
 from pyspark_jms.jms.model import Destination, DestinationKind
@@ -63,7 +69,7 @@ def receive_findings(
         received = _ReceivedIds(ids)
         delivered = [message for message in received.delivered_to_us(delivering) if message["messageID"] not in before]
         yield replace(
-            census_finding(count_kinds(delivered, listed.words), len(delivered), listed.words),
+            body_types_finding(count_kinds(delivered, listed.words), len(delivered), listed.words),
             name="bodies delivered",
         )
         yield _never_delivered(count_kinds(received.not_received(delivered, listed.words), listed.words))
@@ -124,7 +130,7 @@ def _received(batches: Iterable[Any], *, loses_bodies: bool) -> Finding:
     )
 
 
-def _never_delivered(kinds: Counter[Kind]) -> Finding:
+def _never_delivered(kinds: Counter[BodyKind]) -> Finding:
     if not kinds:
         return Finding(name="not received", value="every message in delivery was received")
     return Finding(

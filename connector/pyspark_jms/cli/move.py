@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from pyspark_jms.cli.access import add_access, source_options
 from pyspark_jms.cli.command import Command
-from pyspark_jms.cli.progress import Progress, counted
+from pyspark_jms.cli.progress import ProgressLine, counted
 from pyspark_jms.errors import InvalidDestinationError, InvalidOptionError, JMSSecurityError, UnsupportedError
 
 if TYPE_CHECKING:
@@ -64,7 +64,7 @@ def _run(options: argparse.Namespace) -> int:
             parsed, protocol, connect_mover(parsed), limit=options.max, accept_claims=options.yes
         )
         _print_targets(targets, options.queue)
-    with Progress("moved") as progress:
+    with ProgressLine("moved") as progress:
         moved = move(
             parsed,
             protocol,

@@ -5,7 +5,7 @@ import time
 from types import TracebackType
 from typing import Self, TextIO
 
-__all__ = ["Progress", "counted"]
+__all__ = ["ProgressLine", "counted"]
 
 _SECONDS_BETWEEN = 0.2
 
@@ -14,8 +14,8 @@ def counted(messages: int) -> str:
     return f"{messages:,} message{'' if messages == 1 else 's'}"
 
 
-class Progress:
-    """``with Progress("sent") as progress: progress.show(messages)``. The line is removed at the end."""
+class ProgressLine:
+    """``with ProgressLine("sent") as progress: progress.show(messages)``. The line is removed at the end."""
 
     def __init__(self, done: str, stream: TextIO | None = None) -> None:
         """``done``: the participle after the number of messages."""

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from pyspark_jms.cli.access import add_access, sink_options
 from pyspark_jms.cli.command import Command
-from pyspark_jms.cli.progress import Progress, counted
+from pyspark_jms.cli.progress import ProgressLine, counted
 from pyspark_jms.errors import InvalidOptionError, MissingOptionError
 
 if TYPE_CHECKING:
@@ -63,7 +63,7 @@ def _run(options: argparse.Namespace) -> int:
     _require_consistent(options)
     parsed = sink_options(options, queue=options.queue, topic=options.topic)
     has_default = parsed.destination is not None
-    with Progress("encoded") as progress:
+    with ProgressLine("encoded") as progress:
         rows = _rows(options, has_default=has_default)
         batches = _shown(batches_of(rows, has_default=has_default), progress)
         sent = send_at_least_once(sink_protocol(parsed), parsed, batches)
@@ -86,7 +86,7 @@ def _require_consistent(options: argparse.Namespace) -> None:
         raise MissingOptionError("Neither --queue nor --topic is given.", "Name where the message goes.")
 
 
-def _shown(batches: "Iterator[pa.RecordBatch]", progress: Progress) -> "Iterator[pa.RecordBatch]":
+def _shown(batches: "Iterator[pa.RecordBatch]", progress: ProgressLine) -> "Iterator[pa.RecordBatch]":
     rows = 0
     for batch in batches:
         yield batch

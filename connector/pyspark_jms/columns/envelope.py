@@ -26,7 +26,7 @@ from pyspark_jms.jms.subscription import MAX_ELEMENTS, too_many
 
 __all__ = [
     "Element",
-    "Elements",
+    "EnvelopeElements",
     "EnvelopeKind",
     "Unreadable",
     "column_of",
@@ -64,7 +64,7 @@ class Unreadable(ValueError):  # noqa: N818 - no user sees it: column body_error
 
 
 @dataclass(frozen=True, slots=True)
-class Elements:
+class EnvelopeElements:
     """The maps or streams of a column of texts."""
 
     column: pa.Array
@@ -74,7 +74,7 @@ class Elements:
     """The reason, by row, for each text that cannot be read."""
 
 
-def read_elements(kind: EnvelopeKind, texts: pa.Array, max_elements: int = MAX_ELEMENTS) -> Elements:
+def read_elements(kind: EnvelopeKind, texts: pa.Array, max_elements: int = MAX_ELEMENTS) -> EnvelopeElements:
     """The elements of each text of a binary column."""
     reasons = _with_too_many(kind, texts, max_elements)
     lists = _by_arrow(kind, _without(texts, reasons))
@@ -91,7 +91,7 @@ def read_elements(kind: EnvelopeKind, texts: pa.Array, max_elements: int = MAX_E
             reasons[row] = str(unreadable)
     if read:
         lists = _with(lists, odd, pa.array(read, lists.type))
-    return Elements(_MAKERS[kind](lists), reasons)
+    return EnvelopeElements(_MAKERS[kind](lists), reasons)
 
 
 def _with_too_many(kind: EnvelopeKind, texts: pa.Array, most: int) -> dict[int, str]:

@@ -23,8 +23,8 @@ from pyspark_jms.sentences import with_article
 
 __all__ = [
     "NameRules",
-    "Names",
     "Properties",
+    "PropertyNames",
     "StatedTypes",
     "TypedColumn",
     "check_names",
@@ -77,7 +77,7 @@ class NameRules:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Names:
+class PropertyNames:
     """The names of all properties, so that each distinct name is checked once and not once a row."""
 
     distinct: list[bytes]
@@ -87,14 +87,14 @@ class Names:
     """The index in ``distinct`` of each property's name."""
 
 
-def distinct_names(properties: Properties) -> Names:
+def distinct_names(properties: Properties) -> PropertyNames:
     width = repeated_width(properties.entries.bounds, properties.names)
     if width:
         rows = properties.entries.rows.count
         distinct = properties.names[:width].to_pylist()
-        return Names(distinct=distinct, each_row=True, codes=lambda: np.tile(np.arange(width), rows))
+        return PropertyNames(distinct=distinct, each_row=True, codes=lambda: np.tile(np.arange(width), rows))
     encoded = properties.names.dictionary_encode()
-    return Names(distinct=encoded.dictionary.to_pylist(), each_row=False, codes=encoded.indices.to_numpy)
+    return PropertyNames(distinct=encoded.dictionary.to_pylist(), each_row=False, codes=encoded.indices.to_numpy)
 
 
 def repeated_width(bounds: Offsets, texts: pa.Array) -> int:
@@ -112,7 +112,7 @@ def repeated_width(bounds: Offsets, texts: pa.Array) -> int:
     return width if (data[row_bytes:] == data[: len(data) - row_bytes]).all() else 0
 
 
-def check_names(properties: Properties, names: Names, rules: NameRules, columns: Collection[str] = ()) -> None:
+def check_names(properties: Properties, names: PropertyNames, rules: NameRules, columns: Collection[str] = ()) -> None:
     """Refuse names that JMS or the broker reserve, and a group sequence that is not an int.
 
     ``columns``: names of properties that come from columns of their own.

@@ -16,7 +16,7 @@ from pyspark_jms.delivery.journal.segment import Segment
 from pyspark_jms.delivery.journal.store import JournalStore, SegmentInfo
 from pyspark_jms.delivery.journal.stored_block import StoredBlock
 from pyspark_jms.delivery.message_range import MessageRange
-from pyspark_jms.delivery.states import IN_JOURNAL, WITH_JOURNAL, Event, State
+from pyspark_jms.delivery.states import IN_JOURNAL, WITH_JOURNAL, Event, MessageState
 from pyspark_jms.delivery.subscription_ledger import (
     AckRound,
     ExpectedRedelivery,
@@ -78,7 +78,7 @@ class JournaledLedger(SubscriptionLedgers[_Durable]):
         self.offered = self.done = start
         for known in store.unacknowledged():
             for source in self._sources_of(known.source):
-                source.expect(known.id, ExpectedRedelivery(known.fingerprint, State.LOST))
+                source.expect(known.id, ExpectedRedelivery(known.fingerprint, MessageState.LOST))
         for info in store.segments(start):
             self._count(store.read(info.first), max(0, start - info.first))
 
@@ -190,7 +190,7 @@ class JournaledLedger(SubscriptionLedgers[_Durable]):
         """Cut the next batch from what is durable, at least one message of it, and record it with its cut."""
         ends = self._backlog.take(max_messages=max_messages, max_bytes=max_bytes)
         if len(ends):
-            IN_JOURNAL.after(State.DURABLE, Event.OFFER)
+            IN_JOURNAL.after(MessageState.DURABLE, Event.OFFER)
             end = self.offered + len(ends)
             # A process that died before Spark logged the offset may have recorded this batch already.
             if self._store.batch(self.offered, end) is None:
@@ -203,7 +203,7 @@ class JournaledLedger(SubscriptionLedgers[_Durable]):
 
     def finish(self, sequence: int) -> None:
         """Everything below ``sequence`` is done: it is deleted."""
-        last = State.OFFERED if sequence <= self.offered else State.DURABLE
+        last = MessageState.OFFERED if sequence <= self.offered else MessageState.DURABLE
         IN_JOURNAL.after(last, Event.FINISH, f"sequence {sequence - 1}, offered are those below {self.offered}")
         if sequence > self.done:
             given_up = self._store.release(sequence)

@@ -20,7 +20,7 @@ from typing import NamedTuple
 
 from pyspark_jms.blocks.block import MessageBlock
 from pyspark_jms.delivery.message_range import Batch, MessageRange
-from pyspark_jms.delivery.states import WITHOUT_JOURNAL, Event, State
+from pyspark_jms.delivery.states import WITHOUT_JOURNAL, Event, MessageState
 from pyspark_jms.delivery.subscription_ledger import (
     ExpectedRedelivery,
     Recognition,
@@ -106,7 +106,9 @@ class Ledger(SubscriptionLedgers[_Done]):
         if done:
             self._acknowledge_apart(subscription, [(block, index) for index in done], state)
 
-    def _acknowledge_apart(self, subscription: int, messages: list[tuple[MessageBlock, int]], state: State) -> None:
+    def _acknowledge_apart(
+        self, subscription: int, messages: list[tuple[MessageBlock, int]], state: MessageState
+    ) -> None:
         """A round of redelivered messages, whose ids are those of the redelivery."""
         known = self._ledgers[subscription]
         ids = [identifier for block, index in messages if (identifier := block.ids[index]) is not None]
@@ -165,7 +167,7 @@ class Ledger(SubscriptionLedgers[_Done]):
 
     def finish(self, sequence: int) -> None:
         """Everything below ``sequence`` is done, and due to be acknowledged."""
-        last = State.OFFERED if sequence <= self.offered else State.RECEIVED
+        last = MessageState.OFFERED if sequence <= self.offered else MessageState.RECEIVED
         WITHOUT_JOURNAL.after(last, Event.FINISH, f"sequence {sequence - 1}, offered are those below {self.offered}")
         finished: dict[int, list[MessageRange]] = {}
         moved: dict[int, list[tuple[MessageBlock, int]]] = {}
@@ -180,7 +182,7 @@ class Ledger(SubscriptionLedgers[_Done]):
         for subscription, ranges in finished.items():
             self._finish_on(subscription, ranges)
         for subscription, messages in moved.items():
-            self._acknowledge_apart(subscription, messages, State.DONE)
+            self._acknowledge_apart(subscription, messages, MessageState.DONE)
 
     def _finish_on(self, subscription: int, ranges: list[MessageRange]) -> None:
         known = self._ledgers[subscription]
@@ -242,7 +244,7 @@ class Ledger(SubscriptionLedgers[_Done]):
         self._drop(forgotten)
 
     def _expect(
-        self, subscription: int, range_: MessageRange, state: State, *, bound: bool, every: bool = True
+        self, subscription: int, range_: MessageRange, state: MessageState, *, bound: bool, every: bool = True
     ) -> None:
         """Expect the range's messages that the subscription delivered. ``bound``: their first deliveries are part of a
         batch and get the new ids. Not ``every``: only messages of which an equal one is the same.
@@ -262,7 +264,7 @@ class Ledger(SubscriptionLedgers[_Done]):
     def _forget_oldest(source: Source, most: int) -> None:
         surplus = max(0, source.expected_messages - most)
         every = ((key, one) for key, known in source.expected.items() for one in known)
-        oldest = (key for key, one in every if one.state is State.ACK_ON_REDELIVERY)
+        oldest = (key for key, one in every if one.state is MessageState.ACK_ON_REDELIVERY)
         source.give_up(list(islice(oldest, surplus)))
 
     # --- counting ------------------------------------------------------------------------------

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from pyspark_jms.blocks.block import MessageBlock, fit
-from pyspark_jms.delivery.states import State
+from pyspark_jms.delivery.states import MessageState
 
 __all__ = ["Batch", "MessageRange"]
 
@@ -20,7 +20,7 @@ class MessageRange:
     block: MessageBlock
     first: int
     last: int
-    state: State = State.RECEIVED
+    state: MessageState = MessageState.RECEIVED
     moved: dict[int, int] | None = None
     """By index, the subscription of each message that not ``subscription`` but another one redelivered last."""
 

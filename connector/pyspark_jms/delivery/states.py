@@ -25,10 +25,10 @@ from types import MappingProxyType
 
 from pyspark_jms.errors import IllegalStateError
 
-__all__ = ["IN_JOURNAL", "WITHOUT_JOURNAL", "WITH_JOURNAL", "Event", "State", "Table"]
+__all__ = ["IN_JOURNAL", "WITHOUT_JOURNAL", "WITH_JOURNAL", "Event", "MessageState", "StateTable"]
 
 
-class State(Enum):
+class MessageState(Enum):
     RECEIVED = "received"
     DURABLE = "durable"
     OFFERED = "offered"
@@ -60,13 +60,13 @@ class Event(Enum):
 
 
 @dataclass(frozen=True)
-class Table:
+class StateTable:
     """``name`` completes "a message …"."""
 
     name: str
-    moves: Mapping[State, Mapping[Event, State]]
+    moves: Mapping[MessageState, Mapping[Event, MessageState]]
 
-    def after(self, state: State, event: Event, which: str = "") -> State:
+    def after(self, state: MessageState, event: Event, which: str = "") -> MessageState:
         """The state after the event. ``which``: the messages that an ``IllegalStateError`` names."""
         try:
             return self.moves[state][event]
@@ -80,45 +80,56 @@ def _illegal(what: str, which: str) -> IllegalStateError:
     )
 
 
-def _table(name: str, moves: dict[State, dict[Event, State]]) -> Table:
-    return Table(name, MappingProxyType({state: MappingProxyType(row) for state, row in moves.items()}))
+def _table(name: str, moves: dict[MessageState, dict[Event, MessageState]]) -> StateTable:
+    return StateTable(name, MappingProxyType({state: MappingProxyType(row) for state, row in moves.items()}))
 
 
 WITHOUT_JOURNAL = _table(
     "without a journal",
     {
-        State.RECEIVED: {Event.OFFER: State.OFFERED, Event.LOSE: State.FORGOTTEN},
-        State.OFFERED: {Event.FINISH: State.DONE, Event.LOSE: State.LOST},
-        State.DONE: {Event.ACK: State.ACKNOWLEDGING, Event.LOSE: State.ACK_ON_REDELIVERY},
-        State.ACKNOWLEDGING: {Event.RECEIPT: State.ACKNOWLEDGED, Event.LOSE: State.ACK_ON_REDELIVERY},
-        State.LOST: {Event.RECOGNISE: State.OFFERED, Event.FINISH: State.ACK_ON_REDELIVERY, Event.LOSE: State.LOST},
-        State.ACK_ON_REDELIVERY: {
-            Event.RECOGNISE: State.DONE,
-            Event.LOSE: State.ACK_ON_REDELIVERY,
-            Event.GIVE_UP: State.FORGOTTEN,
+        MessageState.RECEIVED: {Event.OFFER: MessageState.OFFERED, Event.LOSE: MessageState.FORGOTTEN},
+        MessageState.OFFERED: {Event.FINISH: MessageState.DONE, Event.LOSE: MessageState.LOST},
+        MessageState.DONE: {Event.ACK: MessageState.ACKNOWLEDGING, Event.LOSE: MessageState.ACK_ON_REDELIVERY},
+        MessageState.ACKNOWLEDGING: {
+            Event.RECEIPT: MessageState.ACKNOWLEDGED,
+            Event.LOSE: MessageState.ACK_ON_REDELIVERY,
         },
-        State.ACKNOWLEDGED: {},
-        State.FORGOTTEN: {},
+        MessageState.LOST: {
+            Event.RECOGNISE: MessageState.OFFERED,
+            Event.FINISH: MessageState.ACK_ON_REDELIVERY,
+            Event.LOSE: MessageState.LOST,
+        },
+        MessageState.ACK_ON_REDELIVERY: {
+            Event.RECOGNISE: MessageState.DONE,
+            Event.LOSE: MessageState.ACK_ON_REDELIVERY,
+            Event.GIVE_UP: MessageState.FORGOTTEN,
+        },
+        MessageState.ACKNOWLEDGED: {},
+        MessageState.FORGOTTEN: {},
     },
 )
 
 WITH_JOURNAL = _table(
     "with a journal",
     {
-        State.RECEIVED: {Event.STORE: State.DURABLE, Event.LOSE: State.FORGOTTEN},
-        State.DURABLE: {Event.ACK: State.ACKNOWLEDGING, Event.LOSE: State.LOST},
-        State.ACKNOWLEDGING: {Event.RECEIPT: State.ACKNOWLEDGED, Event.LOSE: State.LOST},
-        State.LOST: {Event.RECOGNISE: State.DURABLE, Event.LOSE: State.LOST, Event.GIVE_UP: State.FORGOTTEN},
-        State.ACKNOWLEDGED: {},
-        State.FORGOTTEN: {},
+        MessageState.RECEIVED: {Event.STORE: MessageState.DURABLE, Event.LOSE: MessageState.FORGOTTEN},
+        MessageState.DURABLE: {Event.ACK: MessageState.ACKNOWLEDGING, Event.LOSE: MessageState.LOST},
+        MessageState.ACKNOWLEDGING: {Event.RECEIPT: MessageState.ACKNOWLEDGED, Event.LOSE: MessageState.LOST},
+        MessageState.LOST: {
+            Event.RECOGNISE: MessageState.DURABLE,
+            Event.LOSE: MessageState.LOST,
+            Event.GIVE_UP: MessageState.FORGOTTEN,
+        },
+        MessageState.ACKNOWLEDGED: {},
+        MessageState.FORGOTTEN: {},
     },
 )
 
 IN_JOURNAL = _table(
     "in a journal",
     {
-        State.DURABLE: {Event.OFFER: State.OFFERED},
-        State.OFFERED: {Event.FINISH: State.DONE},
-        State.DONE: {},
+        MessageState.DURABLE: {Event.OFFER: MessageState.OFFERED},
+        MessageState.OFFERED: {Event.FINISH: MessageState.DONE},
+        MessageState.DONE: {},
     },
 )

@@ -13,7 +13,7 @@ from typing import Generic, TypeVar
 
 from pyspark_jms.blocks.block import MessageBlock
 from pyspark_jms.delivery.message_range import MessageRange
-from pyspark_jms.delivery.states import Event, State, Table
+from pyspark_jms.delivery.states import Event, MessageState, StateTable
 from pyspark_jms.errors import OtherBrokerError
 
 __all__ = [
@@ -70,7 +70,7 @@ class AckRound(Generic[T]):
     ids: list[bytes]
     what: T
     """The ledger's own record of these messages."""
-    state: State
+    state: MessageState
     ledger: "SubscriptionLedger[T]"
     receipt: str | None = None
 
@@ -93,7 +93,7 @@ class ExpectedRedelivery:
     """
 
     fingerprint: bytes
-    state: State
+    state: MessageState
     range_: MessageRange | None = None
     index: int = 0
 
@@ -104,7 +104,7 @@ class Source:
     ``recognition`` None: redelivered messages cannot be recognised.
     """
 
-    def __init__(self, table: Table, recognition: Recognition | None) -> None:
+    def __init__(self, table: StateTable, recognition: Recognition | None) -> None:
         self.table = table
         self.recognition = recognition
         self.expected: dict[bytes, deque[ExpectedRedelivery]] = {}
@@ -196,7 +196,7 @@ class SubscriptionLedger(Generic[T]):
         self.rounds: list[AckRound[T]] = []
         """Everything that may be acknowledged and is not confirmed, the oldest first."""
 
-    def add_round(self, ids: list[bytes], what: T, state: State) -> None:
+    def add_round(self, ids: list[bytes], what: T, state: MessageState) -> None:
         """These messages may be acknowledged from now on."""
         self.rounds.append(AckRound(ids, what, state, self))
 

@@ -22,7 +22,7 @@ from pyspark_jms.errors import (
 from pyspark_jms.network.patience import keep_trying
 from pyspark_jms.options.sink import SinkOptions
 from pyspark_jms.sink.links import CommitLedger, LedgerLink, SinkProtocol
-from pyspark_jms.sink.replay import Admission, admission, contains_rows
+from pyspark_jms.sink.replay import CommitDecision, admission, contains_rows
 from pyspark_jms.sink.tasks import LedgerTask
 
 __all__ = [
@@ -114,16 +114,16 @@ def commit_with_entry(
         _resolve_failed_commit(ledger, task, entry, error, send_on_mismatch=send_on_mismatch)
 
 
-def _admit(task: LedgerTask, known: Iterable[LedgerEntry], entry: LedgerEntry, admitted: Admission) -> bool:
+def _admit(task: LedgerTask, known: Iterable[LedgerEntry], entry: LedgerEntry, admitted: CommitDecision) -> bool:
     match admitted:
-        case Admission.COMMIT:
+        case CommitDecision.COMMIT:
             return True
-        case Admission.ALREADY:
+        case CommitDecision.ALREADY:
             _log.info("= another attempt of %s has committed: its %d rows are not sent again", task.name, entry.rows)
             return False
-        case Admission.MISMATCH:
+        case CommitDecision.MISMATCH:
             raise replay_mismatch(task, own_entries(task, known) or known, entry)
-        case Admission.OTHER_EXECUTION:
+        case CommitDecision.OTHER_EXECUTION:
             raise CommitInDoubtError(
                 f"Another run of {task.write} has committed partitions since this attempt of {task.name} began."
                 " No row of this attempt was sent.",

@@ -16,7 +16,7 @@ from enum import Enum
 
 from pyspark_jms.delivery.commit_token import LedgerEntry, is_finished, write_of
 
-__all__ = ["Admission", "Plan", "admission", "contains_rows", "plan", "unmatched_entries"]
+__all__ = ["CommitDecision", "Plan", "admission", "contains_rows", "plan", "unmatched_entries"]
 
 
 class Plan(Enum):
@@ -26,7 +26,7 @@ class Plan(Enum):
     COMPARE_WRITE = "send nothing: the driver compares the whole write with its entry"
 
 
-class Admission(Enum):
+class CommitDecision(Enum):
     COMMIT = "commit the rows"
     ALREADY = "the same rows were committed before"
     MISMATCH = "the ledger has other rows or partitions of the write"
@@ -67,7 +67,7 @@ def admission(
     *,
     whole: Collection[LedgerEntry] | None = None,
     send_on_mismatch: bool,
-) -> Admission:
+) -> CommitDecision:
     """``known``: the entries of the batch that nobody else can change now. ``wanted``: the entry of the rows.
 
     ``whole``: the entries of all partitions of the execution, which only the driver has. A task does not have them, and
@@ -76,13 +76,13 @@ def admission(
     of_write = [entry for entry in known if write_of(entry) == write_of(wanted)]
     own = [entry for entry in of_write if entry.task == wanted.task]
     if contains_rows(own, wanted):
-        return Admission.ALREADY
+        return CommitDecision.ALREADY
     if any(is_finished(entry) for entry in of_write):
-        return Admission.OTHER_EXECUTION
+        return CommitDecision.OTHER_EXECUTION
     if send_on_mismatch:
-        return Admission.COMMIT
+        return CommitDecision.COMMIT
     if own or (whole is not None and unmatched_entries(of_write, whole)):
-        return Admission.MISMATCH
+        return CommitDecision.MISMATCH
     if whole is None and any(entry.execution != wanted.execution for entry in of_write):
-        return Admission.OTHER_EXECUTION
-    return Admission.COMMIT
+        return CommitDecision.OTHER_EXECUTION
+    return CommitDecision.COMMIT

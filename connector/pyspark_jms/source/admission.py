@@ -13,10 +13,10 @@ from pyspark_jms.source.links import SourceLink
 __all__ = [
     "IDLE_SECONDS",
     "LINGER_SECONDS",
-    "Admission",
+    "BatchDecision",
+    "BatchTrigger",
     "IdleCheck",
     "Linger",
-    "Verdict",
     "Waiting",
 ]
 
@@ -124,7 +124,7 @@ class Waiting(NamedTuple):
     """One connection's window is full: if the queue has message groups, others may get nothing."""
 
 
-class Verdict(Enum):
+class BatchDecision(Enum):
     BATCH = "what waits is a batch"
     WAIT = "poll again soon"
     ASK = "as WAIT: much has come and nothing for a moment, so it is a batch if the brokers prove to have no more"
@@ -132,7 +132,7 @@ class Verdict(Enum):
     NOTHING = "nothing waits"
 
 
-class Admission:
+class BatchTrigger:
     """Call ``begin`` at the start of each poll for a batch, then ``verdict`` until it is not WAIT or ASK."""
 
     def __init__(self, options: SourceOptions, clock: Callable[[], float], *, draining: bool) -> None:
@@ -158,21 +158,21 @@ class Admission:
         """Seconds since something arrived."""
         return self._clock() - self._last_change
 
-    def verdict(self, waiting: Waiting, activity: object) -> Verdict:
+    def verdict(self, waiting: Waiting, activity: object) -> BatchDecision:
         now = self._clock()
         if (current := ((waiting.messages, waiting.size), activity)) != self._activity:
             self._activity, self._last_change = current, now
         if not waiting.messages:
-            return Verdict.NOTHING
+            return BatchDecision.NOTHING
         lingered = self._linger.should_end(now, waiting.messages, waiting.size, changed=self._last_change)
         if self._is_full_batch(waiting):
-            return Verdict.BATCH
+            return BatchDecision.BATCH
         if self._below_minimum(waiting):
-            return Verdict.NONE_YET if now - self._began >= IDLE_SECONDS else Verdict.WAIT
+            return BatchDecision.NONE_YET if now - self._began >= IDLE_SECONDS else BatchDecision.WAIT
         # What is done was acknowledged before, so a full window holds only what waits.
         if lingered or waiting.no_room or waiting.size >= self._options.window_bytes:
-            return Verdict.BATCH
-        return Verdict.ASK if now - self._last_change >= LINGER_SECONDS else Verdict.WAIT
+            return BatchDecision.BATCH
+        return BatchDecision.ASK if now - self._last_change >= LINGER_SECONDS else BatchDecision.WAIT
 
     def restart(self) -> None:
         """All messages that were taken were duplicates."""

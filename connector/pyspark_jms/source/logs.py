@@ -22,7 +22,7 @@ from pyspark_jms.network.patience import keep_trying
 from pyspark_jms.network.settings import ConnectionSettings
 from pyspark_jms.network.state_condition import StateCondition
 from pyspark_jms.options.source import SourceOptions
-from pyspark_jms.source.admission import IDLE_SECONDS, Admission, Verdict, Waiting
+from pyspark_jms.source.admission import IDLE_SECONDS, BatchDecision, BatchTrigger, Waiting
 from pyspark_jms.source.links import BrokerDialect, SourceProtocol
 from pyspark_jms.source.stopping import StopRequest
 from pyspark_jms.source.stream import received_partitions
@@ -146,7 +146,7 @@ class LogSource:
         """End of a batch → its messages, until it is done."""
         self._repeats: set[int] = set()
         """Ends of batches that another link has received."""
-        self._admission = Admission(options, time.monotonic, draining=False)
+        self._admission = BatchTrigger(options, time.monotonic, draining=False)
         self._draining = self._is_open = False
         self._end = self._received = self._reconnects = 0
         self._compared: set[LogLink | None] = set()
@@ -159,7 +159,7 @@ class LogSource:
 
     def drain(self) -> None:
         self._draining = True
-        self._admission = Admission(self._options, time.monotonic, draining=True)
+        self._admission = BatchTrigger(self._options, time.monotonic, draining=True)
 
     # --- the next batch ------------------------------------------------------------------------
 
@@ -248,9 +248,9 @@ class LogSource:
             messages, size = sum(len(each.range_) for each in pieces), sum(each.range_.size for each in pieces)
             in_flight = size + sum(range_.size for ranges in self._batches.values() for range_ in ranges)
             verdict = self._admission.verdict(Waiting(messages, size, in_flight, no_room=False), self._received)
-            if verdict in {Verdict.BATCH, Verdict.ASK}:
+            if verdict in {BatchDecision.BATCH, BatchDecision.ASK}:
                 return True
-            if verdict is Verdict.NONE_YET or (verdict is Verdict.NOTHING and self._has_nothing()):
+            if verdict is BatchDecision.NONE_YET or (verdict is BatchDecision.NOTHING and self._has_nothing()):
                 return False
             self._condition.pause(_POLL_SECONDS)
 

@@ -33,7 +33,7 @@ from pyspark_jms.options.source import SourceOptions
 from pyspark_jms.source.links import SourceLink, SourceProtocol
 from pyspark_jms.source.task_inputs import rows_of
 
-__all__ = ["ConnectMover", "Letter", "Moved", "MovingLink", "look_for_targets", "move"]
+__all__ = ["ConnectMover", "Moved", "MovingLink", "OutgoingMessages", "look_for_targets", "move"]
 
 _POLL_SECONDS = 0.05
 _TRANSACTION_MESSAGES = 1_000
@@ -50,7 +50,7 @@ _SENT_AS_NULL = (
 _EMPTY_TEXT = "the text is empty, so it may be a body that STOMP does not carry: move it over AMQP"
 _OWN_PROPERTIES = DEAD_LETTER_PROPERTIES | {MOVED_PROPERTY}
 
-Letter: TypeAlias = tuple[Destination, Sequence[MessageBlock]]
+OutgoingMessages: TypeAlias = tuple[Destination, Sequence[MessageBlock]]
 """Encoded messages, and where they go."""
 
 
@@ -81,8 +81,8 @@ class MovingLink(SourceLink, Protocol):
     def encode(self, destination: Destination, rows: pa.RecordBatch, numbers: Int64s) -> Sequence[MessageBlock]:
         """Encode the rows with these numbers. An error that is about certain rows has ``WrongRows`` as its cause."""
 
-    def forward(self, ids: Sequence[bytes], letters: Sequence[Letter]) -> None:
-        """Send the letters and acknowledge the messages with these ids. Returns when the broker has confirmed both."""
+    def forward(self, ids: Sequence[bytes], outgoing: Sequence[OutgoingMessages]) -> None:
+        """Send the messages, and acknowledge those with these ids. Returns when the broker has confirmed both."""
 
 
 class ConnectMover(Protocol):
@@ -251,21 +251,21 @@ class _Mover:
         targets = self._targets_of(block, rows)
         chosen = [index for index, target in enumerate(targets) if isinstance(target, Destination)][:limit]
         self.moved.left.update(target for target in targets if isinstance(target, str))
-        letters: list[Letter] = []
+        outgoing: list[OutgoingMessages] = []
         ids: list[bytes] = []
         sent: Counter[str] = Counter()
         for target, indices in groupby(chosen, lambda index: targets[index]):
             assert isinstance(target, Destination)
-            kept = self._encodable(target, rows.take(pa.array(list(indices))), letters)
+            kept = self._encodable(target, rows.take(pa.array(list(indices))), outgoing)
             ids += [block.ids[index] or b"" for index in kept]
             sent[target.name] += len(kept)
         if ids:
-            self._link.forward(ids, letters)
+            self._link.forward(ids, outgoing)
             self.moved.messages += len(ids)
             self.moved.targets.update(sent)
 
-    def _encodable(self, target: Destination, rows: pa.RecordBatch, letters: list[Letter]) -> list[int]:
-        """Add the letters of the rows that can be sent, and return the positions of their messages in the block."""
+    def _encodable(self, target: Destination, rows: pa.RecordBatch, outgoing: list[OutgoingMessages]) -> list[int]:
+        """Add the messages of the rows that can be sent, and return the positions of their messages in the block."""
         blocks: list[MessageBlock] = []
 
         def encode(part: pa.RecordBatch, numbers: Int64s) -> None:
@@ -277,7 +277,7 @@ class _Mover:
         for fault in bad:
             self.moved.left[fault.first.fact] += fault.count
         if good.num_rows:
-            letters.append((target, blocks))
+            outgoing.append((target, blocks))
         kept: list[int] = good.column("sequence").to_pylist()
         return kept
 

@@ -17,7 +17,7 @@ from pyspark_jms.jms.subscription import source_name
 from pyspark_jms.management.queue_watch import QueueWatch
 from pyspark_jms.options.source import SourceOptions
 from pyspark_jms.source.ack_loop import AckLoop
-from pyspark_jms.source.admission import IDLE_SECONDS, LINGER_SECONDS, Admission, Verdict
+from pyspark_jms.source.admission import IDLE_SECONDS, LINGER_SECONDS, BatchDecision, BatchTrigger
 from pyspark_jms.source.diverting import Diverter
 from pyspark_jms.source.draining import Drain
 from pyspark_jms.source.intake import Intake
@@ -64,7 +64,7 @@ class Receiver:
         self._intake = self._new_intake(draining)
         self._backlog_end = self._ledger.offered + self._ledger.waiting_messages
         """Messages below it were left by an earlier process: they are offered before anything is received."""
-        self._admission = Admission(options, time.monotonic, draining=drain)
+        self._admission = BatchTrigger(options, time.monotonic, draining=drain)
         self._watch = self._watch_queues(protocol)
         self.reached = 0
         """The end of the last batch that the commit log holds; a journal may keep its messages a little longer."""
@@ -162,13 +162,13 @@ class Receiver:
             intake.check()
             waiting = intake.waiting()
             verdict = admission.verdict(waiting, intake.activity())
-            if verdict is Verdict.BATCH or (verdict is Verdict.ASK and intake.has_all(waiting)):
+            if verdict is BatchDecision.BATCH or (verdict is BatchDecision.ASK and intake.has_all(waiting)):
                 intake.take_all()
                 if self._ledger.waiting_messages:
                     break
                 admission.restart()
                 continue
-            if verdict is Verdict.NONE_YET or (verdict is Verdict.NOTHING and self._nothing_to_come()):
+            if verdict is BatchDecision.NONE_YET or (verdict is BatchDecision.NOTHING and self._nothing_to_come()):
                 return self._ledger.offered
             if waiting.messages:
                 time.sleep(LINGER_SECONDS / 2)  # instead of waking for every message

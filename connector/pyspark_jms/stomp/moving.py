@@ -24,7 +24,7 @@ from pyspark_jms.stomp.wire.header import header_of, unescape
 
 __all__ = ["StompMover"]
 
-Letter: TypeAlias = tuple[Destination, Sequence[MessageBlock]]
+OutgoingMessages: TypeAlias = tuple[Destination, Sequence[MessageBlock]]
 
 
 class StompMover(StompSourceLink):
@@ -60,8 +60,8 @@ class StompMover(StompSourceLink):
         defaults = SendDefaults.of_jms(destination)
         return self._sink.encode(rows, defaults=defaults, property_columns=(), now_ms=now_ms, numbers=numbers)
 
-    def forward(self, ids: Sequence[bytes], letters: Sequence[Letter]) -> None:
-        for _, blocks in letters:
+    def forward(self, ids: Sequence[bytes], outgoing: Sequence[OutgoingMessages]) -> None:
+        for _, blocks in outgoing:
             for block in blocks:
                 self._sink.send(block)
         self._sink.commit()

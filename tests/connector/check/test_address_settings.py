@@ -2,16 +2,16 @@
 
 import pytest
 
-from pyspark_jms.check.address_settings import Kept, settings_finding
+from pyspark_jms.check.address_settings import AddressNeeds, settings_finding
 from pyspark_jms.check.findings import Verdict
 from pyspark_jms.management.attributes import ARTEMIS_MANAGEMENT
 
-KEPT = Kept(name="state", match="state.#", patience_seconds=30, deliveries=3, harm="rows may be written twice")
+NEEDS = AddressNeeds(name="state", match="state.#", patience_seconds=30, deliveries=3, harm="rows may be written twice")
 DEFAULT = {"addressFullMessagePolicy": "PAGE", "maxDeliveryAttempts": 10, "deadLetterAddress": "DLQ"}
 
 
 def finding_of(*changes):
-    return settings_finding(KEPT, [DEFAULT | change for change in changes], ARTEMIS_MANAGEMENT)
+    return settings_finding(NEEDS, [DEFAULT | change for change in changes], ARTEMIS_MANAGEMENT)
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,13 @@ from collections import Counter
 
 import pytest
 
-from pyspark_jms.check.body_type_counts import Kind, census_finding, count_kinds, describe_counts, describe_losses
+from pyspark_jms.check.body_type_counts import (
+    BodyKind,
+    body_types_finding,
+    count_kinds,
+    describe_counts,
+    describe_losses,
+)
 from pyspark_jms.check.findings import Verdict
 from pyspark_jms.jms.model import BODY_MARKER
 from pyspark_jms.management.attributes import ARTEMIS_MANAGEMENT as WORDS
@@ -14,37 +20,51 @@ def listed(*codes):
 
 def test_codes_become_body_types():
     assert count_kinds(listed(0, 2, 3, 3, 4, 5, 6), WORDS) == Counter(
-        {Kind("message"): 1, Kind("object"): 1, Kind("text"): 2, Kind("bytes"): 1, Kind("map"): 1, Kind("stream"): 1}
+        {
+            BodyKind("message"): 1,
+            BodyKind("object"): 1,
+            BodyKind("text"): 2,
+            BodyKind("bytes"): 1,
+            BodyKind("map"): 1,
+            BodyKind("stream"): 1,
+        }
     )
-    assert count_kinds([*listed(1, 7, -1, "3", None), {}], WORDS) == Counter({Kind("other"): 6})
+    assert count_kinds([*listed(1, 7, -1, "3", None), {}], WORDS) == Counter({BodyKind("other"): 6})
 
 
 def test_the_marker_is_the_body_type_of_an_envelope():
     messages = [{"type": 3, BODY_MARKER: "map"}, {"type": 4, BODY_MARKER: "object"}, {"type": 3, BODY_MARKER: "secret"}]
-    assert count_kinds(messages, WORDS) == Counter({Kind("map", True): 1, Kind("object", True): 1, Kind("text"): 1})
+    assert count_kinds(messages, WORDS) == Counter(
+        {BodyKind("map", True): 1, BodyKind("object", True): 1, BodyKind("text"): 1}
+    )
     assert describe_counts(count_kinds(messages, WORDS)) == "map (envelope) 1, object (envelope) 1, text 1"
 
 
 @pytest.mark.parametrize("kind", ["map", "object", "stream"])
 def test_bodies_that_are_lost_unless_in_an_envelope(kind):
-    (sentence,) = describe_losses([Kind(kind), Kind("text")], WORDS)
+    (sentence,) = describe_losses([BodyKind(kind), BodyKind("text")], WORDS)
     assert sentence.startswith(f"{kind.capitalize()} bodies ")
-    assert describe_losses([Kind(kind, True), Kind("text"), Kind("bytes"), Kind("message"), Kind("other")], WORDS) == []
+    assert (
+        describe_losses(
+            [BodyKind(kind, True), BodyKind("text"), BodyKind("bytes"), BodyKind("message"), BodyKind("other")], WORDS
+        )
+        == []
+    )
 
 
 def test_findings():
-    fine = census_finding(Counter({Kind("text"): 1_500}), 1_500, WORDS)
+    fine = body_types_finding(Counter({BodyKind("text"): 1_500}), 1_500, WORDS)
     assert (fine.verdict, fine.value, fine.advice) == (Verdict.FINE, "text 1,500 (all 1,500)", "")
-    part = census_finding(Counter({Kind("text"): 200}), 5_000, WORDS)
+    part = body_types_finding(Counter({BodyKind("text"): 200}), 5_000, WORDS)
     assert (part.verdict, part.value) == (Verdict.NOTE, "text 200 (the first 200 of 5,000)")
     assert "--receive" in part.advice
-    bad = census_finding(Counter({Kind("text"): 2, Kind("map"): 1}), 5_000, WORDS)
+    bad = body_types_finding(Counter({BodyKind("text"): 2, BodyKind("map"): 1}), 5_000, WORDS)
     assert bad.verdict is Verdict.PROBLEM
     assert bad.advice.startswith("Map bodies ")
     assert bad.figures == {"seen": 3, "bodyTypes": {"text": 2, "map": 1}}
 
 
 def test_no_listed_message():
-    assert "empty" in census_finding(Counter(), 0, WORDS).value
-    assert census_finding(Counter(), 0, WORDS).verdict is Verdict.FINE
-    assert census_finding(Counter(), 3, WORDS).verdict is Verdict.NOTE
+    assert "empty" in body_types_finding(Counter(), 0, WORDS).value
+    assert body_types_finding(Counter(), 0, WORDS).verdict is Verdict.FINE
+    assert body_types_finding(Counter(), 3, WORDS).verdict is Verdict.NOTE

@@ -3,12 +3,12 @@ import os
 import pty
 import time
 
-from pyspark_jms.cli.progress import Progress, counted
+from pyspark_jms.cli.progress import ProgressLine, counted
 
 
 def test_a_pipe_gets_no_progress():
     stream = io.StringIO()
-    with Progress("sent", stream) as progress:
+    with ProgressLine("sent", stream) as progress:
         progress._shown_at = 0.0
         progress.show(5)
     assert stream.getvalue() == ""
@@ -25,7 +25,7 @@ def _read(terminal, end):
 def test_a_terminal_gets_one_line_that_is_removed_at_the_end():
     ours, theirs = pty.openpty()
     with open(theirs, "w") as terminal:  # noqa: PTH123 - a file descriptor
-        with Progress("sent", terminal) as progress:
+        with ProgressLine("sent", terminal) as progress:
             assert terminal.isatty()
             progress.show(1)  # too early
             for messages in (12_345, 2):

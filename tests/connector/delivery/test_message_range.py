@@ -2,7 +2,7 @@ import pytest
 from model_broker import numbers, run
 
 from pyspark_jms.delivery.message_range import Batch, MessageRange
-from pyspark_jms.delivery.states import State
+from pyspark_jms.delivery.states import MessageState
 
 
 def test_a_range_knows_its_part_of_the_block():
@@ -24,11 +24,11 @@ def test_fits_its_own_messages_and_no_others(size, messages, fits):
 
 
 def test_what_is_split_stays_in_the_same_state():
-    one, two = MessageRange(3, run(1, 4, 5, 6), 1, 3, State.OFFERED).split(1)
+    one, two = MessageRange(3, run(1, 4, 5, 6), 1, 3, MessageState.OFFERED).split(1)
     assert (one.first, one.last, two.first, two.last) == (1, 2, 2, 3)
     assert (one.subscription, two.subscription) == (3, 3)
-    assert one.state is two.state is State.OFFERED
-    assert MessageRange(0, run(1, 4), 0, 1).state is State.RECEIVED
+    assert one.state is two.state is MessageState.OFFERED
+    assert MessageRange(0, run(1, 4), 0, 1).state is MessageState.RECEIVED
 
 
 def test_a_batch_is_its_ranges():

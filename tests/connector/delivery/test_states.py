@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from pyspark_jms.delivery.states import IN_JOURNAL, WITH_JOURNAL, WITHOUT_JOURNAL, Event, State
+from pyspark_jms.delivery.states import IN_JOURNAL, WITH_JOURNAL, WITHOUT_JOURNAL, Event, MessageState
 from pyspark_jms.errors import IllegalStateError
 
 ARCHITECTURE = Path(__file__).parents[3] / "ARCHITECTURE.md"
@@ -58,12 +58,12 @@ def written_out(name):
 
 
 @pytest.mark.parametrize("event", Event, ids=lambda event: event.value)
-@pytest.mark.parametrize("state", State, ids=lambda state: state.value)
+@pytest.mark.parametrize("state", MessageState, ids=lambda state: state.value)
 @pytest.mark.parametrize("name", TABLES)
 def test_every_event_in_every_state(name, state, event):
     wanted = written_out(name)[state.value, event.value]
     if wanted:
-        assert TABLES[name].after(state, event) is State(wanted)
+        assert TABLES[name].after(state, event) is MessageState(wanted)
         return
     with pytest.raises(IllegalStateError) as refused:
         TABLES[name].after(state, event, "sequence 7")
@@ -75,29 +75,35 @@ def test_every_event_in_every_state(name, state, event):
 @pytest.mark.parametrize("name", TABLES)
 def test_a_message_can_reach_every_state_of_its_table_and_leave_all_but_the_last_ones(name):
     moves = TABLES[name].moves
-    first = State.DURABLE if name == "in a journal" else State.RECEIVED
+    first = MessageState.DURABLE if name == "in a journal" else MessageState.RECEIVED
     reached, new = set(), {first}
     while new:
         reached |= new
         new = {after for state in new for after in moves[state].values()} - reached
     assert reached == set(moves)
-    assert {state for state in moves if not moves[state]} <= {State.ACKNOWLEDGED, State.FORGOTTEN, State.DONE}
+    assert {state for state in moves if not moves[state]} <= {
+        MessageState.ACKNOWLEDGED,
+        MessageState.FORGOTTEN,
+        MessageState.DONE,
+    }
 
 
 @pytest.mark.parametrize("name", TABLES)
 def test_only_what_is_done_or_durable_is_ever_acknowledged(name):
     may = {state for state, row in TABLES[name].moves.items() if Event.ACK in row}
-    assert may <= {State.DONE, State.DURABLE}
-    confirmed = {state for state, row in TABLES[name].moves.items() if State.ACKNOWLEDGED in row.values()}
-    assert confirmed <= {State.ACKNOWLEDGING}
+    assert may <= {MessageState.DONE, MessageState.DURABLE}
+    confirmed = {state for state, row in TABLES[name].moves.items() if MessageState.ACKNOWLEDGED in row.values()}
+    assert confirmed <= {MessageState.ACKNOWLEDGING}
 
 
 @pytest.mark.parametrize("name", TABLES)
 def test_a_table_cannot_be_changed(name):
     with pytest.raises(TypeError):
-        TABLES[name].moves[State.RECEIVED] = {}
+        TABLES[name].moves[MessageState.RECEIVED] = {}
     with pytest.raises(TypeError):
-        TABLES[name].moves[State.DONE if name != "with a journal" else State.LOST][Event.ACK] = State.FORGOTTEN
+        TABLES[name].moves[MessageState.DONE if name != "with a journal" else MessageState.LOST][Event.ACK] = (
+            MessageState.FORGOTTEN
+        )
 
 
 # --- ARCHITECTURE.md ---------------------------------------------------------------------------

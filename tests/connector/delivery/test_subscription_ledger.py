@@ -5,7 +5,7 @@ from model_broker import BY_PRODUCER, RECOGNITION, block_of, run, text
 
 from pyspark_jms.blocks.block import MessageBlock
 from pyspark_jms.delivery.message_range import MessageRange
-from pyspark_jms.delivery.states import WITH_JOURNAL, WITHOUT_JOURNAL, State
+from pyspark_jms.delivery.states import WITH_JOURNAL, WITHOUT_JOURNAL, MessageState
 from pyspark_jms.delivery.subscription_ledger import (
     ExpectedRedelivery,
     Recognition,
@@ -36,7 +36,7 @@ def ledger_of(table, recognition=RECOGNITION, confirmed=None):
     return SubscriptionLedger(Source(table, recognition), [].append if confirmed is None else confirmed.append)
 
 
-def expecting(*messages, table=WITHOUT_JOURNAL, state=State.ACK_ON_REDELIVERY):
+def expecting(*messages, table=WITHOUT_JOURNAL, state=MessageState.ACK_ON_REDELIVERY):
     source = Source(table, RECOGNITION)
     for index, message in enumerate(messages):
         known = run(1, message)
@@ -48,20 +48,23 @@ def expecting(*messages, table=WITHOUT_JOURNAL, state=State.ACK_ON_REDELIVERY):
 def test_ids_are_due_until_their_acks_are_sent_and_unconfirmed_until_the_receipt():
     ledger = ledger_of(WITHOUT_JOURNAL, confirmed=(confirmed := []))
     ledgers = SubscriptionLedgers([ledger])
-    ledger.add_round([b"1,5", b"1,6"], "a batch", State.DONE)
+    ledger.add_round([b"1,5", b"1,6"], "a batch", MessageState.DONE)
     [ack] = ledgers.due(0)
     assert (ack.ids, ledgers.unconfirmed(0)) == ([b"1,5", b"1,6"], [])
     ack.sent("r1")
-    ledger.add_round([b"1,7"], "another", State.DONE)
+    ledger.add_round([b"1,7"], "another", MessageState.DONE)
     assert [due.what for due in ledgers.due(0)] == ["another"]
     assert ledgers.unconfirmed(0) == [ack]
-    assert (ack.confirmed(), ack.state, confirmed) == (2, State.ACKNOWLEDGED, ["a batch"])
+    assert (ack.confirmed(), ack.state, confirmed) == (2, MessageState.ACKNOWLEDGED, ["a batch"])
     assert [left.what for left in ledger.rounds] == ["another"]
 
 
 @pytest.mark.parametrize(
     ("table", "allowed", "after"),
-    [(WITHOUT_JOURNAL, State.DONE, State.ACK_ON_REDELIVERY), (WITH_JOURNAL, State.DURABLE, State.LOST)],
+    [
+        (WITHOUT_JOURNAL, MessageState.DONE, MessageState.ACK_ON_REDELIVERY),
+        (WITH_JOURNAL, MessageState.DURABLE, MessageState.LOST),
+    ],
 )
 def test_a_lost_connection_ends_what_has_no_receipt(table, allowed, after):
     ledger = ledger_of(table)
@@ -77,7 +80,7 @@ def test_a_lost_connection_ends_what_has_no_receipt(table, allowed, after):
 
 def test_no_ack_for_what_may_not_be_acknowledged():
     ledger = ledger_of(WITHOUT_JOURNAL)
-    ledger.add_round([b"1,5"], None, State.OFFERED)
+    ledger.add_round([b"1,5"], None, MessageState.OFFERED)
     with pytest.raises(IllegalStateError, match=r"'ack' .*without a journal .*'offered'"):
         ledger.rounds[0].sent("r1")
 
@@ -102,7 +105,7 @@ def test_sifts_what_is_new_from_what_came_again(awaited, upto, new, again):
     found = source.split_redelivered(run(2, 10, 11, 12, 13, 14), upto)
     assert found[0] == new
     assert [index for index, _ in found[1]] == again
-    assert all(one.state is State.DONE for _, one in found[1])
+    assert all(one.state is MessageState.DONE for _, one in found[1])
     assert set(source.expected) == {b"%d" % message for message in awaited} - {b"%d" % (10 + index) for index in again}
 
 
@@ -110,7 +113,10 @@ def test_another_content_is_another_broker_and_nothing_has_changed():
     source = expecting(10, 11)
     with pytest.raises(OtherBrokerError):
         source.split_redelivered(block_of([b"2,10", b"2,11"], [text(10), b"other"]), 2)
-    assert [one.state for [one] in source.expected.values()] == [State.ACK_ON_REDELIVERY, State.ACK_ON_REDELIVERY]
+    assert [one.state for [one] in source.expected.values()] == [
+        MessageState.ACK_ON_REDELIVERY,
+        MessageState.ACK_ON_REDELIVERY,
+    ]
 
 
 def test_a_broker_that_sends_a_message_twice_on_one_connection_is_named():
@@ -123,7 +129,7 @@ def equal(consumer, *contents):
     return block_of([b"%d,%d" % (consumer, index) for index in range(len(contents))], contents)
 
 
-def expecting_equal(*contents, state=State.ACK_ON_REDELIVERY):
+def expecting_equal(*contents, state=MessageState.ACK_ON_REDELIVERY):
     source = Source(WITHOUT_JOURNAL, BY_PRODUCER)
     block = equal(1, *contents)
     for index in range(len(contents)):
@@ -153,10 +159,10 @@ def test_equal_messages_are_recognised_first_come_first_served(expected, content
 def test_of_equal_messages_those_that_may_be_given_up_are():
     source = expecting_equal(b"a", b"a", b"a")
     [known] = source.expected.values()
-    known[0].state = State.LOST  # its batch is open
+    known[0].state = MessageState.LOST  # its batch is open
     identity = source.identity(equal(1, b"a"), 0)
     source.give_up([identity])
-    assert [(one.index, one.state) for one in known] == [(0, State.LOST), (2, State.ACK_ON_REDELIVERY)]
+    assert [(one.index, one.state) for one in known] == [(0, MessageState.LOST), (2, MessageState.ACK_ON_REDELIVERY)]
 
 
 def test_gives_up():
@@ -164,12 +170,12 @@ def test_gives_up():
     source.give_up([b"10"])
     assert source.split_redelivered(run(2, 10, 11), 2)[0] == [(0, 1)]
     with pytest.raises(IllegalStateError, match=r"'give up' .* 'lost'"):
-        expecting(10, state=State.LOST).give_up([b"10"])
+        expecting(10, state=MessageState.LOST).give_up([b"10"])
 
 
 def test_subscriptions_are_apart():
     ledgers = SubscriptionLedgers([SubscriptionLedger(expecting(10), [].append), ledger_of(WITHOUT_JOURNAL, None)])
-    ledgers._ledgers[1].add_round([b"1,5", b"1,6"], None, State.DONE)
+    ledgers._ledgers[1].add_round([b"1,5", b"1,6"], None, MessageState.DONE)
     assert [ledgers.expects(subscription) for subscription in (0, 1)] == [True, False]
     assert [[ack.ids for ack in ledgers.due(subscription)] for subscription in (0, 1)] == [[], [[b"1,5", b"1,6"]]]
     ledgers.due(1)[0].sent("r1")

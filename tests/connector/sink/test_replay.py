@@ -3,7 +3,7 @@
 import pytest
 
 from pyspark_jms.delivery.commit_token import LedgerEntry
-from pyspark_jms.sink.replay import Admission, Plan, admission, contains_rows, plan, unmatched_entries
+from pyspark_jms.sink.replay import CommitDecision, Plan, admission, contains_rows, plan, unmatched_entries
 
 ME, OTHER = "w/0", "w/1"
 
@@ -61,7 +61,7 @@ def test_entries_that_match_no_partition(known, partitions, found):
 
 # --- right before a commit ------------------------------------------------------------------------------
 
-A = Admission
+A = CommitDecision
 
 
 @pytest.mark.parametrize(

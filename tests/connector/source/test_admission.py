@@ -17,7 +17,7 @@ from pyspark_jms.jms.model import Destination
 from pyspark_jms.jms.subscription import Subscription
 from pyspark_jms.network.state_condition import StateCondition
 from pyspark_jms.options.source import SourceOptions
-from pyspark_jms.source.admission import Admission, IdleCheck, Linger, Verdict, Waiting
+from pyspark_jms.source.admission import BatchDecision, BatchTrigger, IdleCheck, Linger, Waiting
 from pyspark_jms.stomp.source import StompSource
 
 STEP_MS = 2.5
@@ -221,7 +221,7 @@ class Clock:
 
 def begun(clock, *, draining=False, **more):
     raw = {"brokerUrl": "stomp://h", "queue": "q"} | {key: str(value) for key, value in more.items()}
-    admission = Admission(SourceOptions.parse(raw), clock, draining=draining)
+    admission = BatchTrigger(SourceOptions.parse(raw), clock, draining=draining)
     admission.begin(0)
     return admission
 
@@ -238,7 +238,7 @@ def verdicts(admission, clock, *looks):
 def test_nothing_waits():
     clock = Clock()
     admission = begun(clock)
-    assert verdicts(admission, clock, (1.0, 0, 0, False)) == [Verdict.NOTHING]
+    assert verdicts(admission, clock, (1.0, 0, 0, False)) == [BatchDecision.NOTHING]
     assert (admission.waited, admission.quiet) == (1.0, 1.0)
 
 
@@ -252,7 +252,7 @@ def test_arrival_ends_the_quiet():
 def test_a_few_messages_are_cut_when_nothing_follows():
     clock = Clock()
     looks = [(0.0, 1, 10, False), (0.003, 1, 10, False), (0.02, 1, 10, False)]
-    assert verdicts(begun(clock), clock, *looks) == [Verdict.WAIT, Verdict.WAIT, Verdict.BATCH]
+    assert verdicts(begun(clock), clock, *looks) == [BatchDecision.WAIT, BatchDecision.WAIT, BatchDecision.BATCH]
 
 
 @pytest.mark.parametrize(
@@ -261,22 +261,22 @@ def test_a_few_messages_are_cut_when_nothing_follows():
 )
 def test_a_full_batch_or_window_is_cut_at_once(options, messages, size):
     clock = Clock()
-    assert verdicts(begun(clock, **options), clock, (0.0, messages, size, False)) == [Verdict.BATCH]
+    assert verdicts(begun(clock, **options), clock, (0.0, messages, size, False)) == [BatchDecision.BATCH]
 
 
 def test_a_full_journal_is_cut_at_once():
     clock = Clock()
-    assert verdicts(begun(clock), clock, (0.0, 1, 10, True)) == [Verdict.BATCH]
+    assert verdicts(begun(clock), clock, (0.0, 1, 10, True)) == [BatchDecision.BATCH]
 
 
 @pytest.mark.parametrize(
     ("more", "draining", "now", "verdict"),
     [
-        ({}, False, 0.1, Verdict.WAIT),
-        ({}, False, 0.6, Verdict.NONE_YET),
-        ({"maxTriggerDelay": "1s"}, False, 1.1, Verdict.BATCH),
-        ({"windowBytes": "10b"}, False, 0.6, Verdict.BATCH),
-        ({}, True, 0.6, Verdict.BATCH),
+        ({}, False, 0.1, BatchDecision.WAIT),
+        ({}, False, 0.6, BatchDecision.NONE_YET),
+        ({"maxTriggerDelay": "1s"}, False, 1.1, BatchDecision.BATCH),
+        ({"windowBytes": "10b"}, False, 0.6, BatchDecision.BATCH),
+        ({}, True, 0.6, BatchDecision.BATCH),
     ],
 )
 def test_fewer_than_the_minimum_wait_for_the_delay_a_full_window_or_the_end(more, draining, now, verdict):
@@ -292,10 +292,10 @@ def test_the_delay_counts_from_the_last_batch():
     admission.note_batch()
     admission.begin(0)
     looks = [(11.0, 3, 30, False), (18.9, 3, 30, False), (19.1, 3, 30, False)]
-    assert verdicts(admission, clock, *looks) == [Verdict.NONE_YET, Verdict.NONE_YET, Verdict.BATCH]
+    assert verdicts(admission, clock, *looks) == [BatchDecision.NONE_YET, BatchDecision.NONE_YET, BatchDecision.BATCH]
 
 
-@pytest.mark.parametrize(("since", "verdict"), [(1.0, Verdict.ASK), (3.0, Verdict.BATCH)])
+@pytest.mark.parametrize(("since", "verdict"), [(1.0, BatchDecision.ASK), (3.0, BatchDecision.BATCH)])
 def test_a_flood_counts_from_the_last_batch(since, verdict):
     clock = Clock()
     admission = begun(clock)
@@ -309,9 +309,9 @@ def test_a_flood_counts_from_the_last_batch(since, verdict):
 def test_redelivered_messages_begin_the_wait_anew():
     clock = Clock()
     admission = begun(clock)
-    assert verdicts(admission, clock, (0.0, 1, 10, False), (0.02, 1, 10, False))[-1] is Verdict.BATCH
+    assert verdicts(admission, clock, (0.0, 1, 10, False), (0.02, 1, 10, False))[-1] is BatchDecision.BATCH
     admission.restart()
-    assert verdicts(admission, clock, (0.03, 1, 20, False)) == [Verdict.WAIT]
+    assert verdicts(admission, clock, (0.03, 1, 20, False)) == [BatchDecision.WAIT]
 
 
 def test_one_connection_with_a_full_window_ends_the_wait_for_more():
@@ -320,5 +320,5 @@ def test_one_connection_with_a_full_window_ends_the_wait_for_more():
     admission = begun(clock, minMessagesPerTrigger=10, maxTriggerDelay="1h", connections=2)
     verdicts(admission, clock, (0.0, 3, 30, False))
     clock.now = 0.6
-    assert admission.verdict(Waiting(3, 30, 30, no_room=False), 3) is Verdict.NONE_YET
-    assert admission.verdict(Waiting(3, 30, 30, no_room=False, one_is_full=True), 3) is Verdict.BATCH
+    assert admission.verdict(Waiting(3, 30, 30, no_room=False), 3) is BatchDecision.NONE_YET
+    assert admission.verdict(Waiting(3, 30, 30, no_room=False, one_is_full=True), 3) is BatchDecision.BATCH

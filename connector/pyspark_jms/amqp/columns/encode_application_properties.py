@@ -34,8 +34,8 @@ from pyspark_jms.amqp.wire.sections import APPLICATION_PROPERTIES
 from pyspark_jms.columns.rows import Rows
 from pyspark_jms.columns.sink_properties import (
     NameRules,
-    Names,
     Properties,
+    PropertyNames,
     StatedTypes,
     check_names,
     distinct_names,
@@ -143,7 +143,7 @@ def _column(rows: Rows, name: str, array: pa.Array, given: Mask) -> list[Piece]:
 # --- column properties ---------------------------------------------------------------------------------
 
 
-def _check(properties: Properties, names: Names, dialect: Dialect, columns: Collection[str]) -> None:
+def _check(properties: Properties, names: PropertyNames, dialect: Dialect, columns: Collection[str]) -> None:
     rules = NameRules(left_out=dialect.send.left_out, problem=dialect.send.name_problem)
     check_names(properties, names, rules, columns)
     entries, distinct = properties.entries, names.distinct
@@ -157,7 +157,11 @@ def _check(properties: Properties, names: Names, dialect: Dialect, columns: Coll
 
 
 def _entries(
-    properties: Properties, names: Names, stated: StatedTypes | None, columns: dict[str, pa.Array], dialect: Dialect
+    properties: Properties,
+    names: PropertyNames,
+    stated: StatedTypes | None,
+    columns: dict[str, pa.Array],
+    dialect: Dialect,
 ) -> tuple[list[Piece], int | Int64s]:
     """Keys and values of each row, and how many of the row's properties they are."""
     apart = [dialect.send.left_out(name.decode()) or name.decode() in _GROUP for name in names.distinct]
@@ -191,7 +195,7 @@ def _types_of(columns: dict[str, pa.Array]) -> dict[str, ValueType]:
     return {name: value_type(array.type) or ValueType.STRING for name, array in columns.items()}
 
 
-def _groups(properties: Properties, names: Names) -> dict[str, pa.Array]:
+def _groups(properties: Properties, names: PropertyNames) -> dict[str, pa.Array]:
     """The group's id and sequence of each row, as strings."""
     found = {}
     for name in _GROUP:
@@ -248,7 +252,7 @@ def _group_sequences(rows: Rows, sequences: pa.Array) -> Piece:
 _TYPES = {kind.encode(): kind for kind in PROPERTY_TYPES}
 
 
-def uniform_entries(properties: Properties, names: Names, stated: StatedTypes | None) -> list[Piece] | None:
+def uniform_entries(properties: Properties, names: PropertyNames, stated: StatedTypes | None) -> list[Piece] | None:
     """Keys and values of each row.
 
     None if the rows differ in names or types, and if a value is not valid for its type or needs the full check.
@@ -268,7 +272,7 @@ def uniform_entries(properties: Properties, names: Names, stated: StatedTypes | 
     return pieces
 
 
-def _kinds(names: Names, stated: StatedTypes | None) -> list[ValueType] | None:
+def _kinds(names: PropertyNames, stated: StatedTypes | None) -> list[ValueType] | None:
     """The type of each name. A type without a property is left to the checks of ``places_of``."""
     if not names.each_row:
         return None

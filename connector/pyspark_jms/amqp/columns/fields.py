@@ -40,7 +40,7 @@ __all__ = [
     "UBYTE",
     "UINT",
     "Annotations",
-    "Names",
+    "DistinctNames",
     "destination_of",
     "field_at",
     "fingerprint_texts",
@@ -183,7 +183,7 @@ def times(milliseconds: Ints) -> pa.Array:
 # Each distinct key is read once. What the names mean is not known here.
 
 
-class Names:
+class DistinctNames:
     """The distinct names of some entries, numbered from 0."""
 
     def __init__(self) -> None:
@@ -201,9 +201,9 @@ class Names:
         return pa.array(list(self.numbers), pa.string())
 
 
-def names_of(reader: ByteReader, entries: Entries, refusals: Refusals) -> Names:
+def names_of(reader: ByteReader, entries: Entries, refusals: Refusals) -> DistinctNames:
     """The names of entries of maps. A row with a name that is not UTF-8 is refused."""
-    names = Names()
+    names = DistinctNames()
     for entry in entries:
         if entry.key is not None:
             try:

@@ -46,7 +46,7 @@ _SHAPES = {
     for code in codes
 }
 
-Typed: TypeAlias = tuple[str, str | None]
+TypedText: TypeAlias = tuple[str, str | None]
 """The type and the value of an element, of which Arrow makes a struct."""
 
 
@@ -174,8 +174,8 @@ def _joined(message: bytes, places: list[int]) -> bytes:
     return b"".join(filter(None, (binary(message, at) for at in places)))
 
 
-def _map(message: bytes, places: list[int], faults: list[str]) -> list[tuple[str, Typed]]:
-    found: dict[str, Typed] = {}
+def _map(message: bytes, places: list[int], faults: list[str]) -> list[tuple[str, TypedText]]:
+    found: dict[str, TypedText] = {}
     at_all = [at for place in places for at in _elements(message, place, MAPS)]
     if len(at_all) % 2:
         raise Unreadable("is a map that has a key without a value")
@@ -192,12 +192,12 @@ def _map(message: bytes, places: list[int], faults: list[str]) -> list[tuple[str
     return list(found.items())
 
 
-def _stream(message: bytes, places: list[int], faults: list[str]) -> list[Typed]:
+def _stream(message: bytes, places: list[int], faults: list[str]) -> list[TypedText]:
     what = "an element of the stream"
     return [_typed(what, message, at, faults) for place in places for at in _elements(message, place, LISTS)]
 
 
-def _typed(what: str, message: bytes, at: int, faults: list[str]) -> Typed:
+def _typed(what: str, message: bytes, at: int, faults: list[str]) -> TypedText:
     try:
         return element_text(message, at)
     except Unreadable as unreadable:

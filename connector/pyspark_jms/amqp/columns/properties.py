@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow as pa
 
 from pyspark_jms.amqp.columns.byte_reader import ByteReader, Code, Refusals
-from pyspark_jms.amqp.columns.fields import Names, field_at, names_of
+from pyspark_jms.amqp.columns.fields import DistinctNames, field_at, names_of
 from pyspark_jms.amqp.columns.flattened_entries import (
     IS_PROPERTY,
     NUMBER,
@@ -114,7 +114,7 @@ def property_columns(
 
 
 def _of_producer(
-    entries: Entries, names: Names, dialect: Dialect, from_stomp: Mask, refusals: Refusals
+    entries: Entries, names: DistinctNames, dialect: Dialect, from_stomp: Mask, refusals: Refusals
 ) -> tuple[list[Field], list[Code]]:
     """The entries that become properties. A row with a name that concerns another section is refused."""
     number_of = names.numbers

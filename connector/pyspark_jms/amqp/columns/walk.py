@@ -100,11 +100,11 @@ class Entry(NamedTuple):
 class CompoundCursor:
     """``bad`` is set for rows that cannot be read; they are not read again."""
 
-    def __init__(self, reader: ByteReader, bad: Mask, rows: Ints, compounds: Compounds, heads: CachedCursor) -> None:
-        """``heads``: the positions of the first elements."""
+    def __init__(self, reader: ByteReader, bad: Mask, rows: Ints, compounds: Compounds, cursor: CachedCursor) -> None:
+        """``cursor``: the positions of the first elements."""
         self._reader = reader
         self._bad = bad
-        self._rows, self.heads = rows, heads
+        self._rows, self.cursor = rows, cursor
         self._count, self._end = compounds.counts, compounds.end
         self._least = int(self._count.min()) if len(rows) else 0
         self._refuse(compounds.bad | (self._count > _MANY_STEPS))
@@ -140,11 +140,11 @@ class CompoundCursor:
 
     def _same_key(self, code: int) -> bytes | None:
         """The key of all rows, if it is the same short one. Moves on to its end."""
-        head = self.heads.constant(_KEY_HEAD)
-        whole = self.heads.constant(_KEY_HEAD + head[1]) if head is not None and head[0] == code else None
+        head = self.cursor.constant(_KEY_HEAD)
+        whole = self.cursor.constant(_KEY_HEAD + head[1]) if head is not None and head[0] == code else None
         if whole is None:
             return None
-        self.heads.step(len(whole))
+        self.cursor.step(len(whole))
         return whole[_KEY_HEAD:]
 
     def _keys(self, codes: tuple[int, int]) -> tuple[Ints, Ints]:
@@ -167,9 +167,9 @@ class CompoundCursor:
         if kept is not None:
             start, stop, step = start[kept], stop[kept], None
         if step is None:
-            self.heads.move(stop)
+            self.cursor.move(stop)
         else:
-            self.heads.step(step)
+            self.cursor.step(step)
         return start, stop
 
     def _values(self) -> Values:
@@ -178,23 +178,23 @@ class CompoundCursor:
         Then they are not compared with the ends of the lists, if they lie inside of the block: they follow each other,
         and so the next value that is read, or the end of the last one, lies beyond the end of the list too.
         """
-        heads = self.heads
-        head = heads.constant(_KEY_HEAD) or heads.constant(1)
+        cursor = self.cursor
+        head = cursor.constant(_KEY_HEAD) or cursor.constant(1)
         layout = None if head is None else layout_of(head)
         if head is None or layout is None:
-            return self._reader.values(heads.at, self._end, heads.words())
+            return self._reader.values(cursor.at, self._end, cursor.words())
         start, step = layout
-        stop = heads.ahead(step)
-        if not heads.covers(step):
-            return Values(head[0], heads.ahead(start), stop, stop > self._end, step)
-        whole = heads.constant(step)
-        return Values(head[0], heads.ahead(start), stop, None, step, None if whole is None else whole[start:])
+        stop = cursor.ahead(step)
+        if not cursor.covers(step):
+            return Values(head[0], cursor.ahead(start), stop, stop > self._end, step)
+        whole = cursor.constant(step)
+        return Values(head[0], cursor.ahead(start), stop, None, step, None if whole is None else whole[start:])
 
     def _has(self, index: int) -> bool:
         """Take out the rows that have no more than ``index`` elements. Returns whether others are left."""
         if len(self._rows) and index >= self._least:
             done = self._count == index
-            self._bad[self._rows[done & (self.heads.at != self._end)]] = True
+            self._bad[self._rows[done & (self.cursor.at != self._end)]] = True
             if done.all():
                 self._rows = self._rows[:0]
                 return False
@@ -216,13 +216,13 @@ class CompoundCursor:
     def _require_few(self) -> None:
         total = int(self._count.sum())
         if total > _MANY_AT_ONCE and len(self._rows) > _FEW_ROWS:
-            length = self._end[-1] - self.heads.at[0]
+            length = self._end[-1] - self.cursor.at[0]
             if int(length) < _FEWEST_BYTES * total:
                 raise TooManyAtOnceError
 
     def _keep(self, kept: Mask) -> None:
         self._rows = self._rows[kept]
-        self.heads.keep(kept)
+        self.cursor.keep(kept)
         self._count, self._end = self._count[kept], self._end[kept]
         self._least = int(self._count.min()) if len(self._count) else 0
 
@@ -336,7 +336,7 @@ class _Cursors:
         self._reader = reader
         self._max_elements = max_elements
         self.at = begins
-        self._heads = CachedCursor(reader, begins)
+        self._cursor = CachedCursor(reader, begins)
         self._ends = ends
         self._every = np.arange(len(begins))
         self.bad: Mask = np.zeros(len(begins), np.bool_)
@@ -359,12 +359,12 @@ class _Cursors:
 
     def _go_on(self, inside: CompoundCursor) -> None:
         """Keep the strips of the rows, if they all have come to the end of the section together."""
-        if len(inside.heads) == len(self._every) and (inside.heads.at == self.at).all():
-            self._heads = inside.heads
+        if len(inside.cursor) == len(self._every) and (inside.cursor.at == self.at).all():
+            self._cursor = inside.cursor
 
     def _inside(self, section: int, codes: tuple[int, int, int], most: int) -> CompoundCursor | None:
         """Cursors inside of a section, where it is the next one; moves on to its end."""
-        words = self._heads.words()
+        words = self._cursor.words()
         wanted = section << 16 | _DESCRIPTOR
         here = ((words & _SECTION_MASK) == wanted) & (self.at + _SECTION < self._ends) & ~self.bad
         if here.all():
@@ -376,23 +376,23 @@ class _Cursors:
         found = self._reader.compounds(begin, self._ends[rows], codes)
         self.at = self.at.copy()
         self.at[rows] = np.where(found.bad, begin, found.end)
-        self._heads = CachedCursor(self._reader, self.at)
+        self._cursor = CachedCursor(self._reader, self.at)
         return CompoundCursor(
             self._reader, self.bad, rows, _with_most(found, most), CachedCursor(self._reader, found.first)
         )
 
     def _inside_all(self, codes: tuple[int, int, int], most: int) -> CompoundCursor:
         """The same where every row has the section."""
-        heads, begin = self._heads, self.at + _SECTION
-        words = heads.words(_SECTION), heads.words(_SECTION + _WIDE_SIZE)
+        cursor, begin = self._cursor, self.at + _SECTION
+        words = cursor.words(_SECTION), cursor.words(_SECTION + _WIDE_SIZE)
         found = self._reader.compounds(begin, self._ends, codes, words)
         if found.step is None:
-            heads.move(found.first)
+            cursor.move(found.first)
         else:
-            heads.step(_SECTION + found.step)
+            cursor.step(_SECTION + found.step)
         self.at = np.where(found.bad, begin, found.end)
-        self._heads = CachedCursor(self._reader, self.at)
-        return CompoundCursor(self._reader, self.bad, self._every, _with_most(found, most), heads)
+        self._cursor = CachedCursor(self._reader, self.at)
+        return CompoundCursor(self._reader, self.bad, self._every, _with_most(found, most), cursor)
 
     def body(self) -> tuple[Ints, Field]:
         """The code of each body section and its value, which ends the message. Moves on to the constructor."""
@@ -401,12 +401,12 @@ class _Cursors:
         start, stop = self._ends.copy(), self._ends.copy()
         rows = np.flatnonzero((self.at < self._ends) & ~self.bad)
         if len(rows):
-            heads = self._heads if len(rows) == len(self._every) else CachedCursor(self._reader, self.at[rows])
-            words, ends = heads.words(), self._ends[rows]
+            cursor = self._cursor if len(rows) == len(self._every) else CachedCursor(self._reader, self.at[rows])
+            words, ends = cursor.words(), self._ends[rows]
             section[rows] = words >> 16 & 0xFF
             known = (words & _DESCRIPTOR_MASK == _DESCRIPTOR) & (section[rows] >= DATA) & (section[rows] <= VALUE)
-            known &= heads.at + _SECTION < ends
-            values = self._reader.values(heads.at + _SECTION, ends, heads.words(_SECTION))
+            known &= cursor.at + _SECTION < ends
+            values = self._reader.values(cursor.at + _SECTION, ends, cursor.words(_SECTION))
             self.bad[rows[~known | values.bad | (values.stop != ends)]] = True
             self.at = self.at.copy()
             self.at[rows] += _SECTION

@@ -11,7 +11,7 @@ from pyspark_jms.amqp.link.connection import Connection
 from pyspark_jms.amqp.link.transactions import Transactions
 from pyspark_jms.amqp.wire.receiver import Receiver
 from pyspark_jms.amqp.wire.states import EndpointState
-from pyspark_jms.amqp.wire.transactions import Answer
+from pyspark_jms.amqp.wire.transactions import CoordinatorAnswer
 from pyspark_jms.errors import ConnectionLostError, IllegalStateError, LinkError
 
 __all__ = ["Acknowledgement", "Acknowledger"]
@@ -23,7 +23,7 @@ _log = logging.getLogger("pyspark_jms.link")
 class Acknowledgement:
     """``answer`` of the discharge; None: the broker confirms no acknowledgement."""
 
-    answer: Answer | None
+    answer: CoordinatorAnswer | None
     messages: int
 
     @property

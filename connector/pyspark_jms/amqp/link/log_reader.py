@@ -18,7 +18,7 @@ from pyspark_jms.amqp.link.queue_facts import queue_facts
 from pyspark_jms.amqp.link.sources import source_of
 from pyspark_jms.amqp.wire.receiver import Receiver
 from pyspark_jms.amqp.wire.sections import MESSAGE_ANNOTATIONS, sections
-from pyspark_jms.amqp.wire.values import Described, Symbol, Typed, decode
+from pyspark_jms.amqp.wire.values import Described, Symbol, TypedValue, decode
 from pyspark_jms.blocks.block import MessageBlock
 from pyspark_jms.errors import InvalidSelectorError, JMSError, UnsupportedError
 from pyspark_jms.jms.model import Destination
@@ -131,8 +131,8 @@ class LogReader:
 
 def _spelled(position: str | int | datetime) -> object:
     if isinstance(position, datetime):
-        return Typed("timestamp", int(position.timestamp() * 1000))
-    return Typed("ulong", position) if isinstance(position, int) else position
+        return TypedValue("timestamp", int(position.timestamp() * 1000))
+    return TypedValue("ulong", position) if isinstance(position, int) else position
 
 
 def _require_stream(settings: ConnectionSettings, dialect: Dialect, address: str, destination: Destination) -> None:

@@ -20,7 +20,7 @@ from pyspark_jms.amqp.wire.sections import (
     MalformedMessageError,
     sections,
 )
-from pyspark_jms.amqp.wire.values import Described, Symbol, Typed, decode, encode
+from pyspark_jms.amqp.wire.values import Described, Symbol, TypedValue, decode, encode
 from pyspark_jms.blocks.staged import Packed, StagedBlock, unpack
 from pyspark_jms.errors import DataLossError
 
@@ -72,16 +72,16 @@ def token_message(body: bytes, *, marked: bool = False, once: bool = False) -> b
 def block_message(packed: Packed, *, stream: str, first: int, count: int, now_ms: int) -> Packed:
     """Again in two pieces."""
     head, data = packed
-    annotations = {_STREAM: stream, _SEQUENCE: Typed("long", first), _COUNT: Typed("int", count)}
+    annotations = {_STREAM: stream, _SEQUENCE: TypedValue("long", first), _COUNT: TypedValue("int", count)}
     begin = _HEADER + encode(Described(MESSAGE_ANNOTATIONS, annotations)) + _properties(now_ms)
     return begin + _DATA_OF_SIZE + _WORD.pack(len(head) + len(data)) + head, data
 
 
 @lru_cache(maxsize=1)
 def _properties(now_ms: int | None) -> bytes:
-    properties: list[Any] = [None] * _ABSOLUTE_EXPIRY + [Typed("timestamp", _NEVER_MS)]
+    properties: list[Any] = [None] * _ABSOLUTE_EXPIRY + [TypedValue("timestamp", _NEVER_MS)]
     if now_ms is not None:
-        properties.append(Typed("timestamp", now_ms))
+        properties.append(TypedValue("timestamp", now_ms))
     return encode(Described(PROPERTIES, properties))
 
 

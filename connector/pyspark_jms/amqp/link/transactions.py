@@ -15,7 +15,7 @@ from pyspark_jms.amqp.link.senders import Senders, await_credit
 from pyspark_jms.amqp.wire.receiver import Receiver
 from pyspark_jms.amqp.wire.sections import Buffer
 from pyspark_jms.amqp.wire.sender import Sender
-from pyspark_jms.amqp.wire.transactions import Answer, Coordinator
+from pyspark_jms.amqp.wire.transactions import Coordinator, CoordinatorAnswer
 from pyspark_jms.blocks.block import MessageBlock
 from pyspark_jms.errors import (
     ConnectionLostError,
@@ -36,7 +36,7 @@ class Transactions:
         """Attaches to the coordinator with the first transaction."""
         self._connection = connection
         self._coordinator: Coordinator | None = None
-        self._declared: Answer | None = None
+        self._declared: CoordinatorAnswer | None = None
         self.senders = Senders(connection, "sending")
         """Of ``send``, by address."""
 
@@ -155,7 +155,7 @@ class Transactions:
                 f"The broker did not commit: {refusal.fact}", f"No row of this transaction was sent. {refusal.remedy}"
             )
 
-    def _discharged(self) -> Answer:
+    def _discharged(self) -> CoordinatorAnswer:
         txn_id, coordinator = self.begin(), self._coordinator
         assert coordinator is not None
         self._declared = None
@@ -175,7 +175,7 @@ class Transactions:
         with contextlib.suppress(JMSError):
             self._discharged()
 
-    def go_on(self, txn_id: bytes) -> Answer:
+    def go_on(self, txn_id: bytes) -> CoordinatorAnswer:
         """Discharge the open transaction and declare the next one, and wait for neither.
 
         Called with the connection's core at hand. Returns the answer to the discharge.

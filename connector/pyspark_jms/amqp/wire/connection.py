@@ -14,7 +14,7 @@ from pyspark_jms.amqp.wire.link import PeerError, peer_error
 from pyspark_jms.amqp.wire.sasl import Login, LoginRefusedError, SaslExchange
 from pyspark_jms.amqp.wire.sections import Buffer
 from pyspark_jms.amqp.wire.session import Session
-from pyspark_jms.amqp.wire.states import CONNECTION, ConnectionEvent, ConnectionState, Machine
+from pyspark_jms.amqp.wire.states import CONNECTION, ConnectionEvent, ConnectionState, EndpointMachine
 from pyspark_jms.amqp.wire.types import (
     Close,
     Open,
@@ -63,7 +63,7 @@ class Connection:
         self._to_send: list[Buffer] = []
         self._expects_header = SASL_HEADER
         self._exchange = SaslExchange(login, hostname)
-        self._machine: Machine[ConnectionState, ConnectionEvent] = Machine(
+        self._machine: EndpointMachine[ConnectionState, ConnectionEvent] = EndpointMachine(
             CONNECTION, ConnectionState.START, "connection"
         )
         self.session = Session(self._to_send.append, incoming_window, self._limits)

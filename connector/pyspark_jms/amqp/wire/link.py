@@ -6,7 +6,7 @@ from typing import Any, Protocol
 
 from pyspark_jms.amqp.wire.limits import Limits
 from pyspark_jms.amqp.wire.sections import Buffer
-from pyspark_jms.amqp.wire.states import LINK, EndpointEvent, EndpointState, Machine
+from pyspark_jms.amqp.wire.states import LINK, EndpointEvent, EndpointMachine, EndpointState
 from pyspark_jms.amqp.wire.types import Attach, Detach, Error, Performative
 
 __all__ = ["Channel", "Link", "PeerError", "peer_error"]
@@ -63,7 +63,9 @@ class Link:
         self.remote: Attach | None = None
         """The peer's attach."""
         self.delivery_count = 0
-        self._machine: Machine[EndpointState, EndpointEvent] = Machine(LINK, EndpointState.STARTING, f"link {name}")
+        self._machine: EndpointMachine[EndpointState, EndpointEvent] = EndpointMachine(
+            LINK, EndpointState.STARTING, f"link {name}"
+        )
 
     @property
     def state(self) -> EndpointState:

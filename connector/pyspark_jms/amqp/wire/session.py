@@ -9,7 +9,7 @@ from pyspark_jms.amqp.wire.link import Link, PeerError, peer_error
 from pyspark_jms.amqp.wire.receiver import Receiver
 from pyspark_jms.amqp.wire.sections import Buffer
 from pyspark_jms.amqp.wire.sender import Sender
-from pyspark_jms.amqp.wire.states import SESSION, EndpointEvent, EndpointState, Machine
+from pyspark_jms.amqp.wire.states import SESSION, EndpointEvent, EndpointMachine, EndpointState
 from pyspark_jms.amqp.wire.transfers import plain_handle
 from pyspark_jms.amqp.wire.types import Attach, Begin, Detach, Disposition, End, Flow, Performative, Transfer
 from pyspark_jms.amqp.wire.values import malformed
@@ -39,7 +39,9 @@ class Session:
         self._peer_window = 0
         self._links: list[Link] = []
         self._by_peer_handle: dict[int, Link] = {}
-        self._machine: Machine[EndpointState, EndpointEvent] = Machine(SESSION, EndpointState.STARTING, "session")
+        self._machine: EndpointMachine[EndpointState, EndpointEvent] = EndpointMachine(
+            SESSION, EndpointState.STARTING, "session"
+        )
         self.max_payload = MIN_MAX_FRAME_BYTES
         self.error: PeerError | None = None
 

@@ -17,8 +17,8 @@ __all__ = [
     "ConnectionEvent",
     "ConnectionState",
     "EndpointEvent",
+    "EndpointMachine",
     "EndpointState",
-    "Machine",
     "as_markdown",
 ]
 
@@ -88,7 +88,7 @@ State = TypeVar("State", bound=StrEnum)
 Event = TypeVar("Event", bound=StrEnum)
 
 
-class Machine(Generic[State, Event]):
+class EndpointMachine(Generic[State, Event]):
     """One state, moved by events. ``what`` names its owner in errors."""
 
     def __init__(self, table: Mapping[tuple[State, Event], State], first: State, what: str) -> None:

@@ -12,13 +12,13 @@ from pyspark_jms.amqp.wire.types import Coordinator as CoordinatorTarget
 from pyspark_jms.blocks.block import MessageBlock, index_of
 from pyspark_jms.errors import IllegalStateError
 
-__all__ = ["Answer", "Coordinator"]
+__all__ = ["Coordinator", "CoordinatorAnswer"]
 
 _CAPABILITIES = ("amqp:local-transactions",)
 
 
 @dataclass(slots=True)
-class Answer:
+class CoordinatorAnswer:
     """Of a request to the coordinator. ``done`` when the peer has answered."""
 
     expected: type[Accepted] | type[Declared]
@@ -31,9 +31,9 @@ class Answer:
 
 @dataclass(slots=True)
 class _Requests:
-    waiting: list[tuple[MessageBlock, Answer]] = field(default_factory=list)
+    waiting: list[tuple[MessageBlock, CoordinatorAnswer]] = field(default_factory=list)
     """Not sent: the peer may grant credit for one request at a time (Broker-J)."""
-    open: dict[int, Answer] = field(default_factory=dict)
+    open: dict[int, CoordinatorAnswer] = field(default_factory=dict)
     transactions: set[bytes] = field(default_factory=set)
 
 
@@ -45,21 +45,21 @@ class Coordinator(Sender):
     def attach_to_coordinator(self) -> None:
         self.attach_to(CoordinatorTarget(capabilities=_CAPABILITIES))
 
-    def declare(self) -> Answer:
-        return self._request(encode_performative(Declare()), Answer(Declared))
+    def declare(self) -> CoordinatorAnswer:
+        return self._request(encode_performative(Declare()), CoordinatorAnswer(Declared))
 
-    def discharge(self, txn_id: bytes, *, fail: bool = False) -> Answer:
+    def discharge(self, txn_id: bytes, *, fail: bool = False) -> CoordinatorAnswer:
         """After this call no frame may name the transaction: a broker would store such a message outside of it."""
         self.require_open(txn_id)
         self._requests.transactions.discard(txn_id)
-        return self._request(encode_performative(Discharge(txn_id=txn_id, fail=fail)), Answer(Accepted))
+        return self._request(encode_performative(Discharge(txn_id=txn_id, fail=fail)), CoordinatorAnswer(Accepted))
 
     def require_open(self, txn_id: bytes) -> None:
         """Every transfer and acceptance inside a transaction calls this first."""
         if txn_id not in self._requests.transactions:
             raise IllegalStateError("A frame names a transaction that is not open.", "Nothing was sent. Report this.")
 
-    def _request(self, body: bytes, answer: Answer) -> Answer:
+    def _request(self, body: bytes, answer: CoordinatorAnswer) -> CoordinatorAnswer:
         """§4.2, §4.3: an unsettled message whose value is the request."""
         message = b"\x00\x53\x77" + body
         self._requests.waiting.append((MessageBlock(message, ends=index_of(np.array([len(message)]))), answer))
@@ -89,7 +89,7 @@ class Coordinator(Sender):
                 self.unsettled.discard(number)
                 self._take(answer, disposition.state)
 
-    def _take(self, answer: Answer, state: Any) -> None:
+    def _take(self, answer: CoordinatorAnswer, state: Any) -> None:
         answer.done = True
         if not isinstance(state, answer.expected):
             answer.error = refusal_of(state) or PeerError("amqp:illegal-state", "the answer to another request")

@@ -9,7 +9,7 @@ from dataclasses import MISSING, dataclass, fields
 from typing import Any, TypeAlias
 
 from pyspark_jms.amqp.wire.limits import MAX_PERFORMATIVE_BYTES
-from pyspark_jms.amqp.wire.values import Buffer, Described, Symbol, Typed, decode, encode, encode_list, malformed
+from pyspark_jms.amqp.wire.values import Buffer, Described, Symbol, TypedValue, decode, encode, encode_list, malformed
 from pyspark_jms.sentences import with_article
 
 __all__ = [
@@ -389,11 +389,11 @@ def _encode_field(kind: str, value: Any) -> bytes:
         return b"\x40"
     match kind:
         case "uint" | "ubyte" | "ushort" | "ulong":
-            return encode(Typed(kind, value))
+            return encode(TypedValue(kind, value))
         case "symbol":
             return encode(Symbol(value))
         case "symbols":
-            return encode(Typed("symbols", value))
+            return encode(TypedValue("symbols", value))
         case _:
             return encode_performative(value) if type(value) in _TYPES else encode(value)
 

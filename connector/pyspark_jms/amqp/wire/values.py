@@ -2,7 +2,7 @@
 
 Decoded integers of all widths are ``int``, float and double ``float``, char ``str``, timestamp ``int`` (milliseconds
 since 1970), uuid ``uuid.UUID``, list ``list``, map ``dict``, array ``list``. To encode a value of a type that Python
-does not have, wrap it in ``Typed``.
+does not have, wrap it in ``TypedValue``.
 """
 
 import struct
@@ -16,7 +16,7 @@ from pyspark_jms.amqp.wire import constructors
 from pyspark_jms.amqp.wire.limits import MAX_DEPTH
 from pyspark_jms.errors import MalformedFrameError
 
-__all__ = ["Described", "Symbol", "Typed", "decode", "encode", "encode_list", "encode_map", "malformed", "sized"]
+__all__ = ["Described", "Symbol", "TypedValue", "decode", "encode", "encode_list", "encode_map", "malformed", "sized"]
 
 Buffer: TypeAlias = bytes | bytearray | memoryview
 
@@ -36,8 +36,8 @@ class Described:
 
 
 @dataclass(frozen=True, slots=True)
-class Typed:
-    """A value of a named AMQP type: ``Typed("uint", 5)``."""
+class TypedValue:
+    """A value of a named AMQP type: ``TypedValue("uint", 5)``."""
 
     type: str
     value: Any
@@ -137,7 +137,7 @@ def encode(value: Any) -> bytes:  # noqa: C901, PLR0912  # one branch for each t
             return _TRUE
         case False:
             return _FALSE
-        case Typed():
+        case TypedValue():
             return _NULL if value.value is None else _encode_typed(value.type, value.value)
         case Symbol():
             return sized(constructors.SYM8, value.encode("ascii"))
@@ -153,7 +153,7 @@ def encode(value: Any) -> bytes:  # noqa: C901, PLR0912  # one branch for each t
             return bytes((constructors.UUID,)) + value.bytes
         case Described():
             named = value.descriptor
-            descriptor = Typed("ulong", named) if isinstance(named, int) else Symbol(named)
+            descriptor = TypedValue("ulong", named) if isinstance(named, int) else Symbol(named)
             return bytes((constructors.DESCRIBED,)) + encode(descriptor) + encode(value.value)
         case Mapping():
             return _compound(constructors.MAP8, [encode(each) for pair in value.items() for each in pair])

@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pyspark_jms.columns.envelope import Element, Elements, EnvelopeKind, Unreadable, column_of, read_elements
+from pyspark_jms.columns.envelope import Element, EnvelopeElements, EnvelopeKind, Unreadable, column_of, read_elements
 from pyspark_jms.columns.schema import COLUMNS
 from pyspark_jms.columns.strings import Ints, Mask, is_utf8, not_utf8, strings_at
 from pyspark_jms.columns.value_texts import BODY_TYPE_NAMES, integers
@@ -108,7 +108,7 @@ def _typed(
     unread = np.zeros(len(codes), np.bool_)
     unread[list(reasons)] = True
     in_xml = np.zeros(len(codes), np.bool_) if transformed is None else transformed & (codes == _MAP)
-    places: tuple[tuple[EnvelopeKind, Mask, Callable[[EnvelopeKind, pa.Array, int], Elements]], ...] = (
+    places: tuple[tuple[EnvelopeKind, Mask, Callable[[EnvelopeKind, pa.Array, int], EnvelopeElements]], ...] = (
         (BodyType.MAP, (codes == _MAP) & ~in_xml, read_elements),
         (BodyType.MAP, in_xml, read_xml),
         (BodyType.STREAM, codes == _STREAM, read_elements),
@@ -228,7 +228,7 @@ _NAMED = {"lt": "<", "gt": ">", "amp": "&", "quot": '"', "apos": "'"}
 _NO_MAP = "body is not the XML of a map"
 
 
-def read_xml(kind: EnvelopeKind, texts: pa.Array, max_elements: int = MAX_ELEMENTS) -> Elements:
+def read_xml(kind: EnvelopeKind, texts: pa.Array, max_elements: int = MAX_ELEMENTS) -> EnvelopeElements:
     """The elements of each text of a binary column."""
     assert kind is BodyType.MAP, "the broker transforms no streams"
     found: list[list[Element] | None] = []
@@ -239,7 +239,7 @@ def read_xml(kind: EnvelopeKind, texts: pa.Array, max_elements: int = MAX_ELEMEN
         except Unreadable as unreadable:
             found.append(None)
             reasons[row] = str(unreadable)
-    return Elements(column_of(kind, found), reasons)
+    return EnvelopeElements(column_of(kind, found), reasons)
 
 
 def _elements(data: bytes, most: int) -> list[Element]:

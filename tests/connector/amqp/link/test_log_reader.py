@@ -8,7 +8,7 @@ from proton_broker import ProtonBroker
 from pyspark_jms.amqp.dialects import AMQP, RABBITMQ
 from pyspark_jms.amqp.link.log_reader import LogReader, _offset, _require_sql, _spelled
 from pyspark_jms.amqp.wire.sections import DATA, MESSAGE_ANNOTATIONS
-from pyspark_jms.amqp.wire.values import Described, Symbol, Typed, encode
+from pyspark_jms.amqp.wire.values import Described, Symbol, TypedValue, encode
 from pyspark_jms.errors import UnsupportedError
 from pyspark_jms.jms.model import Destination
 from pyspark_jms.jms.subscription import Subscription
@@ -24,7 +24,7 @@ def message(annotations):
 @pytest.mark.parametrize("offset", [0, 5, 1 << 40])
 @pytest.mark.parametrize("kind", ["ulong", "long"])
 def test_the_offset_is_an_annotation(offset, kind):
-    annotations = {Symbol("x-exchange"): "", Symbol("x-stream-offset"): Typed(kind, offset)}
+    annotations = {Symbol("x-exchange"): "", Symbol("x-stream-offset"): TypedValue(kind, offset)}
     assert _offset(message(annotations), STREAM) == offset
 
 
@@ -36,8 +36,8 @@ def test_a_message_without_one_is_of_no_stream(annotations):
 
 def test_a_position_has_the_type_that_the_broker_reads():
     assert _spelled("first") == "first"
-    assert _spelled(7) == Typed("ulong", 7)
-    assert _spelled(datetime(1970, 1, 1, 0, 0, 1, tzinfo=UTC)) == Typed("timestamp", 1000)
+    assert _spelled(7) == TypedValue("ulong", 7)
+    assert _spelled(datetime(1970, 1, 1, 0, 0, 1, tzinfo=UTC)) == TypedValue("timestamp", 1000)
 
 
 @pytest.mark.parametrize(

@@ -6,8 +6,8 @@ from pyspark_jms.amqp.wire.states import (
     ConnectionEvent,
     ConnectionState,
     EndpointEvent,
+    EndpointMachine,
     EndpointState,
-    Machine,
     as_markdown,
 )
 from pyspark_jms.errors import IllegalStateError, MalformedFrameError
@@ -24,14 +24,14 @@ def test_every_state_is_reached_and_every_event_is_used(table, states, events):
 
 
 def test_a_life():
-    machine = Machine(CONNECTION, ConnectionState.START, "connection")
+    machine = EndpointMachine(CONNECTION, ConnectionState.START, "connection")
     for event in ("connect", "logged in", "peer's open", "close", "peer's close"):
         machine.move(ConnectionEvent(event))
     assert machine.state is ConnectionState.CLOSED
 
 
 def test_an_event_that_a_state_does_not_have():
-    machine = Machine(LINK, EndpointState.ENDED, "link x")
+    machine = EndpointMachine(LINK, EndpointState.ENDED, "link x")
     with pytest.raises(MalformedFrameError, match=r"start.* link x .*ended"):
         machine.move(EndpointEvent.PEER_START)
     with pytest.raises(IllegalStateError, match=r"'end' .*link x .*'ended'"):

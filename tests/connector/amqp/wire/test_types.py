@@ -26,7 +26,7 @@ from pyspark_jms.amqp.wire.types import (
     decode_performative,
     encode_performative,
 )
-from pyspark_jms.amqp.wire.values import Described, Symbol, Typed, encode, encode_list
+from pyspark_jms.amqp.wire.values import Described, Symbol, TypedValue, encode, encode_list
 from pyspark_jms.errors import MalformedFrameError
 
 
@@ -96,7 +96,7 @@ def test_one_symbol_stands_for_an_array_of_one():
 @pytest.mark.parametrize(
     ("data", "reason"),
     [
-        (encode(Typed("uint", 1)), "without a performative"),
+        (encode(TypedValue("uint", 1)), "without a performative"),
         (b"\x00\x53\x99\x45", "without a performative"),
         (b"\x00\x53\x10\x45", "open without container_id"),
         (b"\x00\x53\x10" + encode_list([b"\x41"]), "container_id that is not of type str"),
@@ -171,13 +171,13 @@ def _with(cls, code, types, number, item):
 def test_an_unsigned_field_outside_of_its_range_is_malformed(cls, code, types, number):
     """A peer may send any constructor: an int of -1, a ulong where the field is a uint."""
     bits = _UNSIGNED[types[number]]
-    wrong = [b"\x54\xff", b"\x81" + b"\xff" * 8, *([encode(Typed("ulong", 1 << bits))] if bits < 64 else [])]
+    wrong = [b"\x54\xff", b"\x81" + b"\xff" * 8, *([encode(TypedValue("ulong", 1 << bits))] if bits < 64 else [])]
     for item in wrong:
         data = _with(cls, code, types, number, item)
         with pytest.raises(MalformedFrameError, match=f"{_NAMES[cls][number]} that is outside of the range"):
             decode_performative(data, 0, len(data))
     for right in (0, (1 << bits) - 1):
-        data = _with(cls, code, types, number, encode(Typed("ulong", right)))
+        data = _with(cls, code, types, number, encode(TypedValue("ulong", right)))
         assert decode_performative(data, 0, len(data))
 
 

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pyspark_jms.amqp.wire.limits import MAX_DEPTH
-from pyspark_jms.amqp.wire.values import Described, Symbol, Typed, decode, encode, encode_list, encode_map
+from pyspark_jms.amqp.wire.values import Described, Symbol, TypedValue, decode, encode, encode_list, encode_map
 from pyspark_jms.errors import MalformedFrameError
 
 UUID = uuid.UUID("12345678-1234-5678-1234-567812345678")
@@ -17,23 +17,23 @@ TABLE = [
     (None, None, "40"),
     (True, True, "41"),
     (False, False, "42"),
-    (Typed("uint", 0), 0, "43"),
-    (Typed("uint", 255), 255, "52ff"),
-    (Typed("uint", 256), 256, "7000000100"),
-    (Typed("ulong", 0), 0, "44"),
-    (Typed("ulong", 7), 7, "5307"),
-    (Typed("ulong", 1 << 32), 1 << 32, "800000000100000000"),
-    (Typed("ubyte", 5), 5, "5005"),
-    (Typed("ushort", 258), 258, "600102"),
-    (Typed("byte", -1), -1, "51ff"),
-    (Typed("short", -2), -2, "61fffe"),
-    (Typed("int", -3), -3, "71fffffffd"),
+    (TypedValue("uint", 0), 0, "43"),
+    (TypedValue("uint", 255), 255, "52ff"),
+    (TypedValue("uint", 256), 256, "7000000100"),
+    (TypedValue("ulong", 0), 0, "44"),
+    (TypedValue("ulong", 7), 7, "5307"),
+    (TypedValue("ulong", 1 << 32), 1 << 32, "800000000100000000"),
+    (TypedValue("ubyte", 5), 5, "5005"),
+    (TypedValue("ushort", 258), 258, "600102"),
+    (TypedValue("byte", -1), -1, "51ff"),
+    (TypedValue("short", -2), -2, "61fffe"),
+    (TypedValue("int", -3), -3, "71fffffffd"),
     (-4, -4, "81fffffffffffffffc"),
-    (Typed("float", 1.5), 1.5, "723fc00000"),
+    (TypedValue("float", 1.5), 1.5, "723fc00000"),
     (1.5, 1.5, "823ff8000000000000"),
-    (Typed("char", "é"), "é", "73000000e9"),
-    (Typed("timestamp", 1), 1, "830000000000000001"),
-    (Typed("uint", None), None, "40"),
+    (TypedValue("char", "é"), "é", "73000000e9"),
+    (TypedValue("timestamp", 1), 1, "830000000000000001"),
+    (TypedValue("uint", None), None, "40"),
     (UUID, UUID, "98" + UUID.hex),
     (b"ab", b"ab", "a0026162"),
     ("é", "é", "a102c3a9"),
@@ -41,7 +41,7 @@ TABLE = [
     ([], [], "45"),
     ([True, None], [True, None], "c003024140"),
     ({"a": True}, {"a": True}, "c10502a1016141"),
-    (Typed("symbols", ("a", "bc")), ["a", "bc"], "f00000001000000002b30000000161000000026263"),
+    (TypedValue("symbols", ("a", "bc")), ["a", "bc"], "f00000001000000002b30000000161000000026263"),
     (Described(0x24, []), Described(0x24, []), "00532445"),
     (Described("a:b", None), Described("a:b", None), "00a303613a6240"),
 ]

@@ -14,7 +14,7 @@ from waiting import wait_until
 from pyspark_jms.amqp.link import kept
 from pyspark_jms.amqp.link.read_register import ReadRegister, RegisterName
 from pyspark_jms.amqp.reading import AmqpReaderLink
-from pyspark_jms.amqp.wire.values import Typed, encode
+from pyspark_jms.amqp.wire.values import TypedValue, encode
 from pyspark_jms.delivery.register.outcomes import Read
 from pyspark_jms.errors import DataLossError, JMSError, PoisonLoopError
 from pyspark_jms.source.readers.task import ReaderInput
@@ -68,7 +68,7 @@ def test_messages_that_the_broker_acts_on(broker, queue, query):
     """Priorities, an expiry, groups, duplicate detection, equal ids and equal bodies: none of it is on the blocks."""
     in_an_hour = timestamp(int(time.time() * 1000) + 3_600_000)
     messages = [
-        section(0x70, list_(TRUE, encode(Typed("ubyte", number % 10))))
+        section(0x70, list_(TRUE, encode(TypedValue("ubyte", number % 10))))
         + properties(
             message_id=string(f"ID:{number % 3}"), absolute_expiry_time=in_an_hour, group_id=string(f"g{number % 2}")
         )
