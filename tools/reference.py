@@ -15,10 +15,9 @@ from typing import Any
 
 from pyspark_jms.cli import _parser as command_line
 from pyspark_jms.errors import JMSError
-from pyspark_jms.options.groups import GROUPS, KAFKA
 from pyspark_jms.options.names import _KAFKA as KAFKA_OPTIONS
 from pyspark_jms.options.names import unknown_option
-from pyspark_jms.options.table import OPTIONS, Option
+from pyspark_jms.options.table import GROUPS, KAFKA, OPTIONS, Option
 from pyspark_jms.stomp.dialects import DIALECTS, Dialect
 from pyspark_jms.stomp.dialects.base import BodyRule, WindowUnit
 

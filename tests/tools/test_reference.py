@@ -8,8 +8,8 @@ import pytest
 
 from pyspark_jms.columns.schema import COLUMNS, IGNORED_BY_SINK, SINK_ONLY
 from pyspark_jms.errors import JMSError
-from pyspark_jms.options.groups import GROUPS
 from pyspark_jms.options.names import _KAFKA
+from pyspark_jms.options.table import GROUPS
 from pyspark_jms.stomp.dialects import DIALECTS
 
 ROOT = Path(__file__).parents[2]

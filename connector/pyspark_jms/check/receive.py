@@ -24,7 +24,7 @@ from pyspark_jms.check.queue import Queue
 from pyspark_jms.jms.model import Destination, DestinationKind
 from pyspark_jms.jms.subscription import Subscription
 from pyspark_jms.management.attributes import ArtemisManagement
-from pyspark_jms.management.missing_queues import look_up_queues
+from pyspark_jms.management.queues import look_up_queues
 from pyspark_jms.network.settings import ConnectionSettings
 from pyspark_jms.network.state_condition import StateCondition
 from pyspark_jms.source.links import SourceLink, SourceProtocol

@@ -6,7 +6,7 @@ import sys
 from collections.abc import Sequence
 
 from pyspark_jms import __version__
-from pyspark_jms.cli import broker, check, demo, move, peek, send, staging, subscribe, unsubscribe
+from pyspark_jms.cli import broker, check, demo, move, peek, send, staging, subscriptions
 from pyspark_jms.cli.command import Command
 from pyspark_jms.errors import JMSError
 
@@ -18,8 +18,8 @@ _COMMANDS: tuple[Command, ...] = (
     check.COMMAND,
     send.COMMAND,
     peek.COMMAND,
-    subscribe.COMMAND,
-    unsubscribe.COMMAND,
+    subscriptions.SUBSCRIBE,
+    subscriptions.UNSUBSCRIBE,
     move.COMMAND,
     staging.COMMAND,
 )

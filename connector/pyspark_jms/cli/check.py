@@ -6,8 +6,7 @@ from pathlib import Path
 from typing import TextIO
 
 from pyspark_jms import __version__
-from pyspark_jms.cli.access import add_access, source_options
-from pyspark_jms.cli.command import Command
+from pyspark_jms.cli.command import Command, add_access, source_options
 from pyspark_jms.errors import InvalidOptionError, MissingOptionError, OptionConflictError
 
 __all__ = ["COMMAND"]

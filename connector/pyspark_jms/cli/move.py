@@ -6,9 +6,7 @@ import sys
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from pyspark_jms.cli.access import add_access, source_options
-from pyspark_jms.cli.command import Command
-from pyspark_jms.cli.progress import ProgressLine, counted
+from pyspark_jms.cli.command import Command, ProgressLine, add_access, counted, source_options
 from pyspark_jms.errors import InvalidDestinationError, InvalidOptionError, JMSSecurityError, UnsupportedError
 
 if TYPE_CHECKING:
@@ -86,7 +84,7 @@ def _require_one_queue(parsed: "SourceOptions") -> None:
 
 def _messages_of(protocol: "SourceProtocol", parsed: "SourceOptions", queue: str) -> int | None:
     """How many messages the queue has; None if it is not known. A missing queue is refused, and so not created."""
-    from pyspark_jms.management.missing_queues import look_up_queues
+    from pyspark_jms.management.queues import look_up_queues
 
     found = look_up_queues(protocol.open_management, parsed.connection, [queue]).get(queue)
     if found is None:

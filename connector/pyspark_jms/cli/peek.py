@@ -5,8 +5,7 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from pyspark_jms.cli.access import add_access, source_options
-from pyspark_jms.cli.command import Command
+from pyspark_jms.cli.command import Command, add_access, source_options
 
 __all__ = ["COMMAND"]
 

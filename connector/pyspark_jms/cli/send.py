@@ -7,9 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pyspark_jms.cli.access import add_access, sink_options
-from pyspark_jms.cli.command import Command
-from pyspark_jms.cli.progress import ProgressLine, counted
+from pyspark_jms.cli.command import Command, ProgressLine, add_access, counted, sink_options
 from pyspark_jms.errors import InvalidOptionError, MissingOptionError
 
 if TYPE_CHECKING:

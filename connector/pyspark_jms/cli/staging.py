@@ -6,8 +6,7 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-from pyspark_jms.cli.access import add_access, source_options
-from pyspark_jms.cli.command import Command
+from pyspark_jms.cli.command import Command, add_access, source_options
 from pyspark_jms.errors import InvalidDestinationError, UnsupportedError
 
 if TYPE_CHECKING:

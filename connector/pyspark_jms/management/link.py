@@ -5,13 +5,17 @@ and operations there are stands in ``words``. A protocol exchanges a request and
 """
 
 import json
+import logging
 from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import replace
 from types import TracebackType
 from typing import Any, NamedTuple, Self
 
 from pyspark_jms.errors import (
     BrokerError,
     InvalidDestinationError,
+    JMSError,
     JMSSecurityError,
     MalformedFrameError,
     ReceiptTimeoutError,
@@ -21,7 +25,7 @@ from pyspark_jms.management.attributes import Listing, Management
 from pyspark_jms.network.address import Address
 from pyspark_jms.network.settings import ConnectionSettings
 
-__all__ = ["ManagementLink", "Reply", "require_words", "unknown_resource"]
+__all__ = ["ManagementLink", "Reply", "broker_identity", "require_words", "unknown_resource"]
 
 
 class Reply(NamedTuple):
@@ -141,3 +145,23 @@ def _value(body: bytes) -> Any:
             "Report this with the broker's version.",
         )
     return answer[0]
+
+
+# --- which broker has answered -----------------------------------------------------------------------
+
+_log = logging.getLogger("pyspark_jms.link")
+_PATIENCE_SECONDS = 5.0
+"""Limit for the connection and for the request."""
+
+
+def broker_identity(
+    open_link: Callable[[ConnectionSettings], ManagementLink], settings: ConnectionSettings, address: Address
+) -> str | None:
+    """Of the broker at one address of the list. None: it does not tell, for instance without the permission manage."""
+    impatient = replace(settings.impatient(_PATIENCE_SECONDS), addresses=(address,))
+    try:
+        with open_link(impatient) as link:
+            return str(link.attribute(link.words.broker_resource, link.words.identity)) or None
+    except JMSError as error:
+        _log.debug("= %s does not tell which broker it is: %s", address, error)
+        return None

@@ -8,8 +8,7 @@ from pyspark_jms.errors import InvalidOptionError, OptionConflictError
 from pyspark_jms.jms.model import DeliveryMode, Destination
 from pyspark_jms.network.settings import ConnectionSettings
 from pyspark_jms.options.broker import require_exactly_once_writes, require_transactions
-from pyspark_jms.options.connection import connection_settings
-from pyspark_jms.options.values import both_given, destinations, hide_secrets, parse_values
+from pyspark_jms.options.values import both_given, connection_settings, destinations, hide_secrets, parse_values
 
 __all__ = ["SinkOptions"]
 

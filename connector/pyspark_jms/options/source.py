@@ -1,6 +1,6 @@
 """``SourceOptions``: the options of a read, parsed once, before anything connects."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Literal
@@ -8,6 +8,7 @@ from typing import Any, Literal
 from pyspark_jms.columns.read_columns import ReadColumns
 from pyspark_jms.columns.selection import Selector, selection
 from pyspark_jms.errors import (
+    InvalidOptionError,
     JMSError,
     MissingOptionError,
     OptionConflictError,
@@ -16,6 +17,7 @@ from pyspark_jms.errors import (
     UnsupportedError,
 )
 from pyspark_jms.jms.model import Destination, DestinationKind, DurableSubscription
+from pyspark_jms.jms.names import may_receive
 from pyspark_jms.jms.subscription import ASSUMED_MESSAGE_BYTES
 from pyspark_jms.network.settings import ConnectionSettings
 from pyspark_jms.options.broker import (
@@ -29,9 +31,14 @@ from pyspark_jms.options.broker import (
     require_readable,
     require_streams,
 )
-from pyspark_jms.options.connection import connection_settings
-from pyspark_jms.options.own_queues import require_distinct_queues
-from pyspark_jms.options.values import both_given, destinations, hide_secrets, option_named, parse_values
+from pyspark_jms.options.values import (
+    both_given,
+    connection_settings,
+    destinations,
+    hide_secrets,
+    option_named,
+    parse_values,
+)
 
 __all__ = ["Journal", "SourceOptions"]
 
@@ -126,7 +133,7 @@ class SourceOptions:
         _refuse_other_kind(raw, reading)
         _check_message_limits(values)
         _require_queue_or_topic(values)
-        require_distinct_queues(values)
+        _require_distinct_queues(values)
         return cls(
             connection=connection_settings(values),
             destinations=destinations(values),
@@ -378,3 +385,79 @@ def _dead_letter_queue(values: Mapping[str, Any], reading: Literal["stream", "ba
             "Set onBadMessage=deadLetter or onTooLarge=deadLetter as well.",
         )
     return queue
+
+
+# --- the queues that the options of one read name ----------------------------------------------------
+
+_OWN_PREFIX = "pyspark-jms."
+_PARSED = ("::", "*", "#", ">", "?")
+"""What a broker takes for more than a part of a plain name."""
+_REMEDY = "Name another queue."
+
+
+def _require_distinct_queues(values: Mapping[str, Any]) -> None:
+    """``OptionConflictError`` if a name is, or as a pattern includes, the name of another option."""
+    read = [("queue", name) for name in values["queue"] or ()]
+    if values["topic"] is not None:
+        read.append(("topic", values["topic"]))
+    dead, staging = values["deadLetterQueue"], values["stagingQueue"]
+    if dead is not None:
+        _require_plain("deadLetterQueue", dead, parsed=_PARSED[1:])
+        _require_not_own("deadLetterQueue", dead)
+        _refuse_reading_dead_letters([name for option, name in read if option == "queue"], dead)
+        _refuse_dead_letters_of_subscription(values["clientId"], values["subscriptionName"], dead)
+    if staging is None:
+        return
+    _require_plain("stagingQueue", staging, parsed=_PARSED)
+    own = [staging, *(f"{staging}.{reader}" for reader in range(values["readers"] or 1))]
+    if values["clientId"] is not None and (name := values["subscriptionName"]) in own:
+        raise OptionConflictError(
+            f"Option subscriptionName={name} and stagingQueue={staging} would have the same queue,"
+            f" {values['clientId']}.{name}.",
+            _REMEDY,
+        )
+    others = read if dead is None else [*read, ("deadLetterQueue", dead)]
+    for option, name in others:
+        if any(may_receive(name, each) for each in own):
+            raise OptionConflictError(
+                f"Option {option}={name} is also stagingQueue={staging}, or another queue that begins with this name.",
+                f"{_REMEDY} The messages of a staging queue are the connector's own.",
+            )
+
+
+def _require_plain(option: str, name: str, *, parsed: Iterable[str]) -> None:
+    found = next((text for text in parsed if text in name), None)
+    if found is not None or name != name.strip():
+        what = "a blank at an end" if found is None else found
+        raise InvalidOptionError(f"Option {option}={name!r} has {what}.", "Give one plain name of a queue.")
+
+
+def _require_not_own(option: str, name: str) -> None:
+    if any(part.startswith(_OWN_PREFIX) for part in name.split("::")):
+        raise OptionConflictError(f"Option {option}={name} is a queue of the connector's own.", _REMEDY)
+
+
+def _refuse_reading_dead_letters(sources: Iterable[str], dead_letter_queue: str) -> None:
+    source = next((name for name in sources if may_receive(name, dead_letter_queue)), None)
+    if source is not None:
+        raise OptionConflictError(
+            f"Queue {dead_letter_queue} is both read and deadLetterQueue."
+            if source == dead_letter_queue
+            else f"Option queue={source} also reads deadLetterQueue={dead_letter_queue}: the query would read its own"
+            " dead letters again and again.",
+            _REMEDY,
+        )
+
+
+def _refuse_dead_letters_of_subscription(client_id: str | None, name: str | None, dead_letter_queue: str) -> None:
+    """``TOPIC::QUEUE`` names the queue of a subscription, which no plain name of a queue does."""
+    _, separator, queue = dead_letter_queue.rpartition("::")
+    if not separator or name is None:
+        return
+    own = str(DurableSubscription(name, client_id))
+    if queue in {own, f"{own}:global"}:
+        raise OptionConflictError(
+            f"Option deadLetterQueue={dead_letter_queue} is the queue of the subscription that is read: the query would"
+            " read its own dead letters again and again.",
+            _REMEDY,
+        )

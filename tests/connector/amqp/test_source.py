@@ -31,8 +31,8 @@ from pyspark_jms.amqp.source import AmqpSource
 from pyspark_jms.amqp.wire.types import Target
 from pyspark_jms.errors import UnsupportedError
 from pyspark_jms.jms.model import BodyType, Destination
-from pyspark_jms.management.missing_queues import warn_of_missing_queues
 from pyspark_jms.management.queue_watch import QueueWatch
+from pyspark_jms.management.queues import warn_of_missing_queues
 from pyspark_jms.network.state_condition import StateCondition
 from pyspark_jms.options.sink import SinkOptions
 from pyspark_jms.options.source import SourceOptions

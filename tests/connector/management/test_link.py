@@ -1,5 +1,7 @@
 """Requests to a real broker over each protocol, by users who may send them and users who may not."""
 
+import dataclasses
+
 import pytest
 from proxy import Proxy
 from rawstomp import RawStomp
@@ -12,8 +14,9 @@ from pyspark_jms.errors import (
     MalformedFrameError,
     ReceiptTimeoutError,
 )
-from pyspark_jms.management.link import _value
-from pyspark_jms.testing import EmbeddedArtemis, User
+from pyspark_jms.management.link import _value, broker_identity
+from pyspark_jms.network.address import Address, parse_broker_url
+from pyspark_jms.testing import EmbeddedArtemis, EmbeddedClassic, User
 
 LISTENS = {"send", "consume", "browse", "createAddress", "createNonDurableQueue"}
 
@@ -120,3 +123,24 @@ def test_null_is_an_answer(link, queue, broker):
 def test_an_answer_that_is_none(body):
     with pytest.raises(MalformedFrameError):
         _value(body)
+
+
+# --- which broker has answered -----------------------------------------------------------------------
+
+
+def test_a_broker_tells_the_id_of_its_store(broker, settings_for, open_link, url_of):
+    [address] = parse_broker_url(url_of(broker))
+    nowhere = Address("127.0.0.1", 1, protocol=address.protocol)
+    settings = dataclasses.replace(settings_for(broker), addresses=(nowhere, address))
+    assert broker_identity(open_link, settings, address) == str(broker.server.getNodeID())
+    assert broker_identity(open_link, settings, nowhere) is None, "only the address that is named is asked"
+
+
+@pytest.mark.deep
+def test_who_may_not_ask_and_what_cannot_answer(settings_for, open_link, url_of):
+    with EmbeddedArtemis(users=[User("worker", "pw", permissions={"send", "consume", "createAddress"})]) as broker:
+        [address] = parse_broker_url(url_of(broker))
+        assert broker_identity(open_link, settings_for(broker, user="worker"), address) is None
+    with EmbeddedClassic() as classic:
+        [address] = parse_broker_url(url_of(classic))
+        assert broker_identity(open_link, settings_for(classic), address) is None

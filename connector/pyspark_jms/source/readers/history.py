@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from pyspark_jms.delivery.register.token import Offset, Token
 from pyspark_jms.errors import JMSSecurityError, UnsupportedError
-from pyspark_jms.management.waiting_messages import WaitingMessages
+from pyspark_jms.management.queues import WaitingMessages
 from pyspark_jms.options.source import SourceOptions
 from pyspark_jms.source.links import SourceProtocol
 

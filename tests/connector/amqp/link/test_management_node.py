@@ -11,8 +11,8 @@ from pyspark_jms.amqp.link.management import AmqpManagementLink
 from pyspark_jms.amqp.link.management_node import NodeManagementLink, open_amqp_management
 from pyspark_jms.errors import InvalidDestinationError, UnsupportedError
 from pyspark_jms.management.attributes import BROKER_J_MANAGEMENT
-from pyspark_jms.management.missing_queues import warn_of_missing_queues
 from pyspark_jms.management.queue_watch import QueueWatch
+from pyspark_jms.management.queues import warn_of_missing_queues
 from pyspark_jms.testing import AddressSettings, EmbeddedArtemis, JmsClient
 
 WORDS = BROKER_J_MANAGEMENT.queue
