@@ -1,9 +1,9 @@
 """The engine of reading without Spark: what the streaming runner would hold."""
 
 from pyspark_jms.amqp.source import AmqpSource
-from pyspark_jms.source.journals import QueryJournal
 from pyspark_jms.source.receiver import Receiver
 from pyspark_jms.source.stopping import StopRequest
+from pyspark_jms.source.stream import QueryJournal
 from pyspark_jms.stomp.source import StompSource
 
 

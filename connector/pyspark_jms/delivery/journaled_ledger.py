@@ -5,16 +5,18 @@ messages due for acknowledgement, and ``finish`` deletes them. A message without
 it is redelivered, also by the next process. If its segment is deleted first, a tombstone recognises it.
 """
 
+from collections import deque
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise
 
-from pyspark_jms.blocks.block import MessageBlock, PartitionSlice, cuts, positions_of
-from pyspark_jms.delivery.backlog import Backlog
+import numpy as np
+
+from pyspark_jms.blocks.block import MessageBlock, PartitionSlice, Positions, cuts, fit, positions_of
+from pyspark_jms.delivery.journal.contents import StoredBlock
 from pyspark_jms.delivery.journal.segment import Segment
 from pyspark_jms.delivery.journal.store import JournalStore, SegmentInfo
-from pyspark_jms.delivery.journal.stored_block import StoredBlock
 from pyspark_jms.delivery.message_range import MessageRange
 from pyspark_jms.delivery.states import IN_JOURNAL, WITH_JOURNAL, Event, MessageState
 from pyspark_jms.delivery.subscription_ledger import (
@@ -27,7 +29,7 @@ from pyspark_jms.delivery.subscription_ledger import (
 )
 from pyspark_jms.errors import DataLossError
 
-__all__ = ["JournaledLedger", "partitions_of"]
+__all__ = ["Backlog", "JournaledLedger", "partitions_of"]
 
 
 @dataclass(slots=True)
@@ -256,3 +258,47 @@ def _lost_between(sequence: int, oldest: int, following: int) -> DataLossError:
         "Give the journalLocation that belongs to the checkpoint. With failOnDataLoss=false the query goes on with what"
         " there is.",
     )
+
+
+# --- the sizes of the messages that wait to be offered -----------------------------------------------
+
+
+class Backlog:
+    """First in, first out."""
+
+    def __init__(self) -> None:
+        self._ends: deque[Positions] = deque()  # of each block: bytes up to each of its messages
+        self.messages = 0
+        self.size = 0
+        """Bytes of the messages."""
+
+    def add(self, ends: Positions) -> None:
+        """Consecutive messages: where each ends, counted from the beginning of the first."""
+        if len(ends):
+            self._ends.append(ends)
+            self.messages += len(ends)
+            self.size += int(ends[-1])
+
+    def take(self, *, max_messages: int | None, max_bytes: int | None) -> Positions:
+        """Where each message of the next batch ends. The first fits always."""
+        taken: list[Positions] = []
+        messages, size = 0, 0
+        while self._ends:
+            ends = self._ends[0]
+            fits = fit(
+                ends,
+                size=None if max_bytes is None else max_bytes - size,
+                messages=None if max_messages is None else max_messages - messages,
+                at_least_one=not messages,
+            )
+            if not fits:
+                break
+            self._ends.popleft()
+            if fits < len(ends):
+                self._ends.appendleft(ends[fits:] - ends[fits - 1])
+            taken.append(ends[:fits] + size)
+            messages += fits
+            size += int(ends[fits - 1])
+        self.messages -= messages
+        self.size -= size
+        return np.concatenate(taken) if taken else np.empty(0, np.int64)

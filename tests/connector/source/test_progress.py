@@ -3,9 +3,9 @@ import pytest
 from pyspark_jms.delivery.ledger import Ledger
 from pyspark_jms.options.source import SourceOptions
 from pyspark_jms.source.diverting import Diverter
-from pyspark_jms.source.journals import QueryJournal
 from pyspark_jms.source.progress import Progress, compared
 from pyspark_jms.source.stopping import StopRequest
+from pyspark_jms.source.stream import QueryJournal
 from pyspark_jms.stomp.source import StompSource
 
 

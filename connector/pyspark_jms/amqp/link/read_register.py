@@ -6,14 +6,15 @@ When the connection ends, the lock, the value and the messages of the sources ar
 import dataclasses
 import logging
 import time
+from collections import OrderedDict
 from collections.abc import Iterable, Sequence
 from functools import partial
 
-from pyspark_jms.amqp.link.connection import Connection
-from pyspark_jms.amqp.link.kept import connected, keep
+from pyspark_jms.amqp.link.connection import Connection, connect
 from pyspark_jms.amqp.link.pull import browse
 from pyspark_jms.amqp.link.register import TOPIC, Place, Register, tokens_at
 from pyspark_jms.amqp.link.staged_messages import SeenBlock, block_message, seen_block, stream_of
+from pyspark_jms.amqp.link.transactions import Transactions
 from pyspark_jms.amqp.wire.receiver import Receiver
 from pyspark_jms.blocks.staged import Packed
 from pyspark_jms.delivery.register.token import Sighting, Token
@@ -21,7 +22,7 @@ from pyspark_jms.errors import DataLossError, JMSError
 from pyspark_jms.network.settings import ConnectionSettings
 from pyspark_jms.network.state_condition import StateCondition
 
-__all__ = ["ReadRegister", "RegisterName", "driver_container", "tokens_of"]
+__all__ = ["ReadRegister", "RegisterName", "connected", "driver_container", "keep", "tokens_of"]
 
 _log = logging.getLogger("pyspark_jms.link")
 
@@ -161,3 +162,36 @@ def _value_of(stream: str, batch: int) -> str:
 def _batch_of(value: str) -> tuple[str, int]:
     stream, _, batch = value.rpartition("/")
     return (stream, int(batch)) if batch.isdecimal() else (value, 0)
+
+
+# --- connections that a worker keeps between its tasks -----------------------------------------------
+
+_MOST = 4
+"""Of a process. The one that was used longest ago is closed."""
+
+_kept: OrderedDict[ConnectionSettings, tuple[Connection, Transactions]] = OrderedDict()
+
+
+def connected(settings: ConnectionSettings, condition: StateCondition | None = None) -> tuple[Connection, Transactions]:
+    """A connection that was kept, if it has not ended, or a new one. It belongs to the caller until ``keep``."""
+    kept = _kept.pop(settings, None)
+    if kept is not None:
+        try:
+            kept[0].check()
+        except JMSError:
+            kept[0].drop()
+        else:
+            return kept
+    connection = connect(settings, condition)
+    return connection, Transactions(connection)
+
+
+def keep(settings: ConnectionSettings, connection: Connection, transactions: Transactions) -> None:
+    """Without a link that receives, and without an open transaction."""
+    other = _kept.pop(settings, None)
+    _kept[settings] = connection, transactions
+    if other is not None:
+        other[0].close()
+    while len(_kept) > _MOST:
+        _, (oldest, _) = _kept.popitem(last=False)
+        oldest.close()

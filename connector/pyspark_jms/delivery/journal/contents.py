@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Self
 
+from pyspark_jms.blocks.block import MessageBlock
 from pyspark_jms.delivery.journal.folder import TEMPORARY, Folder, map_file, refusals
 from pyspark_jms.delivery.journal.journal_log import FILE_NAME as LOG_NAME
 from pyspark_jms.delivery.journal.journal_log import JournalLog, Position
@@ -22,6 +23,7 @@ __all__ = [
     "META_NAME",
     "Meta",
     "SegmentInfo",
+    "StoredBlock",
     "info_of",
     "load_segments",
     "load_tombstones",
@@ -197,3 +199,35 @@ def load_tombstones(folder: Folder, position: Position) -> dict[int, Unconfirmed
             else:
                 tombstones[messages.first] = messages
     return tombstones
+
+
+# --- messages that lie in a journal ------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class StoredBlock:
+    """The sequences ``first`` to ``last`` (not included) of the segment in this file."""
+
+    path: str
+    digest: bytes
+    """Of the segment (``SegmentInfo.digest``): another file of the same name is not read."""
+    first: int
+    last: int
+
+    def __len__(self) -> int:
+        return self.last - self.first
+
+    def load(self) -> MessageBlock:
+        """Map the file, prove the messages and copy them, in any process that sees the folder; no lock is needed.
+
+        ``CorruptJournalError`` when the file is not the segment of ``digest``, ``JournalError`` when there is none:
+        its messages are done, or this process does not see the journal's folder.
+        """
+        segment = read_head(map_file(Path(self.path)), self.path)
+        if segment.digest != self.digest:
+            raise CorruptJournalError(
+                f"Segment {self.path} is not the one that the query wrote: another journal's, or replaced."
+            )
+        block = segment.block(self.first, self.last)
+        block.data = bytes(block.data)
+        return block

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from waiting import await_count, wait_until
 
-from pyspark_jms.amqp.link.read_register import ReadRegister, RegisterName
+from pyspark_jms.amqp.link.read_register import ReadRegister, RegisterName, connected, keep
 from pyspark_jms.amqp.link.reader_consumer import ReaderConsumer
 from pyspark_jms.blocks.block import MessageBlock, index_of
 from pyspark_jms.blocks.staged import pack
@@ -183,3 +183,34 @@ def test_names_are_below_the_staging_queue():
     assert (name.address, name.queue) == ("base.3", "base.3::base.3")
     durable = RegisterName("base", 0, client_id="me")
     assert (durable.container, durable.queue) == ("me", "base.0::me.base.0")
+
+
+# --- connections that a worker keeps between its tasks -----------------------------------------------
+
+
+@pytest.fixture
+def settings(broker, settings_for):
+    return settings_for(broker)
+
+
+def test_a_connection_that_was_kept_is_used_by_one_at_a_time(settings):
+    connection, transacted = connected(settings)
+    keep(settings, connection, transacted)
+    first, _ = connected(settings)
+    assert first is connection
+    second, others = connected(settings)
+    assert second is not connection
+    keep(settings, first, transacted)
+    keep(settings, second, others)  # one is enough
+    wait_until(lambda: first.is_down)
+    assert connected(settings)[0] is second
+    second.close()
+
+
+def test_a_connection_that_has_ended_is_not_used(settings):
+    connection, transacted = connected(settings)
+    keep(settings, connection, transacted)
+    connection.drop()
+    other, _ = connected(settings)
+    assert other is not connection
+    other.close()

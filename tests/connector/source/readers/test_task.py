@@ -11,7 +11,7 @@ from full_disk import full_disk
 from streaming import left
 from waiting import wait_until
 
-from pyspark_jms.amqp.link import kept
+from pyspark_jms.amqp.link import read_register
 from pyspark_jms.amqp.link.read_register import ReadRegister, RegisterName
 from pyspark_jms.amqp.reading import AmqpReaderLink
 from pyspark_jms.amqp.wire.values import TypedValue, encode
@@ -125,7 +125,7 @@ def test_a_broker_whose_disk_is_full_costs_no_delivery_attempt(broker, queue, pu
     with full_disk(broker):
         for _ in range(attempts):
             if not keeps:
-                kept._kept.clear()
+                read_register._kept.clear()
             with contextlib.suppress(JMSError):
                 running.read(task)
             wait_until(lambda: broker.delivering_count(queue) == 0)
