@@ -23,12 +23,12 @@ _NO_OFFSETS = (
 _NO_PARTITIONS = "A queue has no partitions. A batch has one read task for each partitionBytes."
 _DESTINATION = "Name the destination with option queue or topic."
 _ACCOUNT = "Give the login with the options user and password, passwordFile or passwordEnv."
-_ADDRESS = "Give the broker's STOMP address with option brokerUrl: stomp://HOST:61613."
+_ADDRESS = "Give the broker's address with option brokerUrl: amqp://HOST:5672 or stomp://HOST:61613."
 _GROUP = (
     "Queries that read one queue share its messages. Several queries share a topic's messages with subscriptionName and"
     " sharedSubscription=true."
 )
-_TLS = "TLS is brokerUrl stomp+ssl://HOST:61614 with sslCaFile, sslCertFile and sslKeyFile."
+_TLS = "TLS is brokerUrl amqps://HOST:5671 or stomp+ssl://HOST:61614, with sslCaFile, sslCertFile and sslKeyFile."
 _HEADERS = "Headers and properties are columns of every row."
 
 _KAFKA: Mapping[str, str] = MappingProxyType(

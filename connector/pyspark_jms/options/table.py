@@ -321,14 +321,14 @@ OPTIONS: tuple[Option, ...] = (
            " the checkpoint has"),
     Option("streamOffset", "source", None, _stream_offset, "Reads the queues as streams of RabbitMQ 4 over AMQP, and"
            " says where a new query begins: first, next (what is sent from now on), the offset of a message, or a time"
-           " (2026-11-26T08:00:00Z). A query with a checkpoint goes on where it was"),
+           " (2026-11-26T08:00:00Z). A query with a checkpoint continues where it ended"),
     Option("streamFilter", "source", None, _selector, "With streamOffset: SQL filter by which RabbitMQ 4.2 and newer"
            " chooses the messages of the stream that it delivers, as kind = 'a' AND properties.subject = 'order'"),
     Option("failOnDataLoss", "source", "true", _flag, "Whether the query stops when the journal, the staging queue or"
-           " the stream does not contain what the checkpoint asks for, or the stream has deleted messages before they"
-           " were read"),
+           " the stream lacks messages that the checkpoint needs, or the stream has deleted messages before they were"
+           " read"),
     Option("partitionBytes", "source", "16m", _size(1), "Size of a partition in bytes: a batch has one read task for"
-           " each. With exactly-once over AMQP a batch has one for each reader"),
+           " each partition. With exactly-once over AMQP it has one read task for each reader"),
     Option("bodyType", "source", "auto", _one_of("auto", "text", "bytes"), "auto detects the body type of each"
            " message; text or bytes set it for all messages"),
     Option("onBadMessage", "source", "keep", _one_of("keep", "fail", "deadLetter"), "A message that cannot be mapped:"
@@ -338,8 +338,8 @@ OPTIONS: tuple[Option, ...] = (
            " fail stops the query, deadLetter sends it to deadLetterQueue, drop acknowledges and drops it"),
     Option("deadLetterQueue", "source", None, _one_queue, "Queue for messages of onBadMessage=deadLetter and"
            " onTooLarge=deadLetter, on the same broker. The reason is in property spark_jms_error"),
-    Option("idleTimeout", "source", "2s", _duration(), "AvailableNow (from Spark 4.2 on) and batch reads: how long no"
-           " message arrives before the broker is asked whether the queue is empty"),
+    Option("idleTimeout", "source", "2s", _duration(), "AvailableNow (from Spark 4.2 on) and batch reads: time"
+           " without a message after which the source asks the broker whether the queue is empty"),
     Option("deliveryMode", "sink", "persistent", _delivery_mode, "persistent or non_persistent. Default for rows"
            " without JMSDeliveryMode"),
     Option("priority", "sink", "4", _number(0, 9), "0 to 9. Default for rows without JMSPriority"),
@@ -351,24 +351,25 @@ OPTIONS: tuple[Option, ...] = (
            " and JMSDeliveryTime"),
     Option("transaction", "sink", "auto", _transaction, "task: one transaction for each task, so all of its rows are"
            " sent or none. A number: one transaction for that many rows. none: no transaction, and the broker confirms"
-           " each row or, on Artemis over STOMP, all at the end. auto: none on RabbitMQ, which has no transactions that"
-           " hold, and task on all other brokers"),
+           " each row or, on Artemis over STOMP, all at the end. auto: none on RabbitMQ, whose transactions are not"
+           " reliable, and task on all other brokers"),
     Option("deliveryGuarantee", "both", "at-least-once", _one_of("at-least-once", "exactly-once"), "exactly-once."
            " Reading over AMQP: the transaction that acknowledges messages moves them to a staging queue of the query."
            " Reading over STOMP: messages are kept in a journal; give its folder with journalLocation. Writing over"
            " AMQP: each task's transaction writes an entry to a ledger on the broker, and a repeated task does not send"
            " its rows again. Writing over STOMP: refused"),
     Option("onReplayMismatch", "sink", None, _one_of("fail", "send"), "With exactly-once, when a repeated batch has"
-           " other rows or other partitions than the first time: fail (default) stops the query, send sends them too"),
-    Option("writeId", "sink", None, _write_id, "With exactly-once in a batch write: a name of this write, the same"
-           " when the write is tried again. In foreachBatch pyspark_jms.functions.write_id(batch, number), which is"
+           " other rows or other partitions than the first time: fail (default) stops the query, send sends the rows"),
+    Option("writeId", "sink", None, _write_id, "With exactly-once in a batch write: a name of the write that is the"
+           " same when the write is retried. In foreachBatch pyspark_jms.functions.write_id(batch, number), which is"
            " query:NAME/BATCH. In a job job:NAME/RUN, with the same NAME for all runs of the job"),
     Option("onBadRow", "sink", "fail", _one_of("fail", "drop"), "A row that cannot be sent (a name or value that JMS"
            " does not allow, too large, no destination): fail fails the task, drop leaves the row out and logs how many"
            " were dropped"),
     Option("propertyColumns", "sink", None, _property_columns, "Columns that are sent as properties of their own type:"
            " boolean, tinyint, smallint, int, bigint, float, double, string; a timestamp as a long of milliseconds, a"
-           " decimal as a string. Separated by commas, or a JSON array. * for all columns that the sink does not have"),
+           " decimal as a string. Separated by commas, or a JSON array. * stands for all columns that the sink does not"
+           " have"),
     Option("connectTimeout", "both", "10s", _duration(), "Maximum time to connect, including the look-up of the host"
            " name and the TLS handshake"),
     Option("receiptTimeout", "both", "30s", _duration(), "Maximum time to wait for the broker's confirmation"),

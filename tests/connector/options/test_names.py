@@ -21,8 +21,8 @@ KAFKA = [
     ("minPartitions", "partitionBytes"),
     ("groupIdPrefix", "sharedSubscription=true"),
     ("kafka.group.id", "sharedSubscription=true"),
-    ("kafka.bootstrap.servers", "brokerUrl: stomp://HOST:61613"),
-    ("kafka.security.protocol", "stomp+ssl://HOST:61614"),
+    ("kafka.bootstrap.servers", "brokerUrl: amqp://HOST:5672"),
+    ("kafka.security.protocol", "amqps://HOST:5671"),
     ("includeHeaders", "columns of every row"),
 ]
 
