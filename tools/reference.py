@@ -191,14 +191,16 @@ def commands_text() -> str:
 
 
 def _commands(parser: argparse.ArgumentParser) -> Iterator[tuple[str, argparse.ArgumentParser]]:
-    """The commands in order. argparse has no public way to list them."""
+    """The commands in order, each before its actions. argparse has no public way to list them."""
     for action in parser._actions:  # noqa: SLF001
         if isinstance(action, argparse._SubParsersAction):  # noqa: SLF001
-            yield from action.choices.items()
+            for name, command in action.choices.items():
+                yield name, command
+                yield from ((f"{name} {own}", parser) for own, parser in _commands(command))
 
 
 def _command_section(name: str, parser: argparse.ArgumentParser) -> str:
-    rows = [_argument_row(action) for action in parser._actions if action.dest != "help"]  # noqa: SLF001
+    rows = [_argument_row(action) for action in parser._actions if action.dest not in {"help", "action"}]  # noqa: SLF001
     parts = [f"### pyspark-jms {name}", parser.description or ""]
     parts += [_table(("argument", "default", "meaning"), rows)] if rows else []
     return "\n\n".join([*parts, *([parser.epilog] if parser.epilog else [])])

@@ -1,4 +1,4 @@
-"""Figures of running queries: typed, and for Prometheus. The public name; importing it imports pyspark."""
+"""Figures of running queries, typed and for Prometheus. The module imports pyspark."""
 
 from pyspark_jms.spark.figures import SourceFigures, figures_of
 from pyspark_jms.spark.listener import JmsListener

@@ -21,8 +21,8 @@ _DEFAULT_PREFIX = "pyspark-jms.staging."
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
     actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
     for name, text in (
-        ("list", "the staging queues of a broker, and whether a query uses them; needs the permission manage"),
-        ("show", "what a staging queue has, by browsing"),
+        ("list", "list the staging queues of a broker, and whether a query uses them; needs the permission manage"),
+        ("show", "show what a staging queue has, by browsing"),
         ("drop", "delete a staging queue, its messages and its token"),
     ):
         own = actions.add_parser(name, help=text, description=text.capitalize() + ".")

@@ -75,9 +75,10 @@ _BASE64 = re.compile(BASE64)
 
 
 def convert(text: str | None, written: str | None, read: str) -> JmsValue | None:
-    """The value that ``getInt``, ``getString`` etc. return. Without a written type, the value is a string.
+    """Return the value that ``getInt``, ``getString`` and so on return in Java.
 
-    ``text`` is None for a null and for an absent property or element.
+    ``text`` is the value as text; None is a null, or an absent property or element. ``written`` is the type with which
+    the value was written; a value without a type is a string. ``read`` is the type to read.
 
     >>> convert("7", "byte", "long")
     7

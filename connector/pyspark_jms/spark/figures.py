@@ -11,9 +11,9 @@ __all__ = ["SourceFigures", "figures_of"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SourceFigures:
-    """The figures of one source at the end of a batch, or while no message comes. None: it does not have this figure.
+    """The figures of one source at the end of a batch, or while no message arrives.
 
-    Counts begin with the start of the query.
+    A figure is None if the source does not have it. Counts begin with the start of the query.
     """
 
     query_id: str
@@ -39,7 +39,7 @@ class SourceFigures:
     """The end of the last batch."""
     received: int | None
     received_bytes: int | None
-    """With option ``readers``."""
+    """None without option ``readers``."""
     received_by_reader: tuple[int, ...]
     """Messages of each reader, in their order; empty without option ``readers``."""
     received_bytes_by_reader: tuple[int, ...]
@@ -52,34 +52,34 @@ class SourceFigures:
     dead_letters: int | None
     dropped_too_large: int | None
     selector_dropped: int | None
-    """None also where tasks run on other machines, so that the number is not known."""
+    """None also if tasks run on other machines, because the source then does not know the number."""
     in_flight_messages: int | None
-    """Received and not acknowledged."""
+    """Messages that were received and not acknowledged."""
     in_flight_bytes: int | None
     lost_credit: int | None
-    """AMQP: messages that the broker counted for this connection and did not deliver."""
+    """Over AMQP: messages that the broker counted for this connection and did not deliver."""
 
     backlog: int | None
     """Messages in the journal or the staging queue whose batch is not done."""
     backlog_age_seconds: float | None
-    """The age of the oldest of them."""
+    """The age of the oldest message of the backlog."""
     journal_bytes: int | None
 
     depth: int | None
-    """Messages on the queues of the query, with those in flight. The broker is asked every 30 s."""
+    """Messages on the queues of the query, with those in flight. The source asks the broker every 30 s."""
     delivering: int | None
-    """Messages of these in flight to any consumer."""
+    """Messages on the queues that are in flight to any consumer."""
     consumers: int | None
     undelivered: int | None
-    """Messages of these that are due and in flight to nobody. None also with a selector."""
+    """Messages on the queues that are due and not in flight. None also with a selector."""
     stuck_in_delivery: int | None
 
     @property
     def lag(self) -> int | None:
-        """About how many messages for this query no finished batch has: those that it has received, or that are in its
-        journal or staging queue, and ``undelivered``.
+        """About how many messages wait for this query: those that it has received, those in its journal or staging
+        queue, and ``undelivered``.
 
-        Without the permission ``manage``, and with a selector, only messages that it has received are known.
+        Without the permission ``manage``, and with a selector, the query knows only the messages that it has received.
         """
         # What is in flight to a query with a journal is in the journal too, as soon as it is written.
         here = [count for count in (self.backlog, self.in_flight_messages) if count is not None]
@@ -87,9 +87,9 @@ class SourceFigures:
 
 
 def figures_of(progress: Any) -> tuple[SourceFigures, ...]:
-    """Of each jms source. ``progress``: a ``StreamingQueryProgress`` of PySpark, or the object of its JSON.
+    """Return the figures of each jms source. The first progress of a query has none.
 
-    The first progress of a query has none.
+    ``progress`` is a ``StreamingQueryProgress`` of PySpark, or the object of its JSON.
     """
     found = progress if isinstance(progress, Mapping) else json.loads(progress.json)
     return tuple(_jms_sources(found))

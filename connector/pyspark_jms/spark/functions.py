@@ -42,11 +42,12 @@ _SPARK_TYPES = {
 
 
 def jms_text(df: DataFrame | None = None) -> Column:
-    """The body as text, whether it arrived as text or as bytes: ``from_json(jms_text(), schema)``.
+    """Return the body as text, whether it arrived as text or as bytes: ``from_json(jms_text(), schema)``.
 
-    STOMP producers that send a content-length, as stomp.py does, make bytes of their texts. ``df``: rows of the schema;
-    without them the columns are taken by their names. Bytes are read as UTF-8. The column is null for bytes that are
-    not UTF-8, for a map, stream or object, and where ``body_error`` states that the body could not be mapped.
+    Texts of STOMP producers that send a content-length, as stomp.py does, arrive as bytes. ``df`` has the columns of
+    the schema; without it the function takes the columns by their names. Bytes are read as UTF-8. The column is null
+    for bytes that are not UTF-8, for a map, stream or object, and if ``body_error`` states that the body could not be
+    mapped.
     """
     named = F.col if df is None else df.__getitem__
     decoded = F.when(
@@ -64,12 +65,12 @@ def jms_property(
     types: Column | str | None = "property_types",
     null_on_error: bool = False,
 ) -> Column:
-    """The property, as a Java client reads it: ``jms_property(df, "price", "double")``.
+    """Return the property as a Java client reads it: ``jms_property(df, "price", "double")``.
 
-    ``df_or_col``: rows of the schema, or their column ``properties``. ``types`` is the column of their types, unless
-    ``df_or_col`` is a DataFrame, which has its own. Without the types a property was written as a string, and a string
-    is readable as every type. An absent property is a null: false as boolean, null as string, an error as a number.
-    With ``null_on_error`` every error is a null instead.
+    ``df_or_col`` is a DataFrame with the columns of the schema, or its column ``properties``. ``types`` is the column
+    of the types; a DataFrame has its own. A property without a type counts as a string, which can be read as every
+    type. An absent property is a null: it is false as boolean, null as string, and an error as a number. With
+    ``null_on_error`` the result is null instead of an error.
     """
     properties, written = _properties(df_or_col, types)
     read = value_type(type)
@@ -99,9 +100,10 @@ def jms_map(
     *,
     null_on_error: bool = False,
 ) -> Column:
-    """The item of a MapMessage, as a Java client reads it: ``jms_map("map", "price", "double")``.
+    """Return the item of a MapMessage as a Java client reads it: ``jms_map("map", "price", "double")``.
 
-    ``df_or_col``: rows of the schema, or their column ``map``. An absent item is a null, as in :func:`jms_property`.
+    ``df_or_col`` is a DataFrame with the columns of the schema, or its column ``map``. An absent item is a null, as in
+    :func:`jms_property`.
     """
     items = _column(df_or_col, "map")
     how = _Read(value_type(type), f"Map item {name!r}", null_on_error=null_on_error)
@@ -115,9 +117,10 @@ def jms_stream(
     *,
     null_on_error: bool = False,
 ) -> Column:
-    """An element of a StreamMessage, counted from 0, as a Java client reads it: ``jms_stream("stream", 0, "int")``.
+    """Return an element of a StreamMessage as a Java client reads it: ``jms_stream("stream", 0, "int")``.
 
-    ``df_or_col``: rows of the schema, or their column ``stream``. Beyond the last one is a ``MessageEOFException``.
+    ``df_or_col`` is a DataFrame with the columns of the schema, or its column ``stream``. ``index`` counts from 0; an
+    index beyond the last element is a ``MessageEOFException``.
     """
     if index < 0:
         raise MessageEOFError(f"There is no stream element {index}.", "Elements are counted from 0.")
@@ -275,13 +278,14 @@ def _digits() -> tuple[str, str]:
 
 
 def write_id(batch: DataFrame, number: int, name: str = "", *, query: str | None = None) -> str:
-    """The option ``writeId`` of an exactly-once write in ``foreachBatch``: ``query:NAME/BATCH``, or with the name of
-    the write ``query:NAME/BATCH/WRITE``.
+    """Return the option ``writeId`` of an exactly-once write in ``foreachBatch``: ``query:NAME/BATCH``, or with the
+    name of the write ``query:NAME/BATCH/WRITE``.
 
-    Call it in the function that ``foreachBatch`` calls, with the two values that it gets; its threads may use the
-    result. ``name`` distinguishes several writes of one batch. ``query`` names the query, and is needed where Spark
-    does not tell it: on Spark Connect, and in other threads. It stays the same when the query starts again from its
-    checkpoint. A query with another checkpoint has another one, and no two queries share one.
+    Call it in the function that ``foreachBatch`` calls, with the two arguments of that function; threads of the
+    function may use the result. ``name`` distinguishes several writes of one batch. ``query`` names the query. Give
+    it where Spark does not name the query: on Spark Connect, and in other threads. The name stays the same when the
+    query starts again from its checkpoint. A query with another checkpoint needs another name, and no two queries
+    share a name.
     """
     owner = _running_query(batch, number) if query is None else query
     found = f"query:{owner}/{number}" + (f"/{name}" if name else "")
@@ -319,13 +323,13 @@ def _running_query(batch: DataFrame, number: int) -> str:
 
 
 def selector_for(condition: str, schema: str | StructType | None = None) -> str:
-    """Return the JMS selector that passes the messages whose rows a SQL condition keeps. It needs no session of Spark.
+    """Return the JMS selector that matches the messages whose rows a SQL condition keeps. It needs no Spark session.
 
         .option("selector", selector_for("JMSPriority > 4 AND orderId = 7"))
 
-    ``schema`` is that of the read, and states the types of the properties: ``"orderId INT, region STRING"``. Without
-    it, the literals show the types. A part of the condition that a selector cannot have, as a function, arithmetic or
-    column ``text``, raises ``UnsupportedConditionError``, which names it: filter by it in Spark.
+    ``schema`` is the schema of the read, and has the types of the properties: ``"orderId INT, region STRING"``. Without
+    it, the literals show the types. If a selector cannot have a part of the condition, such as a function, arithmetic
+    or column ``text``, the function raises ``UnsupportedConditionError``, which names the part: filter by it in Spark.
     """
     if isinstance(schema, StructType):
         return selector_text(condition, {field.name: field.dataType.simpleString() for field in schema})

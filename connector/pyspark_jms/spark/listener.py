@@ -15,24 +15,26 @@ _log = logging.getLogger("pyspark_jms.spark")
 
 
 class JmsListener(StreamingQueryListener):
-    """``spark.streams.addListener(JmsListener(print))``: called after each batch, once for each jms source.
+    """A listener that calls a function after each batch, once for each jms source.
 
-    While a query is idle, it is called about every 10 s: ``spark.sql.streaming.noDataProgressEventInterval``.
+        spark.streams.addListener(JmsListener(print))
+
+    While a query is idle, it calls the function about every 10 s (``spark.sql.streaming.noDataProgressEventInterval``).
     """
 
     def __init__(self, on_figures: Callable[[SourceFigures], object], session: SparkSession | None = None) -> None:
-        """``session``: of the queries; None: the active session, or the one that was created first."""
+        """``session`` is the session of the queries. Default: the active session, or the one that was created first."""
         self._on_figures = on_figures
         self._session = session
 
     def onQueryStarted(self, event: Any) -> None:
-        """Nothing is known yet."""
+        """Do nothing: a query has no figures when it starts."""
 
     def onQueryProgress(self, event: Any) -> None:
         self._report(event.progress)
 
     def onQueryIdle(self, event: Any) -> None:
-        """The event has no figures. The query has them in its last progress."""
+        """Report the figures of the query's last progress: the event itself has none."""
         try:
             progress = self._query(str(event.id)).lastProgress
         except Exception:  # noqa: BLE001 - the query was stopped meanwhile, or it is of another session
@@ -45,7 +47,7 @@ class JmsListener(StreamingQueryListener):
         return session.streams.get(query_id)
 
     def _report(self, progress: Any, *, only_idle: bool = False) -> None:
-        """``only_idle``: the figures of a batch come with an event of their own."""
+        """Report all figures, or with ``only_idle`` none of a batch, because a batch has an event of its own."""
         try:
             for figures in figures_of(progress):
                 if figures.is_idle or not only_idle:
@@ -54,4 +56,4 @@ class JmsListener(StreamingQueryListener):
             _log.exception("! a listener of jms figures failed")
 
     def onQueryTerminated(self, event: Any) -> None:
-        """The query tells its user."""
+        """Do nothing: ``query.exception()`` has the error of a query that failed."""

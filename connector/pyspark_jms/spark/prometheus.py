@@ -81,15 +81,17 @@ class _State:
 
 
 class PrometheusExporter(JmsListener):
-    """A listener, and a collector of ``prometheus_client``::
+    """A listener that makes the figures of all queries metrics of ``prometheus_client``.
 
-    exporter = PrometheusExporter()
-    spark.streams.addListener(exporter)
-    exporter.serve(9464)
+        exporter = PrometheusExporter()
+        spark.streams.addListener(exporter)
+        exporter.serve(9464)
+
+    It needs the extra ``pyspark-jms[monitoring]``.
     """
 
     def __init__(self, registry: Any = None, session: SparkSession | None = None) -> None:
-        """``registry``: a ``CollectorRegistry``; None: the default one of the process. ``session``: as for its base."""
+        """``registry``: a ``CollectorRegistry``, by default that of the process. ``session``: as in ``JmsListener``."""
         super().__init__(self._keep, session)
         self._client = _client()
         self._registry = self._client.REGISTRY if registry is None else registry
@@ -97,7 +99,7 @@ class PrometheusExporter(JmsListener):
         self._registry.register(self)
 
     def serve(self, port: int, address: str = "127.0.0.1") -> "MetricsServer":
-        """Answer ``GET /metrics``. ``port`` 0: a free one; ``address`` 0.0.0.0: also from other machines."""
+        """Answer ``GET /metrics``. Port 0 selects a free port; address 0.0.0.0 accepts other machines too."""
         return MetricsServer(*self._client.start_http_server(port, address, self._registry))
 
     # --- called by Spark -----------------------------------------------------------------------
@@ -114,7 +116,7 @@ class PrometheusExporter(JmsListener):
         )
 
     def onQueryTerminated(self, event: Any) -> None:
-        """A query that failed stays, as down, until it runs again; a query that was stopped is forgotten."""
+        """Show a query that failed as down until it runs again, and remove a query that was stopped."""
         state, query_id = self._state, str(event.id)
         figures, batches = (
             {key: kept for key, kept in each.items() if key[0] != query_id} for each in (state.figures, state.batches)
@@ -128,7 +130,7 @@ class PrometheusExporter(JmsListener):
     # --- called by prometheus_client -----------------------------------------------------------
 
     def describe(self) -> Iterator[Any]:
-        """No metrics before the first batch."""
+        """Describe no metrics: there are none before the first batch."""
         return iter(())
 
     def collect(self) -> Iterator[Any]:

@@ -30,7 +30,7 @@ class User:
     """An additional user. The broker's own user has all permissions.
 
     ``at`` sets the permissions for single addresses: ``User("reader", "pw", at={"orders": {"consume"}})`` can only
-    consume from ``orders``, and has ``permissions`` for all other addresses. Keys are Artemis matches (``orders.#``).
+    consume from ``orders``, and has ``permissions`` at all other addresses. Keys are Artemis matches (``orders.#``).
     As in Artemis, only the most specific match of an address applies.
     """
 
@@ -74,11 +74,11 @@ class AddressSettings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tls:
-    """PEM files. With ``client_ca`` the broker requires client certificates of that authority."""
+    """The PEM files of a broker. With ``client_ca`` the broker requires client certificates of that authority."""
 
     cert: str | Path
     key: str | Path | None = None
-    """None: the key is in the file of the certificate."""
+    """The key, if it is not in the file of the certificate."""
 
     client_ca: str | Path | None = None
 

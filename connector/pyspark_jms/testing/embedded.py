@@ -22,18 +22,18 @@ _BENCHMARK_MACHINE = ("-XX:+UseG1GC", "-XX:MaxGCPauseMillis=100")
 
 
 class EmbeddedArtemis(JavaBroker, Broker):
-    """A broker for a demo, a notebook or a test::
+    """An Apache Artemis for a demo, a notebook or a test.
 
         with EmbeddedArtemis() as broker:
             spark.readStream.format("jms").options(
                 brokerUrl=broker.url, user=broker.user, password=broker.password, queue="orders"
             )
 
-    ``directory`` stores the data (None: a temporary folder, removed at the end). ``port`` 0 selects a free port, which
-    stays the same after restarts. With ``tls`` that port accepts TLS, and ``plain_port`` opens a second port without
-    TLS. ``port`` accepts AMQP clients too; ``amqp_port`` opens another port for them. ``benchmark`` uses a server's
-    collector and compiler and needs a ``heap`` of a gigabyte or more.
-    ``acceptor_options`` are options of Artemis (``{"connectionTtl": "5000"}``).
+    ``directory`` stores the data; default: a temporary folder, removed at the end. ``port`` 0 selects a free port,
+    which stays the same after restarts. With ``tls`` that port accepts TLS, and ``plain_port`` opens a second port
+    without TLS. ``port`` accepts AMQP clients too; ``amqp_port`` opens another port for them. ``benchmark`` uses the
+    garbage collector and compiler of a server, and needs a ``heap`` of a gigabyte or more. ``acceptor_options`` are
+    options of Artemis (``{"connectionTtl": "5000"}``).
     """
 
     def __init__(
@@ -74,14 +74,14 @@ class EmbeddedArtemis(JavaBroker, Broker):
 
     @property
     def amqp_url(self) -> str:
-        """The URL for AMQP 1.0 clients. Without an ``amqp_port`` it has the port of ``url``: on each port Artemis finds
-        out which protocol a client speaks.
+        """The URL for AMQP 1.0 clients. Without an ``amqp_port`` it has the port of ``url``: Artemis detects the
+        protocol of a client on each port.
         """
         return f"{'amqps' if self._tls else 'amqp'}://{self.host}:{self.amqp_port}"
 
     @property
     def plain_url(self) -> str | None:
-        """The URL without TLS; None if there is no port without TLS."""
+        """The URL without TLS, or None if there is no port without TLS."""
         if self._tls is None:
             return self.url
         return f"stomp://{self.host}:{self.plain_port}" if self.plain_port else None
@@ -92,7 +92,7 @@ class EmbeddedArtemis(JavaBroker, Broker):
         return self._server
 
     def connection_factory(self) -> Any:
-        """A Jakarta JMS connection factory for clients in the broker's virtual machine."""
+        """Return a Jakarta JMS connection factory for clients in the broker's virtual machine."""
         return self.jvm.org.apache.activemq.artemis.jms.client.ActiveMQConnectionFactory("vm://0")
 
     # --- starting ----------------------------------------------------------------------------

@@ -55,7 +55,7 @@ class ExternalBroker(Broker):
 
 @contextlib.contextmanager
 def broker(**embedded: Any) -> Iterator[Broker]:
-    """The broker of JMS_BROKER_URL, JMS_BROKER_USER, JMS_BROKER_PASSWORD; else ``EmbeddedArtemis(**embedded)``."""
+    """Yield the broker that JMS_BROKER_URL, _USER and _PASSWORD name, or else ``EmbeddedArtemis(**embedded)``."""
     url = os.environ.get("JMS_BROKER_URL")
     if not url:
         with EmbeddedArtemis(**embedded) as artemis:

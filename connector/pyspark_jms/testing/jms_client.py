@@ -34,7 +34,7 @@ class Typed(NamedTuple):
 
     @classmethod
     def of(cls, value: Any) -> "Typed":
-        """A Python value with its default Java type."""
+        """Return a Python value with its default Java type."""
         match value:
             case Typed():
                 return value
@@ -57,14 +57,14 @@ class JmsMessage:
 
     body_type: BodyType
     body: Any
-    """str, bytes, dict or list; for an ObjectMessage its object's ``toString()``; for a plain Message None."""
+    """A str, bytes, dict or list. An ObjectMessage has ``toString()`` of its object, a plain Message has None."""
 
     properties: dict[str, Typed | None]
     message_id: str | None
     correlation_id: str | None
     type: str | None
     reply_to: str | None
-    """``queue://NAME`` or ``topic://NAME``; only the name if the sender stated no type, as over STOMP."""
+    """``queue://NAME`` or ``topic://NAME``. Only the name if the sender gave no type, as over STOMP."""
 
     destination: str | None
     delivery_mode: DeliveryMode
@@ -76,7 +76,7 @@ class JmsMessage:
 
 
 class JmsClient:
-    """A client with one connection and one session that acknowledges automatically::
+    """A Java JMS client with one connection and one session, which acknowledges automatically.
 
         with JmsClient(broker) as java:
             java.send("orders", {"price": Typed("float", 1.5)}, properties={"n": Typed("short", 3)})
@@ -145,7 +145,7 @@ class JmsClient:
         time_to_live: int = 0,
         delivery_delay: int = 0,
     ) -> str:
-        """Send one message; returns its JMSMessageID. With ``body_type`` and body None, its body is empty."""
+        """Send one message and return its JMSMessageID. With ``body_type`` and without ``body`` the body is empty."""
         message = self._message(body, body_type or _body_type(body))
         for name, value in (properties or {}).items():
             _set_property(message, name, value)
@@ -220,11 +220,11 @@ class JmsClient:
     # --- receiving ---------------------------------------------------------------------------
 
     def receive(self, destination: str, timeout: float = 5.0, *, selector: str | None = None) -> JmsMessage | None:
-        """The next message; None if none is received within ``timeout`` seconds."""
+        """Return the next message, or None if no message arrives within ``timeout`` seconds."""
         return self.receive_as(self._read, destination, timeout, selector=selector)
 
     def receive_all(self, destination: str, count: int, timeout: float = 5.0) -> list[JmsMessage]:
-        """The next ``count`` messages, with one consumer; fewer if none is received within ``timeout`` seconds."""
+        """Return the next ``count`` messages, or fewer if no message arrives within ``timeout`` seconds."""
         consumer, found = self._session.createConsumer(self._destination(destination)), list[JmsMessage]()
         try:
             while len(found) < count and (message := consumer.receive(round(timeout * 1000))) is not None:
@@ -237,7 +237,7 @@ class JmsClient:
     def receive_as(
         self, read: Callable[[Any], _Read], destination: str, timeout: float = 5.0, *, selector: str | None = None
     ) -> _Read | None:
-        """The result of ``read`` on the next ``jakarta.jms.Message``, which ``read`` must not store."""
+        """Return what ``read`` returns for the next ``jakarta.jms.Message``, which ``read`` must not store."""
         consumer = self._session.createConsumer(self._destination(destination), selector)
         try:
             message = consumer.receive(round(timeout * 1000))

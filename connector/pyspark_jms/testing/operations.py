@@ -73,14 +73,14 @@ class Broker(ABC):
             return found is not None
 
     def message_count(self, queue: str) -> int:
-        """Messages on the queue, including those in delivery and scheduled; 0 if the queue does not exist."""
+        """Return the number of messages on the queue, in delivery or not, with scheduled ones; 0 without the queue."""
         if not self.has_queue(queue):
             return 0
         with self._queue(queue) as found:
             return int(found.getMessageCount())
 
     def delivering_count(self, queue: str) -> int:
-        """Messages that are delivered and not acknowledged."""
+        """Return the number of messages that are delivered and not acknowledged."""
         with self._queue(queue) as found:
             return int(found.getDeliveringCount())
 
@@ -89,7 +89,7 @@ class Broker(ABC):
             return int(found.getConsumerCount())
 
     def delivery_counts(self, queue: str) -> list[int]:
-        """The number of deliveries of each waiting message, from the head, without messages in delivery."""
+        """Return the number of deliveries of each waiting message in order, without messages in delivery."""
         return [int(reference.getDeliveryCount()) for reference in self._waiting(queue)]
 
     def dead_letters(self, dead_letter_queue: str = "DLQ") -> list[DeadLetter]:

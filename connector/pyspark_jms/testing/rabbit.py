@@ -33,7 +33,7 @@ _END_SECONDS = 20
 
 @dataclass(frozen=True, slots=True)
 class RabbitUser:
-    """A user, with RabbitMQ's regular expressions of the names that the user can configure, write and read."""
+    """A user, with RabbitMQ's regular expressions of the names that the user may configure, write and read."""
 
     name: str
     password: str = field(repr=False)
@@ -43,7 +43,7 @@ class RabbitUser:
 
 
 class InstalledRabbit(OwnBroker):
-    """``with InstalledRabbit() as broker: …``; ``InstalledRabbit.installed()`` tests whether RabbitMQ is installed."""
+    """The RabbitMQ of this machine, on ports and in a folder of its own. ``installed()`` tests whether there is one."""
 
     _programs: tuple[list[str], list[str]] | None = None
     """The commands that start the server and the port mapper. None: those that are installed."""
@@ -75,7 +75,7 @@ class InstalledRabbit(OwnBroker):
 
     @property
     def pid(self) -> int:
-        """The process id of the Erlang machine, not of the shell that started it."""
+        """The process id of the Erlang machine, and not of the shell that started it."""
         self._require_running()
         return int((self.directory / "pid").read_text())
 
@@ -179,7 +179,7 @@ class InstalledRabbit(OwnBroker):
     # --- queues ----------------------------------------------------------------------------------
 
     def amqp(self) -> Amqp:
-        """A connection of another protocol: to ask, and to send what is not ours."""
+        """Open a connection over AMQP 0-9-1, for tests that need another client."""
         self._require_running()
         return Amqp(self.host, self.amqp_port, self.user, self.password)
 
@@ -194,7 +194,7 @@ class InstalledRabbit(OwnBroker):
         return True
 
     def message_count(self, queue: str) -> int:
-        """Waiting messages, without those in delivery; 0 if the queue does not exist."""
+        """Return the number of waiting messages, without those in delivery; 0 if the queue does not exist."""
         if not self.has_queue(queue):
             return 0
         with self.amqp() as amqp:
