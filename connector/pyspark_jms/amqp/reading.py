@@ -1,6 +1,6 @@
 """A reader over AMQP for the engine of reading: the Protocols of ``source.readers.links``."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TypeAlias
 
@@ -16,11 +16,10 @@ from pyspark_jms.amqp.link.reader_consumer import ReaderConsumer
 from pyspark_jms.amqp.link.sources import copy_of
 from pyspark_jms.amqp.link.subscriptions import require_same_topic, subscription_queue
 from pyspark_jms.amqp.link.transactions import Transactions
-from pyspark_jms.amqp.recognition import most_deliveries, suspect
+from pyspark_jms.amqp.recognition import suspect
 from pyspark_jms.amqp.wire.receiver import Receiver
 from pyspark_jms.amqp.wire.types import Source
 from pyspark_jms.blocks.block import MessageBlock, block_of
-from pyspark_jms.blocks.staged import Packed
 from pyspark_jms.delivery.register.token import Sighting, Token
 from pyspark_jms.errors import JMSError, SubscriptionInUseError
 from pyspark_jms.jms.model import Destination, DestinationKind, DurableSubscription
@@ -43,9 +42,6 @@ Accepted: TypeAlias = Sequence[tuple[int, list[bytes]]]
 class AmqpReadSource(ReaderConsumer, MessageAnswers):
     """A ``ReaderConsumer`` with the answers that only reading needs."""
 
-    def most_deliveries(self, block: MessageBlock) -> int:
-        return most_deliveries(block)
-
     def suspect(self, block: MessageBlock) -> tuple[int, str]:
         return suspect(block)
 
@@ -58,8 +54,6 @@ class AmqpReaderLink(ReadRegister):
         self._settings = settings
         self._diverted = Transactions(self.connection)
         """Messages that are not in the value. Their transaction ends while that of the value is open."""
-        self._value: tuple[str, int] = ("", 0)
-        self.sent = 0
         self.sources: list[AmqpReadSource] = []
         try:
             require_staging(self.dialect)
@@ -87,13 +81,6 @@ class AmqpReaderLink(ReadRegister):
     def _grant(self) -> None:
         for source in self.sources:
             source.grant()
-
-    def begin_value(self, stream: str, batch: int) -> None:
-        """What ``send_blocks`` sends is of this value."""
-        self._value, self.sent = (stream, batch), 0
-
-    def send_blocks(self, blocks: Iterable[tuple[int, int, Packed]]) -> None:
-        self.sent += self.send_value(*self._value, blocks)
 
     def replace_value(self, token: Token, accepted: Accepted) -> None:
         """``replace`` with the numbers of sources."""

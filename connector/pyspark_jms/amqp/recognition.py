@@ -16,7 +16,7 @@ from pyspark_jms.amqp.wire.sections import HEADER, delivery_count, fingerprint, 
 from pyspark_jms.blocks.block import MessageBlock, positions_of
 from pyspark_jms.delivery.subscription_ledger import Recognition
 
-__all__ = ["RECOGNITION", "most_deliveries", "recognition_of", "redelivered", "suspect"]
+__all__ = ["RECOGNITION", "recognition_of", "redelivered", "suspect"]
 
 _NARROW, _WIDE = (3, LIST8, 5), (3, LIST32, 11)
 """Of a header section as list8 and as list32: the position of the constructor, the constructor, and the position of the
@@ -49,11 +49,6 @@ def recognition_of(dialect: Dialect) -> Recognition:
 def redelivered(block: MessageBlock) -> int:
     """The number of messages with a delivery count above 0."""
     return sum(delivery_count(block.message(int(index))) > 0 for index in _may_be_redelivered(block))
-
-
-def most_deliveries(block: MessageBlock) -> int:
-    """The highest delivery count of one message."""
-    return max((delivery_count(block.message(int(index))) for index in _may_be_redelivered(block)), default=0)
 
 
 def suspect(block: MessageBlock) -> tuple[int, str]:

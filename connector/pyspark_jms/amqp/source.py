@@ -2,13 +2,12 @@
 
 from collections.abc import Callable, Sequence
 from datetime import datetime
-from typing import Any, NoReturn
+from typing import Any
 
 from pyspark_jms.amqp.answers import MessageAnswers, decode_block, open_envelopes
 from pyspark_jms.amqp.dead_letters import AmqpDeadLetter, send_dead_letters
 from pyspark_jms.amqp.dialects import dialect_named
 from pyspark_jms.amqp.dialects.refusals import (
-    refuse_journal,
     require_connections,
     require_enough_unacknowledged,
     require_readable,
@@ -130,17 +129,8 @@ class AmqpSource:
     def open_envelopes(self, rows: Any, body_type: BodyChoice, max_elements: int = MAX_ELEMENTS) -> Any:
         return open_envelopes(rows, body_type, max_elements)
 
-    def selector_dialect(self, dialect: str) -> str | None:
-        return dialect_named(dialect).selector_dialect
-
     def recognition(self, dialect: str) -> Recognition | None:
         return recognition_of(dialect_named(dialect))
-
-    def require_recognition(self, dialect: str) -> NoReturn:  # noqa: ARG002
-        refuse_journal()
-
-    def fingerprints(self, segment: Any) -> NoReturn:  # noqa: ARG002
-        refuse_journal()
 
     def open_management(self, settings: ConnectionSettings) -> ManagementLink:
         return open_amqp_management(settings)

@@ -14,6 +14,7 @@ from pyspark_jms.stomp.dialects import refusals as stomp_refusals
 __all__ = [
     "BROKERS",
     "NamedDialect",
+    "dialect_of",
     "possible_dialects",
     "protocol_of",
     "require_connections",
@@ -65,6 +66,12 @@ def possible_dialects(values: Mapping[str, Any]) -> tuple[NamedDialect, ...]:
     """The dialect of option ``broker``, or with ``auto`` all dialects of the protocol."""
     dialects, broker = _DIALECTS[protocol_of(values)], values["broker"]
     return tuple(dialects.values()) if broker == "auto" else (dialects[broker],)
+
+
+def dialect_of(protocol: ProtocolName, broker: str) -> NamedDialect:
+    """The dialect with this value of option ``broker``."""
+    dialect: NamedDialect = _DIALECTS[protocol][broker]
+    return dialect
 
 
 def _named(values: Mapping[str, Any]) -> Any:

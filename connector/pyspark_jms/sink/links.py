@@ -14,13 +14,14 @@ from typing import Protocol, Self
 import pyarrow as pa
 
 from pyspark_jms.blocks.block import MessageBlock
+from pyspark_jms.columns.row_parts import RowsDigest
 from pyspark_jms.columns.sink_schema import SendDefaults
 from pyspark_jms.columns.strings import Int64s
 from pyspark_jms.delivery.commit_token import LedgerEntry
 from pyspark_jms.delivery.ledger_owner import LedgerOwner
 from pyspark_jms.network.settings import ConnectionSettings
 
-__all__ = ["CommitLedger", "LedgerLink", "RowsDigest", "SinkLink", "SinkProtocol"]
+__all__ = ["CommitLedger", "LedgerLink", "SinkLink", "SinkProtocol"]
 
 
 class SinkLink(Protocol):
@@ -94,14 +95,6 @@ class SinkProtocol(Protocol):
 
 
 # --- exactly-once writes by a commit ledger ---------------------------------------------------------------
-
-
-class RowsDigest(Protocol):
-    """The digest of all messages added so far; their order and their blocks leave no trace."""
-
-    def add(self, blocks: Sequence[MessageBlock]) -> None: ...
-
-    def text(self) -> str: ...
 
 
 class LedgerLink(SinkLink, Protocol):

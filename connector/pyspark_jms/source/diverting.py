@@ -7,13 +7,15 @@ letter, then the message is acknowledged. A process that dies in between sends t
 import logging
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
+from typing import Any
 
 from pyspark_jms.blocks.block import MessageBlock
+from pyspark_jms.blocks.oversized import OversizedMessage
 from pyspark_jms.errors import ConnectionLostError
 from pyspark_jms.jms.model import Destination
 from pyspark_jms.network.patience import keep_trying
 from pyspark_jms.options.source import SourceOptions
-from pyspark_jms.source.links import DeadLetter, Oversized, SourceLink, SourceProtocol, Unmappable
+from pyspark_jms.source.links import MessageSource, SourceLink, SourceProtocol
 
 __all__ = ["Diverter", "log_dead_letters", "log_dropped", "oversized_dead_letter", "unmappable"]
 
@@ -51,7 +53,7 @@ class Diverter:
                     self.skipped += 1
             _acknowledge(link, [message.identifier])
 
-    def _send(self, link: SourceLink, letters: Sequence[DeadLetter]) -> None:
+    def _send(self, link: SourceLink, letters: Sequence[Any]) -> None:
         queue = self._options.dead_letter_queue
         assert queue is not None
         settings = self._options.connection
@@ -65,19 +67,19 @@ class Diverter:
         log_dead_letters(link.subscription.destination, queue, letters)
 
 
-def unmappable(link: Unmappable, block: MessageBlock, upto: int, options: SourceOptions) -> dict[int, str]:
+def unmappable(link: MessageSource, block: MessageBlock, upto: int, options: SourceOptions) -> dict[int, str]:
     """Which of the block's first messages go to the dead-letter queue, and why. Decodes all of them."""
     if options.on_bad_message != "deadLetter" or not upto:
         return {}
     return link.unmappable(block, upto, options.body_type, options.max_elements, options.columns)
 
 
-def oversized_dead_letter(link: Unmappable, message: Oversized, options: SourceOptions) -> DeadLetter:
+def oversized_dead_letter(link: MessageSource, message: OversizedMessage, options: SourceOptions) -> Any:
     limit = options.connection.max_message_bytes
     return link.oversized_dead_letter(message, f"{message.size:,} bytes exceed maxMessageBytes ({limit:,})")
 
 
-def log_dropped(source: Destination, message: Oversized, identifier: str) -> None:
+def log_dropped(source: Destination, message: OversizedMessage, identifier: str) -> None:
     _log.warning(
         "! a message of %d bytes from %s is acknowledged and dropped (onTooLarge=drop), id %s",
         message.size,
@@ -86,7 +88,7 @@ def log_dropped(source: Destination, message: Oversized, identifier: str) -> Non
     )
 
 
-def log_dead_letters(source: Destination, queue: str | None, letters: Sequence[DeadLetter]) -> None:
+def log_dead_letters(source: Destination, queue: str | None, letters: Sequence[Any]) -> None:
     _log.warning(
         "! %d messages from %s went to queue %s: %s",
         len(letters),

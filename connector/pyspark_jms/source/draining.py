@@ -4,7 +4,7 @@ import logging
 from dataclasses import dataclass, field
 
 from pyspark_jms.blocks.block import MessageBlock
-from pyspark_jms.source.links import Timestamped
+from pyspark_jms.source.links import MessageSource
 
 __all__ = ["LONGEST_MS", "Drain", "was_sent_later"]
 
@@ -28,7 +28,7 @@ class Drain:
     ended: set[int] = field(default_factory=set)
     """Subscriptions that have shown a later message, or nothing more."""
 
-    def sent_before_start(self, subscription: int, link: Timestamped, block: MessageBlock, *, now_ms: float) -> int:
+    def sent_before_start(self, subscription: int, link: MessageSource, block: MessageBlock, *, now_ms: float) -> int:
         """How many of the block's messages were sent before the start. The first later one ends the subscription.
 
         A message from the future (a producer's clock that is wrong, or a test with a fixed time) ends nothing. What

@@ -4,11 +4,11 @@ The engine knows nothing else of a protocol. ``stomp.source`` implements both fo
 """
 
 from collections.abc import Iterable, Sequence
-from typing import Any, Protocol, Self
+from typing import Any, Protocol
 
 from pyspark_jms.blocks.block import MessageBlock
+from pyspark_jms.blocks.oversized import OversizedMessage
 from pyspark_jms.columns.read_columns import ReadColumns, WantedColumns
-from pyspark_jms.delivery.journal.segment import Segment
 from pyspark_jms.delivery.subscription_ledger import Recognition
 from pyspark_jms.jms.model import Destination, DurableSubscription
 from pyspark_jms.jms.subscription import MAX_ELEMENTS, BodyChoice, Subscription
@@ -16,68 +16,36 @@ from pyspark_jms.management.link import ManagementLink
 from pyspark_jms.network.address import Address
 from pyspark_jms.network.settings import ConnectionSettings
 from pyspark_jms.network.state_condition import StateCondition
+from pyspark_jms.options.broker import NamedDialect
 
-__all__ = [
-    "BrokerDialect",
-    "DeadLetter",
-    "Oversized",
-    "SourceLink",
-    "SourceProtocol",
-    "Timestamped",
-    "Unmappable",
-]
+__all__ = ["BrokerDialect", "Connected", "MessageSource", "Receiving", "SourceLink", "SourceProtocol"]
 
 
-class BrokerDialect(Protocol):
+class BrokerDialect(NamedDialect, Protocol):
     """What the engine needs to know of the broker that answered."""
-
-    @property
-    def name(self) -> str: ...
-
-    @property
-    def selector_dialect(self) -> str | None:
-        """The dialect of its selectors, a name of ``jms_selector``; None: the broker has no selectors."""
 
     @property
     def silent_end(self) -> str:
         """What the broker may mean when it ends a connection without a reason; empty if it always gives one."""
 
 
-class Oversized(Protocol):
-    """A message above ``maxMessageBytes``: the protocol has kept its body in a file, or nowhere.
-
-    As a context manager it deletes the file at its end.
-    """
-
-    @property
-    def identifier(self) -> bytes: ...
-
-    @property
-    def size(self) -> int: ...
-
-    @property
-    def is_kept(self) -> bool: ...
-
-    def __enter__(self) -> Self: ...
-
-    def __exit__(self, *_: object) -> None: ...
-
-
-class DeadLetter(Protocol):
-    """A message on its way to the dead-letter queue, in the form that its protocol sends."""
-
-    @property
-    def reason(self) -> str: ...
-
-
 class Connected(Protocol):
-    """What is known of a connection, and how it ends."""
+    """A connection, and how it ends."""
 
     @property
     def dialect(self) -> BrokerDialect: ...
 
     @property
     def address(self) -> Address: ...
+
+    def close(self) -> None: ...
+
+    def drop(self) -> None:
+        """Close a connection that is lost, without a word to the broker."""
+
+
+class Receiving(Connected, Protocol):
+    """A connection that receives until it ends."""
 
     @property
     def server(self) -> str | None:
@@ -86,24 +54,37 @@ class Connected(Protocol):
     @property
     def is_down(self) -> bool: ...
 
-    @property
-    def received_bytes(self) -> int:
-        """All bytes of the connection: they grow while one large message arrives."""
-
     def check(self) -> None:
         """Raise the error that ended the connection."""
 
+
+class MessageSource(Protocol):
+    """A subscription, its received messages, and what the engine asks of them."""
+
+    @property
+    def subscription(self) -> Subscription: ...
+
+    def waiting(self) -> tuple[int, int]:
+        """Messages, and bytes, that were received and not taken."""
+
+    def take(self) -> Sequence[MessageBlock]: ...
+
+    def take_oversized(self) -> Sequence[OversizedMessage]: ...
+
     def check_messages(self) -> None:
-        """The same, and ``MessageTooLargeError`` for a message that stops the query."""
+        """Raise what ended the link, and ``MessageTooLargeError`` for a message that stops the query."""
 
-    def close(self) -> None: ...
+    def redelivered(self, block: MessageBlock) -> int:
+        """How many messages the broker marked as redelivered."""
 
-    def drop(self) -> None:
-        """Close a connection that is lost, without a word to the broker."""
+    @property
+    def has_timestamps(self) -> bool:
+        """Whether ``sent_ms`` can find the time at which a message was sent."""
 
+    def sent_ms(self, block: MessageBlock, index: int) -> int | None:
+        """When a message was sent, in milliseconds since 1970; None if it does not say so."""
 
-class Unmappable(Protocol):
-    """Messages that will not become rows."""
+    # --- messages that will not become rows ---
 
     def unmappable(
         self,
@@ -115,29 +96,21 @@ class Unmappable(Protocol):
     ) -> dict[int, str]:
         """Of the block's first messages, those that cannot be mapped, or not to ``columns``, and why."""
 
-    def dead_letter(self, block: MessageBlock, index: int, reason: str) -> DeadLetter: ...
+    def dead_letter(self, block: MessageBlock, index: int, reason: str) -> Any:
+        """A message on its way to the dead-letter queue, in the form that its protocol sends."""
 
-    def oversized_dead_letter(self, message: Any, reason: str) -> DeadLetter:
-        """``message``: one of ``take_oversized``."""
+    def oversized_dead_letter(self, message: OversizedMessage, reason: str) -> Any: ...
 
     def message_id(self, identifier: bytes) -> str:
         """A message's id for a log line."""
 
 
-class Timestamped(Protocol):
-    @property
-    def has_timestamps(self) -> bool:
-        """Whether ``sent_ms`` can find the time at which a message was sent."""
-
-    def sent_ms(self, block: MessageBlock, index: int) -> int | None:
-        """When a message was sent, in milliseconds since 1970; None if it does not say so."""
-
-
-class SourceLink(Connected, Unmappable, Timestamped, Protocol):
+class SourceLink(Receiving, MessageSource, Protocol):
     """One connection, and from ``subscribe`` on one subscription. ``close`` gives back what was not acknowledged."""
 
     @property
-    def subscription(self) -> Subscription: ...
+    def received_bytes(self) -> int:
+        """All bytes of the connection: they grow while one large message arrives."""
 
     @property
     def confirms_acknowledgements(self) -> bool:
@@ -169,13 +142,6 @@ class SourceLink(Connected, Unmappable, Timestamped, Protocol):
         subscription of that name. Call it after ``subscribe``.
         """
 
-    def waiting(self) -> tuple[int, int]:
-        """Messages, and bytes, that were received and not taken."""
-
-    def take(self) -> Sequence[MessageBlock]: ...
-
-    def take_oversized(self) -> Sequence[Oversized]: ...
-
     def acknowledge(self, ids: Iterable[bytes]) -> str:
         """Send the acknowledgements, and return the receipt that will confirm them."""
 
@@ -195,9 +161,6 @@ class SourceLink(Connected, Unmappable, Timestamped, Protocol):
 
     def shown(self, block: MessageBlock) -> None:
         """The messages of a browse are not kept any more, and more may come."""
-
-    def redelivered(self, block: MessageBlock) -> int:
-        """How many messages the broker marked as redelivered."""
 
     def figures(self) -> dict[str, int]:
         """Figures for the progress that only this protocol has. Those of several links are added."""
@@ -231,16 +194,8 @@ class SourceProtocol(Protocol):
     def open_envelopes(self, rows: Any, body_type: BodyChoice, max_elements: int = MAX_ELEMENTS) -> Any:
         """The same rows with the types that this sink put into properties of the message, if ``decode`` left them."""
 
-    def selector_dialect(self, dialect: str) -> str | None: ...
-
     def recognition(self, dialect: str) -> Recognition | None:
         """How a redelivered message is recognised; None where it cannot be."""
-
-    def require_recognition(self, dialect: str) -> Recognition:
-        """The same for a journal, which cannot do without: ``UnsupportedError``."""
-
-    def fingerprints(self, segment: Segment) -> list[bytes]:
-        """Of each stored message, the value of ``Recognition.fingerprint`` for its redelivery."""
 
     def open_management(self, settings: ConnectionSettings) -> ManagementLink:
         """A connection for management requests. ``UnsupportedError`` or ``JMSSecurityError`` if there can be none."""

@@ -17,13 +17,12 @@ from pyspark_jms.delivery.message_range import Batch, MessageRange
 from pyspark_jms.errors import DataLossError, IllegalStateError, JMSError
 from pyspark_jms.jms.model import Destination
 from pyspark_jms.jms.subscription import Subscription
-from pyspark_jms.network.address import Address
 from pyspark_jms.network.patience import keep_trying
 from pyspark_jms.network.settings import ConnectionSettings
 from pyspark_jms.network.state_condition import StateCondition
 from pyspark_jms.options.source import SourceOptions
 from pyspark_jms.source.admission import IDLE_SECONDS, BatchDecision, BatchTrigger, Waiting
-from pyspark_jms.source.links import BrokerDialect, SourceProtocol
+from pyspark_jms.source.links import Receiving, SourceProtocol
 from pyspark_jms.source.stopping import StopRequest
 from pyspark_jms.source.stream import received_partitions
 from pyspark_jms.source.task_inputs import TaskInput, TaskInputs
@@ -38,22 +37,8 @@ Position = str | int | datetime
 Taken = Sequence[tuple[MessageBlock, Sequence[int]]]
 
 
-class LogLink(Protocol):
+class LogLink(Receiving, Protocol):
     """One connection with one log."""
-
-    @property
-    def dialect(self) -> BrokerDialect: ...
-
-    @property
-    def address(self) -> Address: ...
-
-    @property
-    def server(self) -> str | None: ...
-
-    @property
-    def is_down(self) -> bool: ...
-
-    def check(self) -> None: ...
 
     def take(self) -> Taken:
         """The messages received since the last call, with their offsets."""
@@ -62,10 +47,6 @@ class LogLink(Protocol):
         """What there is, until the broker has proven that there is no more for now."""
 
     def released(self, messages: int) -> None: ...
-
-    def close(self) -> None: ...
-
-    def drop(self) -> None: ...
 
 
 class LogProtocol(SourceProtocol, Protocol):

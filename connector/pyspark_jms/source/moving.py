@@ -85,8 +85,7 @@ class MovingLink(SourceLink, Protocol):
         """Send the messages, and acknowledge those with these ids. Returns when the broker has confirmed both."""
 
 
-class ConnectMover(Protocol):
-    def __call__(self, settings: ConnectionSettings, condition: StateCondition) -> MovingLink: ...
+ConnectMover: TypeAlias = Callable[[ConnectionSettings, StateCondition], MovingLink]
 
 
 @dataclass(slots=True)

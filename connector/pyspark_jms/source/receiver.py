@@ -11,6 +11,7 @@ from pyspark_jms.delivery.journaled_ledger import JournaledLedger
 from pyspark_jms.delivery.ledger import Ledger
 from pyspark_jms.delivery.ledger_interface import DeliveryLedger
 from pyspark_jms.delivery.message_range import Batch
+from pyspark_jms.delivery.subscription_ledger import Recognition, unrecognisable
 from pyspark_jms.errors import JMSError
 from pyspark_jms.jms.model import DestinationKind
 from pyspark_jms.jms.subscription import source_name
@@ -26,7 +27,7 @@ from pyspark_jms.source.progress import Progress, compared
 from pyspark_jms.source.stopping import StopRequest
 from pyspark_jms.source.subscriptions import Subscriptions
 
-__all__ = ["Receiver"]
+__all__ = ["Receiver", "required_recognition"]
 
 _POLL_SECONDS = 0.05
 
@@ -103,7 +104,7 @@ class Receiver:
         dialects = [each.dialect.name for each in links]
         return None, JournaledLedger(
             self._store,
-            [(name, each, protocol.require_recognition(each)) for name, each in zip(names, dialects, strict=True)],
+            [(name, each, required_recognition(protocol, each)) for name, each in zip(names, dialects, strict=True)],
             start,
             partition_bytes=self._options.partition_bytes,
             fail_on_data_loss=self._options.fail_on_data_loss,
@@ -213,3 +214,11 @@ class Receiver:
             reconnects=self._subscriptions.reconnects,
             dropped=dropped,
         )
+
+
+def required_recognition(protocol: SourceProtocol, dialect: str) -> Recognition:
+    """For a journal; ``UnsupportedError`` where redelivered messages cannot be recognised."""
+    recognition = protocol.recognition(dialect)
+    if recognition is None:
+        raise unrecognisable(dialect)
+    return recognition

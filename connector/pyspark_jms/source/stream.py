@@ -8,6 +8,7 @@ from typing import Any
 from pyspark_jms.blocks.block import PartitionSlice
 from pyspark_jms.blocks.shared_memory import SharedMemory
 from pyspark_jms.delivery.journal.binding import JournalMark, require_own_messages, require_same_journal
+from pyspark_jms.delivery.journal.segment import Segment
 from pyspark_jms.delivery.journal.store import JournalStore
 from pyspark_jms.delivery.journaled_ledger import partitions_of
 from pyspark_jms.delivery.message_range import Batch
@@ -16,7 +17,7 @@ from pyspark_jms.jms.subscription import source_name
 from pyspark_jms.options.source import SourceOptions
 from pyspark_jms.source.links import SourceProtocol
 from pyspark_jms.source.offsets import CommitOrder, mark_of, offset, selector_of, sequence
-from pyspark_jms.source.receiver import Receiver
+from pyspark_jms.source.receiver import Receiver, required_recognition
 from pyspark_jms.source.stopping import StopRequest, driver_heap, warn_of_small_heap
 from pyspark_jms.source.task_inputs import TaskInput, TaskInputs
 
@@ -220,9 +221,14 @@ class QueryJournal:
                 wait_seconds=_LOCK_SECONDS,
                 pause=self._stop.pause,
                 clock=time.time,
-                fingerprints=self._protocol.fingerprints,
+                fingerprints=self._fingerprints,
             )
         return self._store
+
+    def _fingerprints(self, segment: Segment) -> list[bytes]:
+        """Of each stored message, what the fingerprint of its redelivery will be."""
+        fingerprint = required_recognition(self._protocol, segment.dialect).fingerprint
+        return [fingerprint(segment.block, index) for index in range(len(segment))]
 
     def mark(self) -> JournalMark | None:
         """For an offset: the journal's id and its end."""
@@ -249,7 +255,7 @@ class QueryJournal:
 
     def _reads(self, source: str, dialect: str) -> bool:
         """Whether this query reads that subscription."""
-        origin, durable = self._protocol.require_recognition(dialect).origin, self._options.durable
+        origin, durable = required_recognition(self._protocol, dialect).origin, self._options.durable
         return origin(source) in {origin(source_name(each, durable)) for each in self._options.destinations}
 
     def close(self) -> None:

@@ -10,6 +10,7 @@ from pyspark_jms.columns.read_columns import ReadColumns, WantedColumns
 from pyspark_jms.columns.selection import Selection, selection
 from pyspark_jms.errors import BadMessageError, CorruptJournalError, JournalError
 from pyspark_jms.jms.model import Destination
+from pyspark_jms.options.broker import dialect_of
 from pyspark_jms.options.source import SourceOptions
 from pyspark_jms.source.gc_freeze import freeze_gc
 from pyspark_jms.source.links import SourceProtocol
@@ -35,7 +36,7 @@ def rows_of(part: PartitionSlice, options: SourceOptions, protocol: SourceProtoc
     """
     freeze_gc()
     source = Destination.parse(part.source)
-    chosen = _selection(options, protocol, part.dialect)
+    chosen = _selection(options, part.dialect)
     batch = protocol.decode(
         part.place.load(),
         dialect=part.dialect,
@@ -54,16 +55,17 @@ def rows_of(part: PartitionSlice, options: SourceOptions, protocol: SourceProtoc
     return asked, batch.num_rows - kept.num_rows
 
 
-def may_drop(source: Destination, dialect: str, options: SourceOptions, protocol: SourceProtocol) -> bool:
+def may_drop(source: Destination, dialect: str, options: SourceOptions) -> bool:
     """Whether messages from there may become no row."""
-    chosen = _selection(options, protocol, dialect)
+    chosen = _selection(options, dialect)
     return chosen is not None and chosen.may_drop(source.kind)
 
 
-def _selection(options: SourceOptions, protocol: SourceProtocol, dialect: str) -> Selection | None:
+def _selection(options: SourceOptions, dialect: str) -> Selection | None:
     if options.selector is None:
         return None
-    return selection(options.selector, dialect, protocol.selector_dialect(dialect))
+    broker = dialect_of(options.connection.addresses[0].protocol, dialect)
+    return selection(options.selector, dialect, broker.selector_dialect)
 
 
 def _wanted(options: SourceOptions, chosen: Selection | None) -> WantedColumns | None:
@@ -137,7 +139,7 @@ class TaskReports:
     def _may_drop(self, dialects: Collection[str]) -> bool:
         """Whether the re-evaluation of the selector may drop messages of this query."""
         return any(
-            may_drop(destination, dialect, self._options, self._protocol)
+            may_drop(destination, dialect, self._options)
             for destination in self._options.destinations
             for dialect in dialects
         )

@@ -5,14 +5,12 @@ from dataclasses import dataclass
 from functools import partial
 
 from pyspark_jms.blocks.block import MessageBlock
-from pyspark_jms.delivery.journal.segment import Segment
 from pyspark_jms.delivery.subscription_ledger import Recognition
 from pyspark_jms.jms.model import DestinationKind
-from pyspark_jms.stomp.dialects import Dialect, dialect_named
-from pyspark_jms.stomp.dialects.refusals import require_stable_ids
+from pyspark_jms.stomp.dialects import Dialect
 from pyspark_jms.stomp.wire.header import header_of
 
-__all__ = ["fingerprints_of", "recognition_if_any", "recognition_of", "redelivered"]
+__all__ = ["recognition_of", "redelivered"]
 
 _UNSTABLE = bytes([0, *range(0x80, 0x100)])
 """Bytes of headers that a broker with ``unstable_characters`` may change when it stores them."""
@@ -31,14 +29,10 @@ class _Ignored:
     """The beginnings of the ignored lines."""
 
 
-def recognition_if_any(dialect: Dialect) -> Recognition | None:
+def recognition_of(dialect: Dialect) -> Recognition | None:
     """None for a dialect without stable ids, whose redeliveries cannot be recognised."""
-    return None if dialect.stable_id_separator is None else recognition_of(dialect)
-
-
-def recognition_of(dialect: Dialect) -> Recognition:
-    """For a journal; ``UnsupportedError`` for a dialect that has no stable ids."""
-    require_stable_ids(dialect)
+    if dialect.stable_id_separator is None:
+        return None
     return Recognition(
         identity=partial(_identity, dialect),
         fingerprint=partial(_fingerprint, _ignored(dialect)),
@@ -58,12 +52,6 @@ def _origin(separator: str, source: str) -> str:
     if not separator or kind != DestinationKind.QUEUE:
         return source
     return f"{kind}://{name.rpartition(separator)[2]}"
-
-
-def fingerprints_of(segment: Segment) -> list[bytes]:
-    """The fingerprint of each message, which ``Recognition.fingerprint`` gives again for its redelivery."""
-    ignored = _ignored(dialect_named(segment.dialect))
-    return [_fingerprint(ignored, segment.block, index) for index in range(len(segment))]
 
 
 def _ignored(dialect: Dialect) -> _Ignored:

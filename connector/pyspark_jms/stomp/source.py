@@ -6,7 +6,6 @@ from typing import Any
 from pyspark_jms.blocks.block import MessageBlock
 from pyspark_jms.blocks.oversized import OversizedMessage
 from pyspark_jms.columns.read_columns import ReadColumns, WantedColumns
-from pyspark_jms.delivery.journal.segment import Segment
 from pyspark_jms.delivery.subscription_ledger import Recognition
 from pyspark_jms.jms.model import Destination, DurableSubscription
 from pyspark_jms.jms.subscription import MAX_ELEMENTS, BodyChoice
@@ -20,7 +19,7 @@ from pyspark_jms.stomp.link.consumer import Consumer
 from pyspark_jms.stomp.link.dead_letters import DeadLetter, send_dead_letters
 from pyspark_jms.stomp.link.management import StompManagementLink
 from pyspark_jms.stomp.link.subscriptions import end_subscription, require_same_subscription
-from pyspark_jms.stomp.recognition import fingerprints_of, recognition_if_any, recognition_of, redelivered
+from pyspark_jms.stomp.recognition import recognition_of, redelivered
 from pyspark_jms.stomp.wire.header import header_of
 
 __all__ = ["StompSource", "StompSourceLink"]
@@ -183,17 +182,8 @@ class StompSource:
         """Return the rows as they are: ``decode`` has opened them."""
         return rows
 
-    def selector_dialect(self, dialect: str) -> str | None:
-        return dialect_named(dialect).selector_dialect
-
     def recognition(self, dialect: str) -> Recognition | None:
-        return recognition_if_any(dialect_named(dialect))
-
-    def require_recognition(self, dialect: str) -> Recognition:
         return recognition_of(dialect_named(dialect))
-
-    def fingerprints(self, segment: Segment) -> list[bytes]:
-        return fingerprints_of(segment)
 
     def open_management(self, settings: ConnectionSettings) -> ManagementLink:
         return StompManagementLink(settings)

@@ -29,7 +29,6 @@ from pyspark_jms.amqp.link.producer import Producer
 from pyspark_jms.amqp.sink import AMQP_SINK
 from pyspark_jms.amqp.source import AmqpSource
 from pyspark_jms.amqp.wire.types import Target
-from pyspark_jms.errors import UnsupportedError
 from pyspark_jms.jms.model import BodyType, Destination
 from pyspark_jms.management.queue_watch import QueueWatch
 from pyspark_jms.management.queues import warn_of_missing_queues
@@ -385,12 +384,8 @@ def test_a_message_with_too_many_elements_goes_to_the_dead_letter_queue(broker, 
     assert message.properties["spark_jms_error"].value == "the body has more elements than maxMessageElements (4)"
 
 
-def test_what_needs_stomp_is_refused():
+def test_what_the_protocol_knows_without_a_connection():
     source = AmqpSource()
-    for refused in (lambda: source.require_recognition("artemis"), lambda: source.fingerprints(None)):
-        with pytest.raises(UnsupportedError):
-            refused()
-    assert (source.selector_dialect("artemis"), source.selector_dialect("amqp")) == ("artemis-amqp", "amqp")
     assert source.recognition("artemis") is not None
     empty = source.decode(
         block_of([section(0x77, string("x"))]),

@@ -3,7 +3,7 @@
 import pytest
 
 from pyspark_jms.errors import OptionConflictError, UnsupportedError
-from pyspark_jms.options.broker import BROKERS
+from pyspark_jms.options.broker import BROKERS, dialect_of
 from pyspark_jms.options.sink import SinkOptions
 from pyspark_jms.options.source import SourceOptions
 
@@ -117,3 +117,11 @@ def test_several_connections_need_a_broker_that_answers():
         SourceOptions.parse({"brokerUrl": AMQP, "broker": "rabbitmq", "queue": "q", "connections": "2"})
     for url, broker in ((AMQP, "artemis"), (AMQP, "classic"), (STOMP, "rabbitmq"), (AMQP, "auto")):
         SourceOptions.parse({"brokerUrl": url, "broker": broker, "queue": "q", "connections": "2"})
+
+
+def test_a_broker_has_the_selectors_of_its_protocol():
+    found = [
+        dialect_of(*each).selector_dialect for each in (("stomp", "artemis"), ("amqp", "artemis"), ("amqp", "amqp"))
+    ]
+    assert found == ["artemis", "artemis-amqp", "amqp"]
+    assert dialect_of("stomp", "rabbitmq").selector_dialect is None

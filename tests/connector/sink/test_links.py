@@ -1,9 +1,8 @@
 import pytest
 
 from pyspark_jms.amqp.sink import AMQP_SINK, AmqpCommitLedger, AmqpLedgerLink, AmqpSinkLink
-from pyspark_jms.columns import row_parts
 from pyspark_jms.delivery.ledger_owner import LedgerOwner
-from pyspark_jms.sink.links import CommitLedger, LedgerLink, RowsDigest, SinkLink, SinkProtocol
+from pyspark_jms.sink.links import CommitLedger, LedgerLink, SinkLink, SinkProtocol
 from pyspark_jms.stomp.sink import STOMP_SINK, StompSinkLink
 
 
@@ -15,7 +14,6 @@ from pyspark_jms.stomp.sink import STOMP_SINK, StompSinkLink
         (SinkProtocol, AMQP_SINK),
         (SinkLink, AmqpSinkLink),
         (LedgerLink, AmqpLedgerLink),
-        (RowsDigest, row_parts.RowsDigest),
     ],
 )
 def test_stomp_and_amqp_are_protocols_for_writing(protocol, value):

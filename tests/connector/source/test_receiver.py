@@ -23,8 +23,10 @@ from pyspark_jms.errors import (
     MessageTooLargeError,
     OtherBrokerError,
     StoppedError,
+    UnsupportedError,
 )
 from pyspark_jms.options.source import SourceOptions
+from pyspark_jms.source.receiver import required_recognition
 from pyspark_jms.source.stopping import StopRequest
 from pyspark_jms.stomp.source import StompSource, StompSourceLink
 from pyspark_jms.stomp.wire.header import header_of
@@ -676,3 +678,9 @@ def test_counts_what_the_broker_calls_redelivered(broker, queue):
     with receiving(broker, queue) as receiver:
         read_until(receiver, 0, 2)
         assert receiver.progress()["redelivered"] == 0  # UNSUBSCRIBE gave them back untouched
+
+
+def test_a_journal_needs_messages_that_can_be_recognised():
+    assert required_recognition(StompSource(), "artemis").by_broker
+    with pytest.raises(UnsupportedError, match=r"rabbitmq gives a message a new id .*journalLocation"):
+        required_recognition(StompSource(), "rabbitmq")

@@ -76,7 +76,4 @@ def test_a_message_that_cannot_be_mapped_and_its_dead_letter(broker, queue):
 
 def test_what_a_dialect_knows():
     stomp = StompSource()
-    assert (stomp.selector_dialect("artemis"), stomp.selector_dialect("rabbitmq")) == ("artemis", None)
     assert stomp.recognition("rabbitmq") is None
-    with pytest.raises(UnsupportedError):
-        stomp.require_recognition("rabbitmq")

@@ -63,7 +63,7 @@ class ReaderConsumer:
     def take_oversized(self) -> list[OversizedMessage]:
         return self._prefetch.take_oversized()
 
-    def check(self) -> None:
+    def check_messages(self) -> None:
         self.connection.check()
         self.connection.check_link(self.receiver)
         check_oversized(self.receiver, self._settings)

@@ -102,7 +102,7 @@ class TaskIntake:
         before, rounds = 0, 0
         while True:
             for source in sources:
-                source.check()
+                source.check_messages()
                 source.resume()
             for source in sources:
                 source.pause()
@@ -166,7 +166,7 @@ class TaskIntake:
     def _take(self, link: ReaderLink, numbers: list[int], value: NewValue) -> list[MessageRange]:
         ranges: list[MessageRange] = []
         for number in numbers:
-            link.sources[number].check()
+            link.sources[number].check_messages()
             letters, skipped = divert_oversized(link, number, self._options)
             self.dead_letters += letters
             self.skipped += skipped
@@ -174,14 +174,15 @@ class TaskIntake:
         return ranges
 
     def _ranges(self, link: ReaderLink, blocks: list[tuple[int, MessageBlock]], value: NewValue) -> list[MessageRange]:
-        before, ranges = value.deliveries, list[MessageRange]()
+        ranges = list[MessageRange]()
         for number, block in blocks:
             source = link.sources[number]
-            value.deliveries = max(value.deliveries, source.most_deliveries(block))
+            deliveries, message = source.suspect(block)
+            if deliveries > value.deliveries:
+                value.deliveries = deliveries
+                self.suspect = message if deliveries >= MAX_SOURCE_DELIVERIES else None
             self._counts.redelivered += source.redelivered(block)
             ranges += self._of_block(link, number, block)
-        if value.deliveries > before and value.deliveries >= MAX_SOURCE_DELIVERIES:
-            self.suspect = max(link.sources[number].suspect(block) for number, block in blocks)[1]
         return ranges
 
     def _of_block(self, link: ReaderLink, number: int, block: MessageBlock) -> list[MessageRange]:

@@ -8,10 +8,9 @@ from pyspark_jms.blocks.staged import Packed, StagedBlock
 from pyspark_jms.delivery.register.token import Sighting, Token
 from pyspark_jms.jms.model import Destination, DurableSubscription
 from pyspark_jms.jms.subscription import Subscription
-from pyspark_jms.network.address import Address
 from pyspark_jms.network.settings import ConnectionSettings
 from pyspark_jms.network.state_condition import StateCondition
-from pyspark_jms.source.links import BrokerDialect, SourceProtocol, Timestamped, Unmappable
+from pyspark_jms.source.links import Connected, MessageSource, SourceProtocol
 
 __all__ = ["Probe", "ReadSource", "ReaderLink", "ReaderProtocol", "RegisterLink", "StagedRange"]
 
@@ -29,20 +28,12 @@ class StagedRange(Protocol):
     def block(self) -> StagedBlock: ...
 
 
-class ReadSource(Unmappable, Timestamped, Protocol):
+class ReadSource(MessageSource, Protocol):
     """A queue or subscription that a task reads: no message comes before ``resume`` or after ``pause``."""
-
-    @property
-    def subscription(self) -> Subscription: ...
 
     @property
     def was_empty(self) -> bool:
         """Whether the last ``pause`` has proven that the source has no more messages."""
-
-    def redelivered(self, block: MessageBlock) -> int: ...
-
-    def most_deliveries(self, block: MessageBlock) -> int:
-        """The highest number of earlier deliveries of one message."""
 
     def suspect(self, block: MessageBlock) -> tuple[int, str]:
         """The highest number of earlier deliveries of one message, and what identifies that message."""
@@ -52,29 +43,15 @@ class ReadSource(Unmappable, Timestamped, Protocol):
     def pause(self) -> None:
         """Returns when no more messages can come."""
 
-    def waiting(self) -> tuple[int, int]:
-        """Messages and bytes received and not taken."""
-
     def take(self, *, only_full: bool = False) -> list[MessageBlock]:
         """``only_full``: blocks to which no more messages are added."""
-
-    def take_oversized(self) -> list[Any]: ...
-
-    def check(self) -> None:
-        """Raise what ended the link, and ``MessageTooLargeError`` for a message that stops the query."""
 
     def release(self, ids: Sequence[bytes]) -> None:
         """Give messages back; their delivery counts stay."""
 
 
-class RegisterLink(Protocol):
+class RegisterLink(Connected, Protocol):
     """One connection with the register of a reader. Most methods are the commands of a machine."""
-
-    @property
-    def dialect(self) -> BrokerDialect: ...
-
-    @property
-    def address(self) -> Address: ...
 
     @property
     def patience_seconds(self) -> float:
@@ -109,26 +86,17 @@ class RegisterLink(Protocol):
     def finish(self) -> None:
         """As ``close``, when nothing is held: the connection may be kept."""
 
-    def close(self) -> None: ...
-
-    def drop(self) -> None: ...
-
 
 class ReaderLink(RegisterLink, Protocol):
     """The sources of a reader, on the connection with its register."""
-
-    sent: int
-    """Blocks of the value that is being sent."""
 
     @property
     def sources(self) -> Sequence[ReadSource]: ...
 
     def subscribe(self, subscriptions: Sequence[Subscription]) -> None: ...
 
-    def begin_value(self, stream: str, batch: int) -> None: ...
-
-    def send_blocks(self, blocks: Iterable[tuple[int, int, Packed]]) -> None:
-        """First numbers, counts and messages, in the transaction that ``replace_value`` ends."""
+    def send_value(self, stream: str, batch: int, blocks: Iterable[tuple[int, int, Packed]]) -> int:
+        """First numbers, counts and messages, in the transaction that ``replace_value`` ends. Returns how many."""
 
     def send_away(self, source: int, ids: list[bytes], queue: str | None, letters: Sequence[Any]) -> None:
         """One transaction: accept messages that are not in the value, and send dead letters for them."""
@@ -137,14 +105,8 @@ class ReaderLink(RegisterLink, Protocol):
         """``replace`` with messages: the numbers of their sources, and their ids."""
 
 
-class Probe(Protocol):
+class Probe(Connected, Protocol):
     """A connection of the planner, which receives nothing."""
-
-    @property
-    def dialect(self) -> BrokerDialect: ...
-
-    @property
-    def address(self) -> Address: ...
 
     @property
     def queues(self) -> Sequence[str]:
@@ -156,10 +118,6 @@ class Probe(Protocol):
     def has_messages(self) -> bool: ...
 
     def peek(self, base: str, reader: int) -> Iterable[Sighting[Token]]: ...
-
-    def close(self) -> None: ...
-
-    def drop(self) -> None: ...
 
 
 class ReaderProtocol(SourceProtocol, Protocol):

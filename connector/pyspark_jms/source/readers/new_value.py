@@ -65,7 +65,7 @@ def _join(runs: list[Run]) -> Run:
 class NewValue:
     """``len`` is the number of its messages. They are not accepted, and nothing is visible before the commit."""
 
-    def __init__(self, link: ReaderLink, first: int) -> None:
+    def __init__(self, link: ReaderLink, stream: str, batch: int, first: int) -> None:
         """``first``: the number of the first message."""
         self.first = self.end = first
         self.size = 0
@@ -75,7 +75,9 @@ class NewValue:
         self.runs: list[Run] = []
         self.accepted: list[tuple[int, list[bytes]]] = []
         """Numbers of sources, and ids of their messages."""
-        self._link = link
+        self.blocks = 0
+        """How many were sent."""
+        self._link, self._stream, self._batch = link, stream, batch
 
     def __len__(self) -> int:
         return self.end - self.first
@@ -85,7 +87,8 @@ class NewValue:
         dialect = self._link.dialect.name
         source, part = str(self._link.sources[range_.subscription].subscription.destination), range_.messages()
         packed = pack_all(part, source=source, dialect=dialect)
-        self._link.send_blocks((self.end + first, last - first, block) for first, last, block in packed)
+        blocks = ((self.end + first, last - first, block) for first, last, block in packed)
+        self.blocks += self._link.send_value(self._stream, self._batch, blocks)
         self.runs.append(Run(self.end, source, dialect, part))
         self.accepted.append((range_.subscription, [each for each in range_.ids if each is not None]))
         self.end += len(range_)

@@ -107,8 +107,7 @@ def _attempt(task: ReaderInput, options: SourceOptions, protocol: ReaderProtocol
         drain = None if since is None else Drain(since, options.idle_timeout)
         intake = TaskIntake(options, counts=counts, drain=drain, alone=command.most is not None)
         link.subscribe(subscriptions_of(options, link))
-        link.begin_value(task.read.stream, command.batch)
-        value = NewValue(link, command.first)
+        value = NewValue(link, task.read.stream, command.batch, command.first)
         intake.receive(link, value)
         return _received(link, value, intake, counts, drain, reconnects=attempt.reconnects)
 
@@ -139,7 +138,7 @@ def _received(
     }
     received = steps.Received(
         messages=len(value),
-        blocks=link.sent,
+        blocks=value.blocks,
         deliveries=value.deliveries,
         suspect=intake.suspect,
         drained=not intake.is_cut and (has_ended or all(source.was_empty for source in link.sources)),

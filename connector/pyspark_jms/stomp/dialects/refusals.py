@@ -6,6 +6,7 @@ Called twice: by the options when option ``broker`` is set, so that ``load()`` f
 from collections.abc import Collection
 from typing import NoReturn
 
+from pyspark_jms.delivery.subscription_ledger import unrecognisable
 from pyspark_jms.errors import UnsupportedError
 from pyspark_jms.jms.model import DurableSubscription
 from pyspark_jms.stomp.dialects.base import Dialect
@@ -20,15 +21,10 @@ __all__ = [
 ]
 
 
-def require_stable_ids(dialect: Dialect) -> str:
-    """For a journal. Returns the separator before the stable part of a ``message-id``."""
+def require_stable_ids(dialect: Dialect) -> None:
+    """For a journal."""
     if dialect.stable_id_separator is None:
-        raise UnsupportedError(
-            f"{dialect.name} gives a message a new id at each delivery, so an exactly-once read could not recognise a"
-            " redelivered message in its journal.",
-            "Remove deliveryGuarantee and journalLocation: over STOMP this broker allows at-least-once reads only.",
-        )
-    return dialect.stable_id_separator
+        raise unrecognisable(dialect.name)
 
 
 def require_journal(given: Collection[str]) -> None:

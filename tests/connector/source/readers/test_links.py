@@ -5,7 +5,8 @@ from pyspark_jms.source.readers.links import Probe, ReaderLink, ReaderProtocol, 
 
 
 def missing(protocol, value):
-    return {name for name in vars(protocol) if not name.startswith("_") and not hasattr(value, name)}
+    members = {name for each in protocol.__mro__ for name in vars(each)}
+    return {name for name in members if not name.startswith("_") and not hasattr(value, name)}
 
 
 def test_amqp_is_a_protocol_for_tasks_that_receive():

@@ -39,8 +39,11 @@ class Link:
         self.sources = [Source("a"), Source("b")]
         self.sent = []
 
-    def send_blocks(self, blocks):
-        self.sent += [(first, count, unpack(b"".join(packed))) for first, count, packed in blocks]
+    def send_value(self, stream, batch, blocks):
+        assert (stream, batch) == ("s", 5)
+        found = [(first, count, unpack(b"".join(packed))) for first, count, packed in blocks]
+        self.sent += found
+        return len(found)
 
 
 def received(*messages):
@@ -51,7 +54,7 @@ def received(*messages):
 
 def test_messages_are_numbered_in_the_order_in_which_they_are_added():
     link, block = Link(), received(b"zero", b"one", b"two", b"three")
-    value = NewValue(link, 7)
+    value = NewValue(link, "s", 5, 7)
     value.add(MessageRange(1, block, 1, 3))
     large = random.Random(1).randbytes(90_000)
     value.add(MessageRange(0, received(large, b"y"), 0, 2))
@@ -63,8 +66,8 @@ def test_messages_are_numbered_in_the_order_in_which_they_are_added():
     assert [link.sent[0][2].messages.message(index) for index in range(2)] == [b"one", b"two"]
     assert [(run.first, run.end, run.source) for run in value.runs] == [(7, 9, "queue://b"), (9, 11, "queue://a")]
     assert value.accepted == [(1, [b"0001", b"0002"]), (0, [b"0000", b"0001"])]
-    assert (len(value), value.first, value.end, value.size) == (4, 7, 11, 6 + 90_001)
+    assert (len(value), value.blocks, value.first, value.end, value.size) == (4, 3, 7, 11, 6 + 90_001)
 
 
 def test_a_value_without_messages():
-    assert (len(NewValue(Link(), 3)), NewValue(Link(), 3).deliveries) == (0, 0)
+    assert (len(NewValue(Link(), "s", 5, 3)), NewValue(Link(), "s", 5, 3).deliveries) == (0, 0)

@@ -15,7 +15,8 @@ from pyspark_jms.stomp.dialects.refusals import (
 
 
 def test_a_journal_needs_ids_that_stay():
-    assert (require_stable_ids(ARTEMIS), require_stable_ids(CLASSIC)) == (",", "")
+    require_stable_ids(ARTEMIS)
+    require_stable_ids(CLASSIC)
     with pytest.raises(UnsupportedError, match=r"JMS_UNSUPPORTED.*rabbitmq.*journalLocation"):
         require_stable_ids(RABBITMQ)
 
