@@ -9,4 +9,4 @@ def missing(protocol, value):
 
 def test_stomp_is_a_protocol_for_reading():
     assert missing(SourceProtocol, StompSource()) == set()
-    assert missing(SourceLink, StompSourceLink) == {"browse_ended", "subscription"}, "attributes of each link"
+    assert missing(SourceLink, StompSourceLink) == {"browse_ended"}, "an attribute of each link"
