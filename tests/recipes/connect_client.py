@@ -9,7 +9,7 @@ access = {
 }
 spark = SparkSession.builder.remote(os.environ.get("SPARK_REMOTE", "sc://localhost:15002")).getOrCreate()
 
-rows = spark.range(5).selectExpr("concat('greeting ', id) AS text")
+rows = spark.range(5).coalesce(1).selectExpr("concat('greeting ', id) AS text")  # one task: in this order
 rows.write.format("jms").mode("append").options(**access, queue="greetings").save()
 
 messages = spark.readStream.format("jms").options(**access, queue="greetings").load()

@@ -80,10 +80,12 @@ def convert(text: str | None, written: str | None, read: str) -> JmsValue | None
     ``text`` is the value as text; None is a null, or an absent property or element. ``written`` is the type with which
     the value was written; a value without a type is a string. ``read`` is the type to read.
 
-    >>> convert("7", "byte", "long")
-    7
-    >>> convert("1E10", "double", "string")
-    '1.0E10'
+    Examples:
+        >>> convert("7", "byte", "long")
+        7
+        >>> convert("1E10", "double", "string")
+        '1.0E10'
+
     """
     target = value_type(read)
     if text is None:
