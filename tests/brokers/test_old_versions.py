@@ -6,7 +6,7 @@ import uuid
 import pyarrow as pa
 import pytest
 from broker_rows import access_over
-from old_brokers import ARTEMIS, CLASSIC, OldArtemis, OldClassic
+from old_brokers import ARTEMIS, BROKER_J, CLASSIC, OldArtemis, OldBrokerJ, OldClassic
 from waiting import await_count, wait_until
 
 from pyspark_jms import cli
@@ -25,20 +25,20 @@ COUNT = 300
 
 everywhere = pytest.mark.parametrize(
     ("old", "protocol"),
-    [("artemis", "stomp"), ("artemis", "amqp"), ("classic", "stomp"), ("classic", "amqp")],
+    [("artemis", "stomp"), ("artemis", "amqp"), ("classic", "stomp"), ("classic", "amqp"), ("broker-j", "amqp")],
     indirect=["old"],
 )
 
 
 @pytest.fixture(scope="module")
 def old(request):
-    with {"artemis": OldArtemis, "classic": OldClassic}[request.param]() as broker:
+    with {"artemis": OldArtemis, "classic": OldClassic, "broker-j": OldBrokerJ}[request.param]() as broker:
         yield request.param, broker
 
 
 @pytest.fixture(autouse=True)
 def _tested_broker(old, tested):
-    tested(old[0], {"artemis": ARTEMIS, "classic": CLASSIC}[old[0]])
+    tested(old[0], {"artemis": ARTEMIS, "classic": CLASSIC, "broker-j": BROKER_J}[old[0]])
 
 
 @pytest.fixture

@@ -7,21 +7,15 @@ from pyspark_jms.errors import EmbeddedBrokerError
 from pyspark_jms.testing.jars import ResolverSettings, cache_directory, resolve
 from pyspark_jms.testing.lifecycle import JavaBroker
 
-VERSION = "9.2.1"
-"""The newest version whose AMQP 1.0 plugin is published."""
+VERSION = "10.1.0"
+"""10.0 was published without its AMQP 1.0 plugin."""
 
-_PACKAGES = (
-    *(
-        f"org.apache.qpid:qpid-broker-{module}:{VERSION}"
-        for module in (
-            "core",
-            "plugins-amqp-1-0-protocol",
-            "plugins-derby-store",
-            "plugins-memory-store",
-            "plugins-management-amqp",
-        )
-    ),
-    "org.slf4j:slf4j-jdk14:2.0.17",
+_MODULES = (
+    "core",
+    "plugins-amqp-1-0-protocol",
+    "plugins-derby-store",
+    "plugins-memory-store",
+    "plugins-management-amqp",
 )
 _EXCLUDED = ("com.sleepycat:je", "org.apache.qpid:qpid-bdbstore", "ch.qos.logback:logback-classic")
 
@@ -30,6 +24,8 @@ class EmbeddedBrokerJ(JavaBroker):
     """Stores messages in Derby. Whoever sends or reads first creates a queue. Whoever sends to a name that begins
     with ``topic.`` creates a topic.
     """
+
+    version = VERSION
 
     def __init__(self, directory=None, port=0, user="artemis", password="artemis", *, host="127.0.0.1"):
         super().__init__(directory, port, user, password, host=host, start_timeout=60)
@@ -47,7 +43,13 @@ class EmbeddedBrokerJ(JavaBroker):
     # --- starting ------------------------------------------------------------------------------
 
     def _classpath(self):
-        return resolve(_PACKAGES, ResolverSettings.from_environment(), cache_directory(), _EXCLUDED)
+        packages = (f"org.apache.qpid:qpid-broker-{module}:{self.version}" for module in _MODULES)
+        return resolve(
+            (*packages, "org.slf4j:slf4j-jdk14:2.0.17"),
+            ResolverSettings.from_environment(),
+            cache_directory(),
+            _EXCLUDED,
+        )
 
     def _configure(self):
         super()._configure()

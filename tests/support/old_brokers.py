@@ -1,9 +1,13 @@
-"""Old releases that are still run: Artemis 2.19, the last one for Java 8, and Classic 5.18, which Amazon MQ offers."""
+"""Old releases that are still run: Artemis 2.19, the last one for Java 8, Classic 5.18, which Amazon MQ offers, and
+Qpid Broker-J 9.
+"""
+
+from broker_j import EmbeddedBrokerJ
 
 from pyspark_jms.testing import EmbeddedArtemis, EmbeddedClassic
 from pyspark_jms.testing.jars import ResolverSettings, cache_directory, resolve
 
-ARTEMIS, CLASSIC = "2.19.1", "5.18.6"
+ARTEMIS, CLASSIC, BROKER_J = "2.19.1", "5.18.6", "9.2.1"
 
 _JMS = ("jakarta.jms:jakarta.jms-api:2.0.3", "org.slf4j:slf4j-jdk14:1.7.36")
 """Their packages are still ``javax.jms``."""
@@ -34,3 +38,7 @@ class OldArtemis(EmbeddedArtemis):
 class OldClassic(EmbeddedClassic):
     def _classpath(self):
         return resolve(_CLASSIC_PACKAGES, ResolverSettings.from_environment(), cache_directory())
+
+
+class OldBrokerJ(EmbeddedBrokerJ):
+    version = BROKER_J

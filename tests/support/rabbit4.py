@@ -22,6 +22,8 @@ from pyspark_jms.testing.jars import cache_directory
 _PACKAGES = ("rabbitmq-server", "dash", "coreutils", "sed", "grep", "mawk", "base-files")
 """The server, and what its scripts call: apt leaves out what every Debian has."""
 
+_COUNT_OFTEN = "-rabbit quorum_tick_interval 200"
+"""In ms. A quorum queue counts its messages every 5 s otherwise, and ``counts`` would show the past."""
 _FETCH_SECONDS = 90
 _KEYRING = Path("/usr/share/keyrings/debian-archive-keyring.gpg")
 _TOOLS = ("apt-get", "dpkg", "dpkg-deb", "tar", "unshare", "chroot")
@@ -92,6 +94,9 @@ class Rabbit4(InstalledRabbit):
     @staticmethod
     def installed():
         return True
+
+    def _environment(self):
+        return super()._environment() | {"RABBITMQ_SERVER_ADDITIONAL_ERL_ARGS": _COUNT_OFTEN}
 
     def _command(self, *arguments):
         return ["unshare", "-m", "sh", "-c", _ENTER, "enter", str(self._root), str(self.directory), *arguments]
