@@ -308,7 +308,7 @@ ARTEMIS_MANAGEMENT = ArtemisManagement(
 READ = "READ "
 """A prefix of an attribute of a managed object. Names without it are figures of ``getStatistics``."""
 
-# The AMQP management node of Qpid Broker-J (plugin qpid-broker-plugins-management-amqp), as measured on 10.1.0 and 9.2.1.
+# The AMQP management node of Qpid Broker-J (plugin qpid-broker-plugins-management-amqp), measured on 10.1.0 and 9.2.1.
 BROKER_J_MANAGEMENT = Management(
     address="$management",
     reply_address="",
