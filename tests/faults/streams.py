@@ -99,7 +99,7 @@ class ReadersInput(QueueInput):
     """Received exactly once, by tasks."""
 
     def source(self, **options):
-        return super().source(deliveryGuarantee="exactly-once", readers=2, **options)
+        return super().source(**{"deliveryGuarantee": "exactly-once", "readers": 2} | options)
 
 
 def _message(number, queue, now_ms):

@@ -9,8 +9,7 @@ import pyarrow as pa
 
 from pyspark_jms.amqp.columns.encode import encode
 from pyspark_jms.amqp.dialects.refusals import require_one_entity
-from pyspark_jms.amqp.link.reasons import error_of
-from pyspark_jms.amqp.link.senders import Senders, await_accepted, await_credit
+from pyspark_jms.amqp.link.senders import await_accepted, await_credit
 from pyspark_jms.amqp.link.transactions import Transactions
 from pyspark_jms.amqp.source import AmqpSourceLink
 from pyspark_jms.amqp.wire.sections import APPLICATION_PROPERTIES, MESSAGE_ANNOTATIONS, MalformedMessageError, sections
@@ -45,14 +44,13 @@ class AmqpMover(AmqpSourceLink):
         super().__init__(settings, condition)
         self._max_message_bytes = settings.max_message_bytes
         self._prefix = f"ID:{uuid.uuid4()}:"
-        self._senders = Senders(self.connection, "moving")
+        self._transactions = Transactions(self.connection)
 
     def require_movable(self) -> None:
         try:
             require_one_entity(self.dialect)
-            transactions = Transactions(self.connection)
-            transactions.begin()
-            transactions.roll_back()
+            self._transactions.begin()
+            self._transactions.roll_back()
         except UnsupportedError as error:
             raise UnsupportedError(
                 f"A message is moved in one transaction. {error.fact} Nothing was moved.",
@@ -87,38 +85,27 @@ class AmqpMover(AmqpSourceLink):
         )
 
     def forward(self, ids: Sequence[bytes], outgoing: Sequence[OutgoingMessages]) -> None:
+        txn_id = self._transactions.begin()
         senders = [(self._sender(destination), blocks) for destination, blocks in outgoing]
-
-        def send(txn_id: bytes) -> None:
-            """Returns when every message is in the transaction: Classic would commit without a refused one."""
-            for sender, blocks in senders:
-                for block in blocks:
-                    self._send(sender, block, txn_id)
-            for sender, _ in senders:
-                await_accepted(self.connection, sender, "messages")
-
-        assert self._acknowledger is not None
-        answer = self._acknowledger.acknowledge(ids, send).answer
-        assert answer is not None
+        for sender, blocks in senders:
+            for block in blocks:
+                self._send(sender, block, txn_id)
+        for sender, _ in senders:  # Classic would commit without a refused message
+            await_accepted(self.connection, sender, "messages")
+        self._transactions.accept([(self.prefetch.receiver, ids)])
         try:
-            self.connection.await_(lambda: answer.done, "the confirmation of the transaction")
+            self._transactions.discharge()
         except (ConnectionLostError, ReceiptTimeoutError) as error:
             raise TransactionRolledBackError(
                 f"The broker did not confirm the transaction: {error.fact}",
                 "Its messages are either all moved or all still on the queue: run the command again.",
             ) from None
-        if answer.error is not None:
-            refusal = error_of(self.connection.address, answer.error)
-            raise TransactionRolledBackError(
-                f"The broker did not commit: {refusal.fact}",
-                f"The messages of this transaction are still on the queue. {refusal.remedy}",
-            )
         with self.connection.core():
             self.prefetch.released(len(ids))
 
     def _sender(self, destination: Destination) -> Sender:
         address = self.dialect.send.target_address(destination.kind, destination.name)
-        return self._senders.attached(address, str(destination.kind))
+        return self._transactions.senders.attached(address, str(destination.kind))
 
     def _send(self, sender: Sender, block: MessageBlock, txn_id: bytes) -> None:
         following = 0

@@ -1,10 +1,12 @@
 import pytest
 from amqp_messages import application_properties, block_of, map_, section, string
+from amqp_sending import put, put_encoded, subscription_to
 from proton_broker import ProtonBroker
+from waiting import await_count, await_value, wait_until
 
 from pyspark_jms.amqp.moving import AmqpMover, _annotations_and_properties
 from pyspark_jms.amqp.source import AmqpSource
-from pyspark_jms.errors import UnsupportedError
+from pyspark_jms.errors import TransactionRolledBackError, UnsupportedError
 from pyspark_jms.jms.model import Destination, DestinationKind
 from pyspark_jms.options.source import SourceOptions
 from pyspark_jms.source.moving import move
@@ -45,6 +47,25 @@ def test_facts_of_the_broker_are_annotations_and_properties():
 )
 def test_the_origin_is_a_queue_whose_address_has_its_name(mover, head, origin):
     assert mover.origin(block_of([head + section(0x77, string("body"))]), 0) == origin
+
+
+def test_when_the_broker_refuses_to_commit_every_message_is_back_on_its_queue(broker, queue, settings_for):
+    """Artemis refuses at the discharge what has the duplicate id of another message."""
+    repeated = application_properties(_AMQ_DUPL_ID=string(queue)) + section(0x77, string("body"))
+    put_encoded(broker, f"{queue}.to", [repeated])
+    queues = [f"{queue}.{number}" for number in range(12)]
+    for name in queues:
+        put(broker, name, *map(str, range(3)))
+        link = AmqpMover(settings_for(broker))
+        link.subscribe(subscription_to(name))
+        wait_until(lambda link=link: link.waiting()[0] == 3)
+        ids = [one for block in link.take() for one in block.ids]
+        with pytest.raises(TransactionRolledBackError, match=r"did not commit: .*Nothing of this transaction was sent"):
+            link.forward(ids, [(Destination(QUEUE, f"{queue}.to"), [block_of([repeated])])])
+        link.close()
+    for name in queues:
+        await_value(lambda name=name: (broker.message_count(name), broker.delivering_count(name)), (3, 0))
+    await_count(broker, f"{queue}.to", 1)
 
 
 @pytest.mark.parametrize("ends", ["link", "session", "nothing"])

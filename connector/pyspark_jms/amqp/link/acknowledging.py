@@ -4,7 +4,7 @@ Nothing else proves that a broker has stored an acknowledgement: the answers to 
 """
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from pyspark_jms.amqp.link.connection import Connection
@@ -12,7 +12,7 @@ from pyspark_jms.amqp.link.transactions import Transactions
 from pyspark_jms.amqp.wire.receiver import Receiver
 from pyspark_jms.amqp.wire.states import EndpointState
 from pyspark_jms.amqp.wire.transactions import CoordinatorAnswer
-from pyspark_jms.errors import ConnectionLostError, IllegalStateError, LinkError
+from pyspark_jms.errors import ConnectionLostError, LinkError
 
 __all__ = ["Acknowledgement", "Acknowledger"]
 
@@ -69,17 +69,12 @@ class Acknowledger:
         """Whether a transaction has begun, so that ``acknowledge`` waits for nothing."""
         return self._transactions.is_open
 
-    def acknowledge(self, ids: Sequence[bytes], send: Callable[[bytes], None] | None = None) -> Acknowledgement:
-        """``send``: called with the transaction, before the messages are accepted in it; needs transactions."""
+    def acknowledge(self, ids: Sequence[bytes]) -> Acknowledgement:
         if not self.is_confirmed:
-            if send is not None:
-                raise IllegalStateError("A message is moved without a transaction.", "Nothing was moved. Report this.")
             with self._connection.core():
                 self._receiver.accept(ids)
             return Acknowledgement(None, len(ids))
         txn_id = self._open()
-        if send is not None:
-            send(txn_id)
         with self._connection.core():
             self._transactions.require_open(txn_id)
             self._receiver.accept(ids, txn_id)

@@ -152,7 +152,8 @@ class Transactions:
             self._await_rolled_back()
             refusal = error_of(self._connection.address, error)
             raise TransactionRolledBackError(
-                f"The broker did not commit: {refusal.fact}", f"No row of this transaction was sent. {refusal.remedy}"
+                f"The broker did not commit: {refusal.fact}",
+                f"Nothing of this transaction was sent or acknowledged. {refusal.remedy}",
             )
 
     def _discharged(self) -> CoordinatorAnswer:
