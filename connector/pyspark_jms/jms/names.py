@@ -11,7 +11,10 @@ from pyspark_jms.errors import InvalidDestinationError, InvalidOptionError
 from pyspark_jms.jms.model import DurableSubscription
 
 __all__ = [
+    "ARTEMIS_PROPERTIES",
     "ARTEMIS_QUEUES",
+    "CLASSIC_DESTINATIONS",
+    "CLASSIC_NAMES",
     "CONNECTOR_QUEUES",
     "JOINING_DOT",
     "RefusedName",
@@ -62,6 +65,48 @@ ARTEMIS_QUEUES = RefusedName(
 
 Names with a dollar are those of MQTT sessions, of bridges in a cluster, of federation and of mirrors.
 """
+
+ARTEMIS_PROPERTIES = frozenset(
+    {
+        "__AMQ_CID",
+        "_AMQ_ACTUAL_EXPIRY",
+        "_AMQ_BRIDGE_DUP",
+        "_AMQ_CONTENT_TYPE",
+        "_AMQ_DUPL_ID",
+        "_AMQ_INGRESS_TIMESTAMP",
+        "_AMQ_LARGE_COMPRESSED",
+        "_AMQ_LARGE_SIZE",
+        "_AMQ_ORIG_ADDRESS",
+        "_AMQ_ORIG_MESSAGE_ID",
+        "_AMQ_ORIG_QUEUE",
+        "_AMQ_ORIG_ROUTING_TYPE",
+        "_AMQ_PREFIX",
+        "_AMQ_ROUTING_TYPE",
+        "_AMQ_SCHED_DELIVERY",
+        "_AMQ_VALIDATED_USER",
+    }
+)
+"""Properties that a consumer of Artemis may find: the id of a Java producer's connection, the origin of a message in a
+dead-letter or expiry queue, additions of bridges and AMQP, the size of a large message, and the duplicate id, by which
+the broker would drop the row or refuse its transaction.
+"""
+
+CLASSIC_NAMES = (
+    RefusedName(pattern=",", reason="has a comma, which separates destinations on ActiveMQ Classic"),
+    RefusedName(pattern=r"\?", reason="has a question mark, after which ActiveMQ Classic reads options"),
+    RefusedName(pattern=r"^\s|\s$", reason="begins or ends with white space, which ActiveMQ Classic removes"),
+    RefusedName(
+        pattern="[\U00010000-\U0010ffff\0]",
+        reason="has a character outside the Basic Multilingual Plane, or U+0000, which its store changes",
+    ),
+    RefusedName(pattern=r"[*>]", reason="has a wildcard, which is for reading only", when_reading=False),
+)
+
+CLASSIC_DESTINATIONS = RefusedName(
+    # The broker's plugins ignore case. ActiveMQ.DLQ, the dead-letter queue, is an ordinary queue.
+    pattern=r"(?i)(^|/)ActiveMQ\.(Advisory|Agent|Scheduler|Statistics)(\.|$)",
+    reason="is reserved for requests to ActiveMQ Classic and for its advisories, so rows must not name it",
+)
 
 JOINING_DOT = RefusedName(
     pattern=r"\.",

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
-from pyspark_jms.errors import SelectorChangedError
+from pyspark_jms.errors import InvalidDestinationError, SelectorChangedError
 from pyspark_jms.jms.model import Destination, DurableSubscription
 
 __all__ = [
@@ -11,6 +11,8 @@ __all__ = [
     "MAX_ELEMENTS",
     "BodyChoice",
     "Subscription",
+    "another_topic",
+    "no_subscription",
     "selector_changed",
     "source_name",
     "too_many",
@@ -53,6 +55,22 @@ def selector_changed(durable: DurableSubscription) -> SelectorChangedError:
         f"The durable subscription {durable} was created with another selector than this query has. Nothing was read.",
         "Give the old selector, or another subscriptionName; or delete the subscription and its messages with"
         " pyspark-jms unsubscribe.",
+    )
+
+
+def another_topic(durable: DurableSubscription, topic: object) -> InvalidDestinationError:
+    """The broker has the subscription, and it belongs to ``topic``."""
+    return InvalidDestinationError(
+        f"The durable subscription {durable} belongs to topic {topic}. Nothing was read or deleted.",
+        f"Give topic {topic}, or another subscriptionName; or delete that subscription with pyspark-jms unsubscribe.",
+    )
+
+
+def no_subscription(durable: DurableSubscription) -> InvalidDestinationError:
+    return InvalidDestinationError(
+        f"There is no durable subscription {durable}. Nothing was deleted.",
+        "Its name is clientId.subscriptionName of the query that created it, or subscriptionName alone without a"
+        " clientId.",
     )
 
 

@@ -2,12 +2,16 @@
 
 import socket
 import ssl
+from collections.abc import Callable, Sequence
+from typing import TypeVar
 
 from pyspark_jms.errors import BrokerUnreachableError, ConnectionLostError, JMSError, TlsError
 from pyspark_jms.network.address import Address
 from pyspark_jms.network.dialing import ResolveTimeoutError
 
-__all__ = ["connection_lost", "unreachable"]
+__all__ = ["connection_lost", "first_that_answers", "unreachable"]
+
+T = TypeVar("T")
 
 _REMEDY = (
     "Check host and port of brokerUrl (the usual ports are 61613 for STOMP and 5672 for AMQP), the broker's acceptor"
@@ -64,3 +68,23 @@ def connection_lost(address: Address) -> ConnectionLostError:
         f"The connection to {address} is gone.",
         "Messages that were not acknowledged or committed stay on the broker.",
     )
+
+
+def first_that_answers(addresses: Sequence[Address], connect: Callable[[Address], T]) -> T:
+    """Return the connection to the first address that answers.
+
+    If none answers, the error of the last address is raised. An error that another address cannot cure (a wrong
+    password, a certificate) is raised at once.
+    """
+    failures: list[JMSError] = []
+    for address in addresses:
+        try:
+            return connect(address)
+        except JMSError as error:
+            failures.append(error)
+            if not error.transient:
+                raise
+    if len(failures) == 1:
+        raise failures[0]
+    reasons = "; ".join(failure.fact for failure in failures)
+    raise BrokerUnreachableError(f"No address of brokerUrl answers: {reasons}", failures[-1].remedy)

@@ -6,7 +6,7 @@ import pytest
 from pyspark_jms.errors import BrokerUnreachableError, ConnectionLostError, MalformedFrameError, TlsError
 from pyspark_jms.network.address import Address
 from pyspark_jms.network.dialing import ResolveTimeoutError
-from pyspark_jms.network.failures import connection_lost, unreachable
+from pyspark_jms.network.failures import connection_lost, first_that_answers, unreachable
 
 PLAIN, TLS = Address("host", 1), Address("host", 1, tls=True)
 AMQP, AMQPS = Address("host", 1, protocol="amqp"), Address("host", 1, tls=True, protocol="amqp")
@@ -64,3 +64,22 @@ def test_a_lost_connection_names_its_address():
     assert isinstance(error, ConnectionLostError)
     assert "amqp://host:1" in error.fact
     assert error.transient
+
+
+def test_the_first_address_that_answers_is_used_and_a_lasting_error_ends_the_search():
+    down, wrong = ConnectionLostError("no answer", "wait"), TlsError("another name", "correct it")
+    answers = {Address("a", 1): down, Address("b", 1): None, Address("c", 1): wrong}
+
+    def connect(address):
+        if answers[address] is not None:
+            raise answers[address]
+        return address.host
+
+    a, b, c = answers
+    assert first_that_answers([a, b, c], connect) == "b"
+    with pytest.raises(TlsError, match="another name"):
+        first_that_answers([a, c, b], connect)
+    with pytest.raises(ConnectionLostError, match="no answer"):
+        first_that_answers([a], connect)
+    with pytest.raises(BrokerUnreachableError, match="No address of brokerUrl answers: no answer; no answer"):
+        first_that_answers([a, a], connect)

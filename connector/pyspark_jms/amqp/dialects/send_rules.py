@@ -5,7 +5,14 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from urllib.parse import quote
 
-from pyspark_jms.jms.names import ARTEMIS_QUEUES, CONNECTOR_QUEUES, RefusedName
+from pyspark_jms.jms.names import (
+    ARTEMIS_PROPERTIES,
+    ARTEMIS_QUEUES,
+    CLASSIC_DESTINATIONS,
+    CLASSIC_NAMES,
+    CONNECTOR_QUEUES,
+    RefusedName,
+)
 from pyspark_jms.jms.rules import is_left_out
 
 __all__ = ["ARTEMIS_RULES", "CLASSIC_RULES", "DUPLICATE_ID_PROPERTY", "SendRules"]
@@ -103,49 +110,15 @@ ARTEMIS_RULES = SendRules(
     refused_in_rows=(ARTEMIS_QUEUES,),
     # The broker executes such properties as management requests, or routes messages by them.
     reserved_prefixes=("_AMQ_", "__AMQ_"),
-    set_by_broker=frozenset(
-        {
-            "__AMQ_CID",
-            "_AMQ_ACTUAL_EXPIRY",
-            "_AMQ_BRIDGE_DUP",
-            "_AMQ_CONTENT_TYPE",
-            DUPLICATE_ID_PROPERTY,
-            "_AMQ_INGRESS_TIMESTAMP",
-            "_AMQ_LARGE_COMPRESSED",
-            "_AMQ_LARGE_SIZE",
-            "_AMQ_ORIG_ADDRESS",
-            "_AMQ_ORIG_MESSAGE_ID",
-            "_AMQ_ORIG_QUEUE",
-            "_AMQ_ORIG_ROUTING_TYPE",
-            "_AMQ_PREFIX",
-            "_AMQ_ROUTING_TYPE",
-            "_AMQ_SCHED_DELIVERY",
-            "_AMQ_VALIDATED_USER",
-        }
-    ),
+    set_by_broker=ARTEMIS_PROPERTIES,
     set_by_client=frozenset({"_AMQ_LVQ_NAME"}),  # the key of a last-value queue
 )
 
 CLASSIC_RULES = SendRules(
     broker="classic",
     address_prefixes=MappingProxyType({kind: f"{kind}://" for kind in ("queue", "topic", "temp-queue", "temp-topic")}),
-    refused_names=(
-        RefusedName(pattern=",", reason="has a comma, which separates destinations on ActiveMQ Classic"),
-        RefusedName(pattern=r"\?", reason="has a question mark, after which ActiveMQ Classic reads options"),
-        RefusedName(pattern=r"^\s|\s$", reason="begins or ends with white space, which ActiveMQ Classic removes"),
-        RefusedName(
-            pattern="[\U00010000-\U0010ffff\0]",
-            reason="has a character outside the Basic Multilingual Plane, or U+0000, which its store changes",
-        ),
-        RefusedName(pattern=r"[*>]", reason="has a wildcard, which is for reading only", when_reading=False),
-    ),
-    refused_in_rows=(
-        RefusedName(
-            # The broker's plugins ignore case. ActiveMQ.DLQ, the dead-letter queue, is an ordinary queue.
-            pattern=r"(?i)(^|/)ActiveMQ\.(Advisory|Agent|Scheduler|Statistics)(\.|$)",
-            reason="is reserved for requests to ActiveMQ Classic and for its advisories, so rows must not name it",
-        ),
-    ),
+    refused_names=CLASSIC_NAMES,
+    refused_in_rows=(CLASSIC_DESTINATIONS,),
     # The broker's scheduler reads them.
     reserved_properties=frozenset(
         {"AMQ_SCHEDULED_DELAY", "AMQ_SCHEDULED_REPEAT", "AMQ_SCHEDULED_PERIOD", "AMQ_SCHEDULED_CRON"}

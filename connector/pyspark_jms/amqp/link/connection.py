@@ -30,7 +30,7 @@ from pyspark_jms.errors import (
     ReceiptTimeoutError,
 )
 from pyspark_jms.network.address import Address
-from pyspark_jms.network.failures import connection_lost, unreachable
+from pyspark_jms.network.failures import connection_lost, first_that_answers, unreachable
 from pyspark_jms.network.settings import ConnectionSettings
 from pyspark_jms.network.state_condition import StateCondition
 
@@ -48,23 +48,10 @@ _IDLE_FACTOR = 2
 
 
 def connect(settings: ConnectionSettings, condition: StateCondition | None = None) -> "Connection":
-    """Connect to the first address of the list that answers.
-
-    If none answers, the error of the last address is raised. An error that another address cannot cure (a wrong
-    password, a certificate) is raised at once.
-    """
-    failures: list[JMSError] = []
-    for address in settings.addresses:
-        try:
-            return _connected(address, settings, condition or StateCondition())
-        except JMSError as error:
-            failures.append(error)
-            if not error.transient:
-                raise
-    if len(failures) == 1:
-        raise failures[0]
-    reasons = "; ".join(failure.fact for failure in failures)
-    raise BrokerUnreachableError(f"No address of brokerUrl answers: {reasons}", failures[-1].remedy)
+    """Connect to the first address of the list that answers, as ``first_that_answers``."""
+    return first_that_answers(
+        settings.addresses, lambda address: _connected(address, settings, condition or StateCondition())
+    )
 
 
 def _connected(address: Address, settings: ConnectionSettings, condition: StateCondition) -> "Connection":

@@ -16,7 +16,7 @@ from pyspark_jms.amqp.wire.types import Source
 from pyspark_jms.amqp.wire.values import Described
 from pyspark_jms.errors import InvalidDestinationError, JMSError, JMSSecurityError, UnsupportedError
 from pyspark_jms.jms.model import Destination, DurableSubscription
-from pyspark_jms.jms.subscription import Subscription, selector_changed
+from pyspark_jms.jms.subscription import Subscription, another_topic, no_subscription, selector_changed
 from pyspark_jms.management.attributes import ArtemisManagement
 from pyspark_jms.management.routing import is_fully_qualified, routing_of
 from pyspark_jms.network.settings import ConnectionSettings
@@ -71,10 +71,7 @@ def require_same_topic(
         )
         return
     if address != topic.name:
-        raise InvalidDestinationError(
-            f"The durable subscription {durable} belongs to topic {address}.",
-            "Give that topic, or another subscriptionName, or delete that subscription with pyspark-jms unsubscribe.",
-        )
+        raise another_topic(durable, address)
 
 
 def require_unchanged(connection: Connection, subscription: Subscription) -> None:
@@ -99,11 +96,7 @@ def end_subscription(settings: ConnectionSettings, topic: Destination, durable: 
         require_same_topic(settings, topic, durable, connection.dialect)
         found = _look_up(connection, durable)
         if found is None:
-            raise InvalidDestinationError(
-                f"There is no durable subscription {durable}. Nothing was deleted.",
-                "Its name is clientId.subscriptionName of the query that created it, or subscriptionName alone without"
-                " a clientId.",
-            )
+            raise no_subscription(durable)
         _detach(connection, found, closed=True)
     finally:
         connection.close()

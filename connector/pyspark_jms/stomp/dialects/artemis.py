@@ -1,7 +1,7 @@
 """Apache ActiveMQ Artemis, as measured on 2.44.0 and 2.55.0 (docs/brokers.md)."""
 
 from pyspark_jms.jms.model import BODY_MARKER, TYPES_MARKER, DestinationKind
-from pyspark_jms.jms.names import ARTEMIS_QUEUES, JOINING_DOT, RefusedSubscriptions
+from pyspark_jms.jms.names import ARTEMIS_PROPERTIES, ARTEMIS_QUEUES, JOINING_DOT, RefusedSubscriptions
 from pyspark_jms.jms.rules import CONVERSION_PREFIX, NATIVE_ID
 from pyspark_jms.management.attributes import ARTEMIS_MANAGEMENT
 from pyspark_jms.stomp.dialects.addresses import Addresses, RefusedName
@@ -120,29 +120,7 @@ ARTEMIS = Dialect(
     },
     # The broker executes such properties as management requests, or routes messages by them.
     reserved_prefixes=("_AMQ_", "__AMQ_"),
-    # Properties that a consumer may find: the id of a Java producer's connection, the origin of a message in a
-    # dead-letter or expiry queue, additions of bridges and AMQP, the size of a large message, and the duplicate id, by
-    # which the broker would drop the row or refuse its transaction.
-    set_by_broker=frozenset(
-        {
-            "__AMQ_CID",
-            "_AMQ_ACTUAL_EXPIRY",
-            "_AMQ_BRIDGE_DUP",
-            "_AMQ_CONTENT_TYPE",
-            "_AMQ_DUPL_ID",
-            "_AMQ_INGRESS_TIMESTAMP",
-            "_AMQ_LARGE_COMPRESSED",
-            "_AMQ_LARGE_SIZE",
-            "_AMQ_ORIG_ADDRESS",
-            "_AMQ_ORIG_MESSAGE_ID",
-            "_AMQ_ORIG_QUEUE",
-            "_AMQ_ORIG_ROUTING_TYPE",
-            "_AMQ_PREFIX",
-            "_AMQ_ROUTING_TYPE",
-            "_AMQ_SCHED_DELIVERY",
-            "_AMQ_VALIDATED_USER",
-        }
-    ),
+    set_by_broker=ARTEMIS_PROPERTIES,
     set_by_client=frozenset({"_AMQ_LVQ_NAME"}),  # the key of a last-value queue
     # A COMMIT that is on its way while a SEND is refused, because its address may not be created, commits the other
     # rows (447 of 1,500).

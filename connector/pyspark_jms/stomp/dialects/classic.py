@@ -1,8 +1,9 @@
 """Apache ActiveMQ Classic, as measured on 6.3.1 (docs/brokers.md)."""
 
 from pyspark_jms.jms.model import BODY_MARKER, TYPES_MARKER, DestinationKind
+from pyspark_jms.jms.names import CLASSIC_DESTINATIONS, CLASSIC_NAMES
 from pyspark_jms.jms.rules import CONVERSION_PREFIX, NATIVE_ID
-from pyspark_jms.stomp.dialects.addresses import Addresses, RefusedName
+from pyspark_jms.stomp.dialects.addresses import Addresses
 from pyspark_jms.stomp.dialects.base import RESERVED_EVERYWHERE, BodyRule, Dialect, SendHeaders, WindowUnit
 from pyspark_jms.stomp.dialects.subscription_headers import DurableSubscriptionHeaders
 
@@ -19,23 +20,8 @@ CLASSIC = Dialect(
             DestinationKind.QUEUE: ("ID:", "/remote-temp-queue/"),
             DestinationKind.TOPIC: ("ID:", "/remote-temp-topic/"),
         },
-        refused_names=(
-            RefusedName(pattern=",", reason="has a comma, which separates destinations on ActiveMQ Classic"),
-            RefusedName(pattern=r"\?", reason="has a question mark, after which ActiveMQ Classic reads options"),
-            RefusedName(pattern=r"^\s|\s$", reason="begins or ends with white space, which ActiveMQ Classic removes"),
-            RefusedName(
-                pattern="[\U00010000-\U0010ffff\0]",
-                reason="has a character outside the Basic Multilingual Plane, or U+0000, which its store changes",
-            ),
-            RefusedName(pattern=r"[*>]", reason="has a wildcard, which is for reading only", when_reading=False),
-        ),
-        refused_in_rows=(
-            RefusedName(
-                # The broker's plugins ignore case. ActiveMQ.DLQ, the dead-letter queue, is an ordinary queue.
-                pattern=r"(?i)(^|/)ActiveMQ\.(Advisory|Agent|Scheduler|Statistics)(\.|$)",
-                reason="is reserved for requests to ActiveMQ Classic and for its advisories, so rows must not name it",
-            ),
-        ),
+        refused_names=CLASSIC_NAMES,
+        refused_in_rows=(CLASSIC_DESTINATIONS,),
     ),
     subscribe_headers={kind: {} for kind in DestinationKind},
     durable_subscriptions=DurableSubscriptionHeaders(name_header="activemq.subscriptionName", shared=False),

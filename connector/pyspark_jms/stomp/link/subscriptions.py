@@ -9,7 +9,7 @@ from pyspark_jms.errors import (
     UnsupportedError,
 )
 from pyspark_jms.jms.model import Destination, DurableSubscription
-from pyspark_jms.jms.subscription import Subscription, selector_changed
+from pyspark_jms.jms.subscription import Subscription, another_topic, no_subscription, selector_changed
 from pyspark_jms.management.link import ManagementLink
 from pyspark_jms.network.settings import ConnectionSettings
 from pyspark_jms.stomp.dialects import Dialect
@@ -40,10 +40,7 @@ def require_same_subscription(
         _log.warning("! it is not known whether subscription %s has this topic and selector: %s", durable, error.fact)
         return
     if address != topic.name:
-        raise InvalidDestinationError(
-            f"The durable subscription {durable} belongs to topic {address}.",
-            "Give another subscriptionName, or delete that subscription with pyspark-jms unsubscribe.",
-        )
+        raise another_topic(durable, address)
     if (created_with or None) != selector:
         raise selector_changed(durable)
 
@@ -69,7 +66,7 @@ def end_subscription(settings: ConnectionSettings, topic: Destination, durable: 
         try:
             connection.request("UNSUBSCRIBE", {"id": read["id"], **words.for_unsubscribe(durable)})
         except InvalidDestinationError:
-            raise _no_subscription(durable) from None
+            raise no_subscription(durable) from None
     finally:
         connection.close()
 
@@ -103,12 +100,9 @@ def _require_there(link: ManagementLink, topic: Destination, durable: DurableSub
     try:
         address = link.queue_attribute(str(durable), link.words.queue.address)
     except InvalidDestinationError:
-        raise _no_subscription(durable) from None
+        raise no_subscription(durable) from None
     if address != topic.name:
-        raise InvalidDestinationError(
-            f"The durable subscription {durable} belongs to topic {address}.",
-            f"Nothing was deleted. Give topic {address}.",
-        )
+        raise another_topic(durable, address)
     words = link.words.queue
     if words.routing_type and link.queue_attribute(str(durable), words.routing_type) != words.multicast:
         raise InvalidDestinationError(
@@ -125,14 +119,6 @@ def _require_readable(settings: ConnectionSettings, queue: str, durable: Durable
         connection.request("SUBSCRIBE", {"id": "1", "destination": queue, "ack": "client-individual", **window})
         connection.request("UNSUBSCRIBE", {"id": "1"})
     except InvalidDestinationError:
-        raise _no_subscription(durable) from None
+        raise no_subscription(durable) from None
     finally:
         connection.close()
-
-
-def _no_subscription(durable: DurableSubscription) -> InvalidDestinationError:
-    return InvalidDestinationError(
-        f"There is no durable subscription {durable}. Nothing was deleted.",
-        "Its name is clientId.subscriptionName of the query that created it, or subscriptionName alone without a"
-        " clientId.",
-    )
