@@ -8,7 +8,6 @@ from pyspark_jms.amqp.recognition import redelivered
 from pyspark_jms.amqp.wire.sections import creation_time_ms, stable_id
 from pyspark_jms.blocks.block import MessageBlock
 from pyspark_jms.blocks.oversized import OversizedMessage
-from pyspark_jms.columns.read_columns import ReadColumns
 from pyspark_jms.jms.subscription import BodyChoice, Subscription
 
 __all__ = ["MessageAnswers", "decode_block", "open_envelopes"]
@@ -32,27 +31,6 @@ class MessageAnswers:
 
     def redelivered(self, block: MessageBlock) -> int:
         return redelivered(block)
-
-    def unmappable(
-        self: _Link,
-        block: MessageBlock,
-        upto: int,
-        body_type: BodyChoice,
-        max_elements: int,
-        columns: ReadColumns | None = None,
-    ) -> dict[int, str]:
-        from pyspark_jms.columns.read_properties import body_errors  # with pyarrow, as decode
-
-        source = self.subscription.destination
-        rows = decode_block(
-            block.slice(0, upto),
-            dialect=self.dialect,
-            source=source,
-            first_sequence=0,
-            body_type=body_type,
-            max_elements=max_elements,
-        )
-        return body_errors(open_envelopes(rows, body_type, max_elements), columns)
 
     def dead_letter(self: _Link, block: MessageBlock, index: int, reason: str) -> AmqpDeadLetter:
         message = block.message(index)

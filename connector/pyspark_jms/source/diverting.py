@@ -15,7 +15,7 @@ from pyspark_jms.errors import ConnectionLostError
 from pyspark_jms.jms.model import Destination
 from pyspark_jms.network.patience import keep_trying
 from pyspark_jms.options.source import SourceOptions
-from pyspark_jms.source.links import MessageSource, SourceLink, SourceProtocol
+from pyspark_jms.source.links import BrokerDialect, MessageSource, SourceLink, SourceProtocol
 
 __all__ = ["Diverter", "log_dead_letters", "log_dropped", "oversized_dead_letter", "unmappable"]
 
@@ -35,7 +35,7 @@ class Diverter:
 
     def unmappable(self, link: SourceLink, block: MessageBlock, upto: int) -> dict[int, str]:
         """What ``unmappable`` finds with the options of the query."""
-        return unmappable(link, block, upto, self._options)
+        return unmappable(self._protocol, link.dialect, link.subscription.destination, block, self._options, upto=upto)
 
     def divert(self, link: SourceLink, block: MessageBlock, bad: Mapping[int, str]) -> bool:
         """Whether the messages were acknowledged. If not, the connection is gone and they are redelivered."""
@@ -67,11 +67,29 @@ class Diverter:
         log_dead_letters(link.subscription.destination, queue, letters)
 
 
-def unmappable(link: MessageSource, block: MessageBlock, upto: int, options: SourceOptions) -> dict[int, str]:
+def unmappable(
+    protocol: SourceProtocol,
+    dialect: BrokerDialect,
+    source: Destination,
+    block: MessageBlock,
+    options: SourceOptions,
+    *,
+    upto: int,
+) -> dict[int, str]:
     """Which of the block's first messages go to the dead-letter queue, and why. Decodes all of them."""
     if options.on_bad_message != "deadLetter" or not upto:
         return {}
-    return link.unmappable(block, upto, options.body_type, options.max_elements, options.columns)
+    from pyspark_jms.columns.read_properties import body_errors  # imports pyarrow.compute, needed only here
+
+    rows = protocol.decode(
+        block.slice(0, upto),
+        dialect=dialect.name,
+        source=source,
+        first_sequence=0,
+        body_type=options.body_type,
+        max_elements=options.max_elements,
+    )
+    return body_errors(protocol.open_envelopes(rows, options.body_type, options.max_elements), options.columns)
 
 
 def oversized_dead_letter(link: MessageSource, message: OversizedMessage, options: SourceOptions) -> Any:

@@ -8,7 +8,7 @@ from typing import Any, Protocol
 
 from pyspark_jms.blocks.block import MessageBlock
 from pyspark_jms.blocks.oversized import OversizedMessage
-from pyspark_jms.columns.read_columns import ReadColumns, WantedColumns
+from pyspark_jms.columns.read_columns import WantedColumns
 from pyspark_jms.delivery.subscription_ledger import Recognition
 from pyspark_jms.jms.model import Destination, DurableSubscription
 from pyspark_jms.jms.subscription import MAX_ELEMENTS, BodyChoice, Subscription
@@ -85,16 +85,6 @@ class MessageSource(Protocol):
         """When a message was sent, in milliseconds since 1970; None if it does not say so."""
 
     # --- messages that will not become rows ---
-
-    def unmappable(
-        self,
-        block: MessageBlock,
-        upto: int,
-        body_type: BodyChoice,
-        max_elements: int,
-        columns: ReadColumns | None = None,
-    ) -> dict[int, str]:
-        """Of the block's first messages, those that cannot be mapped, or not to ``columns``, and why."""
 
     def dead_letter(self, block: MessageBlock, index: int, reason: str) -> Any:
         """A message on its way to the dead-letter queue, in the form that its protocol sends."""

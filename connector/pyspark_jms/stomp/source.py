@@ -5,7 +5,7 @@ from typing import Any
 
 from pyspark_jms.blocks.block import MessageBlock
 from pyspark_jms.blocks.oversized import OversizedMessage
-from pyspark_jms.columns.read_columns import ReadColumns, WantedColumns
+from pyspark_jms.columns.read_columns import WantedColumns
 from pyspark_jms.delivery.subscription_ledger import Recognition
 from pyspark_jms.jms.model import Destination, DurableSubscription
 from pyspark_jms.jms.subscription import MAX_ELEMENTS, BodyChoice
@@ -101,27 +101,6 @@ class StompSourceLink(Consumer):
             require_same_subscription(self._settings, wanted.durable, wanted.destination, wanted.selector)
 
     # --- messages that will not become rows -----------------------------------------------------
-
-    def unmappable(
-        self,
-        block: MessageBlock,
-        upto: int,
-        body_type: BodyChoice,
-        max_elements: int,
-        columns: ReadColumns | None = None,
-    ) -> dict[int, str]:
-        from pyspark_jms.columns.read_properties import body_errors  # with pyarrow, as decode
-
-        source = self.subscription.destination
-        rows = _decode(
-            block.slice(0, upto),
-            dialect=self.dialect,
-            source=source,
-            first_sequence=0,
-            body_type=body_type,
-            max_elements=max_elements,
-        )
-        return body_errors(rows, columns)
 
     def dead_letter(self, block: MessageBlock, index: int, reason: str) -> DeadLetter:
         frame, head = block.message(index), block.heads[index] - block.start(index)

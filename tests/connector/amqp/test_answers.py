@@ -1,9 +1,9 @@
-from amqp_messages import block_of, int_, list_, properties, section, string, timestamp
+from amqp_messages import block_of, properties, section, string, timestamp
 
 from pyspark_jms.amqp.answers import MessageAnswers
 from pyspark_jms.amqp.dialects import ARTEMIS
 from pyspark_jms.jms.model import Destination
-from pyspark_jms.jms.subscription import MAX_ELEMENTS, Subscription
+from pyspark_jms.jms.subscription import Subscription
 
 
 class Link(MessageAnswers):
@@ -18,13 +18,6 @@ BLOCK = block_of([GOOD, BAD, GOOD])
 
 def test_when_messages_were_sent():
     assert [Link().sent_ms(BLOCK, index) for index in range(3)] == [5, None, 5]
-
-
-def test_messages_that_cannot_be_mapped():
-    assert list(Link().unmappable(BLOCK, 3, "auto", MAX_ELEMENTS)) == [1]
-    assert Link().unmappable(BLOCK, 1, "auto", MAX_ELEMENTS) == {}
-    stream = section(0x77, list_(int_(1), int_(2), int_(3)))
-    assert [list(Link().unmappable(block_of([stream]), 1, "auto", most)) for most in (2, 3)] == [[0], []]
 
 
 def test_a_dead_letter_names_the_source_and_the_message():

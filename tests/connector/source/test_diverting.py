@@ -3,18 +3,37 @@
 import contextlib
 
 import pytest
+from amqp_messages import block_of, int_, list_, section, string
 from proxy import Proxy
 from rawstomp import RawStomp
 from receivers import OpenReceiver
 from streaming import left
 from waiting import await_count, await_value, wait_until
 
+from pyspark_jms.amqp.dialects import ARTEMIS
+from pyspark_jms.amqp.source import AmqpSource
 from pyspark_jms.errors import LinkError
+from pyspark_jms.jms.model import Destination
 from pyspark_jms.options.source import SourceOptions
+from pyspark_jms.source.diverting import unmappable
 from pyspark_jms.testing import User
 
 BAD = ([("spark_jms_body", "map")], b"no JSON")
 LETTERS = {"onBadMessage": "deadLetter", "onTooLarge": "deadLetter", "maxMessageBytes": "100k"}
+
+
+def unmappable_over_amqp(messages, upto, **more):
+    raw = {"brokerUrl": "amqp://host:1", "queue": "q", "onBadMessage": "deadLetter", "deadLetterQueue": "d"} | more
+    queue, found = Destination.parse("queue://q"), block_of(messages)
+    return unmappable(AmqpSource(), ARTEMIS, queue, found, SourceOptions.parse(raw), upto=upto)
+
+
+def test_messages_that_cannot_be_mapped():
+    good, bad = section(0x77, string("text")), b"\x00\x53\x77\xff"
+    assert list(unmappable_over_amqp([good, bad, good], 3)) == [1]
+    assert unmappable_over_amqp([good, bad, good], 1) == {}
+    stream = section(0x77, list_(int_(1), int_(2), int_(3)))
+    assert [list(unmappable_over_amqp([stream], 1, maxMessageElements=most)) for most in ("2", "3")] == [[0], []]
 
 
 def options(broker, queue, **more):

@@ -13,6 +13,7 @@ from pyspark_jms.delivery.register.reader import MAX_SOURCE_DELIVERIES
 from pyspark_jms.options.source import SourceOptions
 from pyspark_jms.source.diverting import log_dead_letters, log_dropped, oversized_dead_letter, unmappable
 from pyspark_jms.source.draining import Drain
+from pyspark_jms.source.links import SourceProtocol
 from pyspark_jms.source.progress import Counts
 from pyspark_jms.source.readers.links import ReaderLink, ReadSource
 from pyspark_jms.source.readers.new_value import NewValue
@@ -30,11 +31,11 @@ __all__ = [
 
 
 def divert_unmappable(
-    link: ReaderLink, number: int, block: MessageBlock, upto: int, options: SourceOptions
+    protocol: SourceProtocol, link: ReaderLink, number: int, block: MessageBlock, options: SourceOptions, *, upto: int
 ) -> dict[int, str]:
     """Returns which of the block's first messages went to the dead-letter queue, and why."""
     source = link.sources[number]
-    bad = unmappable(source, block, upto, options)
+    bad = unmappable(protocol, link.dialect, source.subscription.destination, block, options, upto=upto)
     if bad:
         letters = [source.dead_letter(block, index, reason) for index, reason in bad.items()]
         link.send_away(number, [block.ids[index] or b"" for index in bad], options.dead_letter_queue, letters)
@@ -73,8 +74,17 @@ _LONGEST_SECONDS = 0.2
 class TaskIntake:
     """``receive`` adds what the sources have, perhaps nothing. No message is in flight while it does not run."""
 
-    def __init__(self, options: SourceOptions, *, counts: Counts, drain: Drain | None, alone: bool = False) -> None:
+    def __init__(
+        self,
+        options: SourceOptions,
+        protocol: SourceProtocol,
+        *,
+        counts: Counts,
+        drain: Drain | None,
+        alone: bool = False,
+    ) -> None:
         """``alone``: receive one message, because it is suspected to have killed other attempts."""
+        self._protocol = protocol
         self._options = options
         self._counts = counts
         self._drain = drain
@@ -191,7 +201,7 @@ class TaskIntake:
         upto = drain.sent_before_start(number, source, block, now_ms=time.time() * 1000) if drain else len(block)
         if upto < len(block):
             source.release([each for each in block.ids[upto:] if each is not None])
-        bad = divert_unmappable(link, number, block, upto, self._options)
+        bad = divert_unmappable(self._protocol, link, number, block, self._options, upto=upto)
         self.dead_letters += len(bad)
         edges = [-1, *sorted(bad), upto]
         ranges = [MessageRange(number, block, a + 1, b) for a, b in pairwise(edges)]

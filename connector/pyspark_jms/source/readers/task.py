@@ -105,7 +105,7 @@ def _attempt(task: ReaderInput, options: SourceOptions, protocol: ReaderProtocol
     def receive(link: ReaderLink, command: steps.Receive) -> tuple[steps.Received, Receipt]:
         since, counts = task.drain_since_ms, Counts()
         drain = None if since is None else Drain(since, options.idle_timeout)
-        intake = TaskIntake(options, counts=counts, drain=drain, alone=command.most is not None)
+        intake = TaskIntake(options, protocol, counts=counts, drain=drain, alone=command.most is not None)
         link.subscribe(subscriptions_of(options, link))
         value = NewValue(link, task.read.stream, command.batch, command.first)
         intake.receive(link, value)
