@@ -8,7 +8,7 @@ from pyspark_jms.amqp.answers import MessageAnswers
 from pyspark_jms.amqp.dead_letters import AmqpDeadLetter, message_of
 from pyspark_jms.amqp.dialects import Dialect
 from pyspark_jms.amqp.dialects.refusals import require_staging
-from pyspark_jms.amqp.link.connection import connect
+from pyspark_jms.amqp.link.connection import OnConnection, connect
 from pyspark_jms.amqp.link.consumer import attach
 from pyspark_jms.amqp.link.pull import has_message
 from pyspark_jms.amqp.link.read_register import ReadRegister, RegisterName, driver_container, tokens_of
@@ -24,7 +24,6 @@ from pyspark_jms.delivery.register.token import Sighting, Token
 from pyspark_jms.errors import JMSError, SubscriptionInUseError
 from pyspark_jms.jms.model import Destination, DestinationKind, DurableSubscription
 from pyspark_jms.jms.subscription import Subscription
-from pyspark_jms.network.address import Address
 from pyspark_jms.network.settings import ConnectionSettings
 from pyspark_jms.network.state_condition import StateCondition
 
@@ -46,7 +45,7 @@ class AmqpReadSource(ReaderConsumer, MessageAnswers):
         return suspect(block)
 
 
-class AmqpReaderLink(ReadRegister):
+class AmqpReaderLink(ReadRegister, OnConnection):
     """The register of a reader, and its sources, on one connection."""
 
     def __init__(self, settings: ConnectionSettings, name: RegisterName, condition: StateCondition) -> None:
@@ -60,14 +59,6 @@ class AmqpReaderLink(ReadRegister):
         except JMSError:
             super().close()
             raise
-
-    @property
-    def dialect(self) -> Dialect:
-        return self.connection.dialect
-
-    @property
-    def address(self) -> Address:
-        return self.connection.address
 
     @property
     def patience_seconds(self) -> float:
@@ -119,7 +110,7 @@ class AmqpReaderLink(ReadRegister):
         super().close()
 
 
-class AmqpProbe:
+class AmqpProbe(OnConnection):
     """Asks whether queues have messages, and what tokens there are, without receiving anything."""
 
     def __init__(
@@ -135,7 +126,7 @@ class AmqpProbe:
 
         ``durable``: of the one destination, a topic. Its subscription is made if there is none.
         """
-        self._connection = connect(replace(settings, client_id=driver_container(base)))
+        self.connection = connect(replace(settings, client_id=driver_container(base)))
         self._client_id = durable.client_id if durable else None
         try:
             require_staging(self.dialect)
@@ -144,7 +135,7 @@ class AmqpProbe:
                 self._subscribe(settings, destinations[0], durable, selector)
             self._sources = [self._source(destination, durable, selector) for destination in destinations]
         except JMSError:
-            self._connection.close()
+            self.connection.close()
             raise
 
     def _subscribe(
@@ -154,7 +145,7 @@ class AmqpProbe:
         ``InvalidDestinationError``: it belongs to another topic.
         """
         self.dialect.refused_subscriptions.check(topic.name, durable)
-        there = (self._connection.address,)
+        there = (self.connection.address,)
         subscription = Subscription(destination=topic, window_bytes=1, durable=durable, selector=selector)
         settings = replace(settings, client_id=durable.client_id, addresses=there)
         require_same_topic(settings, topic, durable, self.dialect)
@@ -174,33 +165,21 @@ class AmqpProbe:
         return copy_of(f"{address}::{subscription_queue(durable)}")
 
     @property
-    def dialect(self) -> Dialect:
-        return self._connection.dialect
-
-    @property
-    def address(self) -> Address:
-        return self._connection.address
-
-    @property
     def queues(self) -> list[str]:
         return [str(source.address) for source in self._sources]
-
-    @property
-    def server(self) -> str | None:
-        return self._connection.server
 
     def has_messages(self) -> bool:
         """Each time by new links: a browse does not go back, and its next message may have been consumed (Artemis)."""
         return any(map(self._has_message, self._sources))
 
     def _has_message(self, source: Source) -> bool:
-        return has_message(self._connection, source)
+        return has_message(self.connection, source)
 
     def peek(self, base: str, reader: int) -> tuple[Sighting[Token], ...]:
-        return tokens_of(self._connection, RegisterName(base, reader, self._client_id))
+        return tokens_of(self.connection, RegisterName(base, reader, self._client_id))
 
     def close(self) -> None:
-        self._connection.close()
+        self.connection.close()
 
     def drop(self) -> None:
-        self._connection.drop()
+        self.connection.drop()

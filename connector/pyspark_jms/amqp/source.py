@@ -26,7 +26,6 @@ from pyspark_jms.delivery.subscription_ledger import Recognition
 from pyspark_jms.jms.model import Destination, DurableSubscription
 from pyspark_jms.jms.subscription import MAX_ELEMENTS, BodyChoice, Subscription
 from pyspark_jms.management.link import ManagementLink
-from pyspark_jms.network.address import Address
 from pyspark_jms.network.settings import ConnectionSettings
 from pyspark_jms.network.state_condition import StateCondition
 
@@ -38,22 +37,6 @@ class AmqpSourceLink(Consumer, MessageAnswers):
 
     browse_ended = False
     """A browse ends when nothing more arrives: a drain after the end would start the browse again (Artemis)."""
-
-    @property
-    def address(self) -> Address:
-        return self.connection.address
-
-    @property
-    def server(self) -> str | None:
-        return self.connection.server
-
-    @property
-    def is_down(self) -> bool:
-        return self.connection.is_down
-
-    @property
-    def received_bytes(self) -> int:
-        return self.connection.received_bytes
 
     def require_supported(
         self,

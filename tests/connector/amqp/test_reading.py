@@ -31,7 +31,7 @@ def test_a_probe_sees_whether_there_is_a_message_and_takes_none(broker, queue, p
 def test_a_probe_receives_one_frame_of_a_large_message(broker, queue, probe, megabytes):
     amqp_sending.put(broker, queue, "x" * (megabytes << 20))
     looking = probe()
-    connection = looking._connection
+    connection = looking.connection
     for _ in range(3):
         before = connection.received_bytes
         wait_until(looking.has_messages)

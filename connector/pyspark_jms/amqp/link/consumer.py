@@ -3,10 +3,9 @@
 import logging
 from collections.abc import Iterable
 
-from pyspark_jms.amqp.dialects import Dialect
 from pyspark_jms.amqp.dialects.refusals import refuse_connections
 from pyspark_jms.amqp.link.acknowledging import Acknowledgement, Acknowledger
-from pyspark_jms.amqp.link.connection import Connection, connect
+from pyspark_jms.amqp.link.connection import Connection, OnConnection, connect
 from pyspark_jms.amqp.link.prefetch import Prefetch
 from pyspark_jms.amqp.link.queue_facts import refuse_stream
 from pyspark_jms.amqp.link.sources import require_echo, require_kind, require_shared, source_of
@@ -23,7 +22,7 @@ __all__ = ["Consumer", "attach", "check_oversized"]
 _log = logging.getLogger("pyspark_jms.link")
 
 
-class Consumer:
+class Consumer(OnConnection):
     """One connection with at most one subscription. ``close`` returns unacknowledged messages to the queue."""
 
     def __init__(self, settings: ConnectionSettings, condition: StateCondition | None = None) -> None:
@@ -35,10 +34,6 @@ class Consumer:
         self._receipts: dict[str, Acknowledgement | None] = {}
         """None: a probe."""
         self._receipt_count = 0
-
-    @property
-    def dialect(self) -> Dialect:
-        return self.connection.dialect
 
     @property
     def subscription(self) -> Subscription:

@@ -11,7 +11,7 @@ from datetime import datetime
 
 from pyspark_jms.amqp.dialects import Dialect
 from pyspark_jms.amqp.dialects.refusals import require_streams
-from pyspark_jms.amqp.link.connection import Connection, connect
+from pyspark_jms.amqp.link.connection import Connection, OnConnection, connect
 from pyspark_jms.amqp.link.consumer import check_oversized
 from pyspark_jms.amqp.link.prefetch import Prefetch
 from pyspark_jms.amqp.link.queue_facts import queue_facts
@@ -23,7 +23,6 @@ from pyspark_jms.blocks.block import MessageBlock
 from pyspark_jms.errors import InvalidSelectorError, JMSError, UnsupportedError
 from pyspark_jms.jms.model import Destination
 from pyspark_jms.jms.subscription import Subscription
-from pyspark_jms.network.address import Address
 from pyspark_jms.network.settings import ConnectionSettings
 from pyspark_jms.network.state_condition import StateCondition
 
@@ -33,7 +32,7 @@ _OFFSET_SPEC, _OFFSET = Symbol("rabbitmq:stream-offset-spec"), "x-stream-offset"
 _SQL_FILTER, _SQL = Symbol("sql-filter"), Symbol("amqp:sql-filter")
 
 
-class LogReader:
+class LogReader(OnConnection):
     """A ``source.logs.LogLink``."""
 
     def __init__(
@@ -48,18 +47,18 @@ class LogReader:
         by. After an error the connection is closed.
         """
         self._settings, self.destination = settings, subscription.destination
-        self._connection = connect(settings, condition)
+        self.connection = connect(settings, condition)
         try:
             self._prefetch = self._attached(subscription, position, sql)
         except JMSError:
-            self._connection.close()
+            self.connection.close()
             raise
-        with self._connection.core():
-            self._connection.on_received = self._prefetch.grant
+        with self.connection.core():
+            self.connection.on_received = self._prefetch.grant
             self._prefetch.grant()
 
     def _attached(self, subscription: Subscription, position: str | int | datetime, sql: str | None) -> Prefetch:
-        connection = self._connection
+        connection = self.connection
         source = source_of(subscription, self.dialect)
         _require_stream(self._settings, self.dialect, source.address or "", subscription.destination)
         wanted: dict[str, Described] = {_OFFSET_SPEC: Described(_OFFSET_SPEC, _spelled(position))}
@@ -73,39 +72,23 @@ class LogReader:
         _require_filters(connection, receiver, wanted)
         return Prefetch(connection, receiver, subscription)
 
-    @property
-    def dialect(self) -> Dialect:
-        return self._connection.dialect
-
-    @property
-    def address(self) -> Address:
-        return self._connection.address
-
-    @property
-    def server(self) -> str | None:
-        return self._connection.server
-
-    @property
-    def is_down(self) -> bool:
-        return self._connection.is_down
-
     def check(self) -> None:
         """Raise what ended the connection or the link, or the error of a message that is too large."""
-        self._connection.check()
-        self._connection.check_link(self._prefetch.receiver)
+        self.connection.check()
+        self.connection.check_link(self._prefetch.receiver)
         check_oversized(self._prefetch.receiver, self._settings)
 
     def take(self) -> list[tuple[MessageBlock, list[int]]]:
         """The messages received since the last call, with their offsets."""
         blocks = self._prefetch.take()
-        with self._connection.core():
+        with self.connection.core():
             for block in blocks:
                 self._prefetch.receiver.accept(block.ids)
         return [(block, _offsets(block, self.destination)) for block in blocks]
 
     def released(self, messages: int) -> None:
         """These many messages are not in memory any more."""
-        with self._connection.core():
+        with self.connection.core():
             self._prefetch.released(messages)
 
     def take_to_end(self) -> list[tuple[MessageBlock, list[int]]]:
@@ -121,12 +104,12 @@ class LogReader:
             self.released(sum(len(block) for block, _ in come))
 
     def close(self) -> None:
-        with closing(self._connection):
-            self._connection.on_received = None
+        with closing(self.connection):
+            self.connection.on_received = None
 
     def drop(self) -> None:
-        self._connection.on_received = None
-        self._connection.drop()
+        self.connection.on_received = None
+        self.connection.drop()
 
 
 def _spelled(position: str | int | datetime) -> object:

@@ -5,8 +5,7 @@ No credit stands while nobody asks for messages.
 
 from collections.abc import Sequence
 
-from pyspark_jms.amqp.dialects import Dialect
-from pyspark_jms.amqp.link.connection import Connection
+from pyspark_jms.amqp.link.connection import Connection, OnConnection
 from pyspark_jms.amqp.link.consumer import attach, check_oversized
 from pyspark_jms.amqp.link.prefetch import Prefetch
 from pyspark_jms.amqp.link.subscriptions import require_harmless
@@ -20,7 +19,7 @@ from pyspark_jms.network.settings import ConnectionSettings
 __all__ = ["ReaderConsumer"]
 
 
-class ReaderConsumer:
+class ReaderConsumer(OnConnection):
     """``resume``, and messages arrive; ``pause``, and no more can. They are accepted by a commit, or released."""
 
     def __init__(self, connection: Connection, subscription: Subscription, settings: ConnectionSettings) -> None:
@@ -33,10 +32,6 @@ class ReaderConsumer:
         self.receiver: Receiver = attach(connection, subscription)
         self._prefetch = Prefetch(connection, self.receiver, subscription, paused=True)
         self._asked_empty = 0
-
-    @property
-    def dialect(self) -> Dialect:
-        return self.connection.dialect
 
     def grant(self) -> None:
         """Called after bytes have arrived."""
