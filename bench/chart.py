@@ -42,7 +42,7 @@ def _rates(axes: Axes, document: dict[str, Any], way: str) -> None:
     spreads = [document["cases"][case]["messages_per_s"] for case in cases]
     medians = [one["median"] for one in spreads]
     whiskers = [[one["median"] - one["lowest"] for one in spreads], [one["highest"] - one["median"] for one in spreads]]
-    colours = [_OURS if case.endswith((".jms", ".journal", ".once")) else _OTHERS for case in cases]
+    colours = [_OURS if case.endswith((".jms", ".journal")) else _OTHERS for case in cases]
     axes.barh([CASES[case] for case in cases], medians, xerr=whiskers, color=colours, ecolor="#444444", capsize=2)
     axes.set_title(f"{way}: messages a second")
     axes.xaxis.set_major_formatter("{x:,.0f}")

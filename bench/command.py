@@ -19,7 +19,6 @@ _IMPORTS = 9
 _FLAT = {
     "latency": ("p50_ms", "p99_ms"),
     "latency_amqp": ("p50_ms", "p99_ms"),
-    "latency_once": ("p50_ms", "p99_ms"),
     "latency_rate": ("p50_ms", "p99_ms"),
     "idle": ("percent",),
     "task": ("workers_ms", "jvm_ms"),

@@ -26,8 +26,6 @@ _RATIOS = {
     "journal.ratio": ("read.journal", "read.jms"),
     "read.amqp.ratio_to_raw": ("read.amqp.jms", "read.amqp.raw"),
     "read.amqp.ratio_to_stomp": ("read.amqp.jms", "read.jms"),
-    "read.amqp.once.ratio": ("read.amqp.once", "read.amqp.jms"),
-    "read.amqp.once.ratio_to_journal": ("read.amqp.once", "read.journal"),
     "read.amqp.ratio_to_java": ("read.amqp.jms", "read.amqp.java"),
     "read.amqp.ratio_to_proton": ("read.amqp.jms", "read.amqp.proton"),
     "write.amqp.ratio_to_java": ("write.amqp.jms", "write.amqp.java"),

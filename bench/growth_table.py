@@ -8,8 +8,7 @@ __all__ = ["KINDS", "as_text"]
 
 _ROLES = ("broker", "jvm", "runner", "workers")
 _MEGABYTE = 1 << 20
-_AMQP, _ONCE = "amqp.", "once."
-KINDS = {"": "", _AMQP: " over AMQP", _ONCE: " over AMQP, exactly once"}
+KINDS = {"": "", "amqp.": " over AMQP"}
 """Prefix of a figure → what it adds to its name."""
 _AXES = {
     "size": "message size",

@@ -17,15 +17,12 @@ __all__ = ["delays", "floor", "latencies", "latency", "percentile", "rate_latenc
 
 
 def latencies(side: SparkSide, job: Job, *, per_second: int, seconds: float) -> dict[str, Any]:
-    """Over STOMP, over AMQP at-least-once and exactly-once with the ratio of these medians, and Spark's own floor."""
+    """Return the latencies over STOMP, over AMQP, and of Spark alone."""
     amqp = {"brokerUrl": side.broker.amqp_url}
     stomp = latency(side, job, per_second=per_second, seconds=seconds)
     plain = latency(side, job, amqp, per_second=per_second, seconds=seconds)
-    once = latency(side, job, amqp | {"deliveryGuarantee": "exactly-once"}, per_second=per_second, seconds=seconds)
-    ratio = round(once["p50_ms"] / plain["p50_ms"], 3)
     rate = rate_latency(side, job, per_second=per_second, seconds=seconds)
-    named = {"latency": stomp, "latency_amqp": plain, "latency_once": once, "latency_rate": rate}
-    return named | {"latency.once_ratio": ratio}
+    return {"latency": stomp, "latency_amqp": plain, "latency_rate": rate}
 
 
 def latency(

@@ -1,7 +1,6 @@
 """`make bench-long`: measures growth and runs the soak. Arguments select the measurements: size properties backlog
 partitions batches queues soak. Without arguments all run, in about two hours; the soak takes 30 minutes of them.
-``--protocol amqp`` measures the same over AMQP, ``amqp-once`` with exactly-once reads; the messages of a soak are sent
-over STOMP.
+``--protocol amqp`` measures the same over AMQP; the messages of a soak are sent over STOMP.
 """
 
 import argparse

@@ -1,13 +1,13 @@
 """The protocols whose growth is measured: the raw clients of each, and the options of a query."""
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable
+from dataclasses import dataclass
 
 from bench import raw, raw_amqp
 from bench.job import Job, Measured
 from pyspark_jms.testing import EmbeddedArtemis
 
-__all__ = ["AMQP", "ONCE", "PROTOCOLS", "STOMP", "Protocol"]
+__all__ = ["AMQP", "PROTOCOLS", "STOMP", "Protocol"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -19,10 +19,9 @@ class Protocol:
     drain: Callable[[Job], Measured]
     message_bytes: Callable[[Job], int]
     url: Callable[[EmbeddedArtemis], str]
-    settings: Mapping[str, str] = field(default_factory=dict)
 
     def options(self, broker: EmbeddedArtemis) -> dict[str, str]:
-        return {"brokerUrl": self.url(broker), **self.settings}
+        return {"brokerUrl": self.url(broker)}
 
 
 STOMP = Protocol(
@@ -39,7 +38,4 @@ AMQP = Protocol(
     message_bytes=lambda job: len(raw_amqp.message(job, 0)),
     url=lambda broker: broker.amqp_url,
 )
-ONCE = replace(AMQP, prefix="once.", settings={"deliveryGuarantee": "exactly-once"})
-"""Exactly once, with a staging queue on the broker."""
-
-PROTOCOLS = {"stomp": STOMP, "amqp": AMQP, "amqp-once": ONCE}
+PROTOCOLS = {"stomp": STOMP, "amqp": AMQP}

@@ -24,7 +24,6 @@ _SHOWN = {
     "read.java": "reading: a Java JMS client on the broker's own protocol",
     "read.amqp.raw": "reading over AMQP: a raw socket that parses nothing",
     "read.amqp.jms": "reading over AMQP: this source, through Spark",
-    "read.amqp.once": "reading over AMQP: this source, exactly once",
     "read.amqp.java": "reading over AMQP: a Qpid JMS client",
     "write.raw": "writing: raw sockets, transacted",
     "write.jms": "writing: this sink, through Spark",

@@ -13,7 +13,6 @@ CASES = {
     "read.journal": "the same with a journal",
     "read.amqp.raw": "AMQP: raw socket, messages of AMQP",
     "read.amqp.jms": "AMQP: through Spark, messages of AMQP",
-    "read.amqp.once": "AMQP: the same exactly once",
     "read.amqp.core.raw": "AMQP: raw socket, messages of STOMP",
     "read.amqp.core.jms": "AMQP: through Spark, messages of STOMP",
     "read.naive": "stomp.py in a simple Spark source",
@@ -135,7 +134,6 @@ def _beside(document: dict[str, Any]) -> str:
 _LATENCIES = {
     "latency": "latency",
     "latency_amqp": "latency over AMQP",
-    "latency_once": "latency over AMQP, exactly once",
 }
 
 

@@ -12,7 +12,7 @@ import pytest
 ROOT = Path(__file__).parents[2]
 CASES = {
     "read.raw", "read.jms", "read.journal", "read.naive", "write.raw", "write.jms",
-    "read.amqp.raw", "read.amqp.jms", "read.amqp.once", "read.amqp.core.raw", "read.amqp.core.jms",
+    "read.amqp.raw", "read.amqp.jms", "read.amqp.core.raw", "read.amqp.core.jms",
     "write.amqp.raw", "write.amqp.jms",
 }  # fmt: skip
 FOLLOWED = {
@@ -26,9 +26,6 @@ FOLLOWED = {
     "write.amqp.ratio_to_raw",
     "write.amqp.ratio_to_stomp",
     "journal.ratio",
-    "read.amqp.once.ratio",
-    "read.amqp.once.ratio_to_journal",
-    "latency.once_ratio",
     "decode.rows_per_s",
     "encode.rows_per_s",
     "latency.p50_ms",
