@@ -20,9 +20,9 @@ __all__ = [
     "PartitionSlice",
     "Positions",
     "block_of",
-    "cuts",
     "fit",
     "index_of",
+    "part_starts",
     "positions_of",
 ]
 
@@ -126,7 +126,7 @@ def fit(
     return max(fits, min(1, last - first)) if at_least_one else max(fits, 0)
 
 
-def cuts(ends: "Index | Positions", size: int) -> list[int]:
+def part_starts(ends: "Index | Positions", size: int) -> list[int]:
     """Where each part begins, after the first one, when the messages are cut into parts of at most ``size`` bytes.
 
     A message that is larger is a part of its own.

@@ -13,7 +13,7 @@ from typing import TypeAlias
 import numpy as np
 import pyarrow as pa
 
-from pyspark_jms.blocks.block import ByteArray, MessageBlock, cuts, index_of, positions_of
+from pyspark_jms.blocks.block import ByteArray, MessageBlock, index_of, part_starts, positions_of
 
 __all__ = [
     "STAGED_BYTES",
@@ -120,7 +120,7 @@ def _pack_compressed(
 
 def pieces_of(block: MessageBlock, size: int) -> list[tuple[int, int]]:
     """The parts of a block that have at most so many bytes. A larger message is a part of its own."""
-    begins = [0, *cuts(block.ends, size)]
+    begins = [0, *part_starts(block.ends, size)]
     ends = [*begins[1:], len(block)]
     return [
         (at, min(at + _MAX_MESSAGES, end))

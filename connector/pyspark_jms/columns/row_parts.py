@@ -14,7 +14,7 @@ from typing import TypeAlias
 import numpy as np
 import pyarrow as pa
 
-from pyspark_jms.blocks.block import MessageBlock, cuts, index_of, positions_of
+from pyspark_jms.blocks.block import MessageBlock, index_of, part_starts, positions_of
 from pyspark_jms.columns.rows import Rows, WrongRows
 from pyspark_jms.columns.schema import IGNORED_BY_SINK
 from pyspark_jms.columns.sink_properties import property_values
@@ -94,7 +94,7 @@ def parts_of(
     columns = sink_columns(batch, property_columns)
     ends = row_ends(columns, batch.num_rows)
     sizes = np.diff(ends) + _FIXED_BYTES
-    bounds = [0, *cuts(np.cumsum(sizes), part_bytes), batch.num_rows] if batch.num_rows else []
+    bounds = [0, *part_starts(np.cumsum(sizes), part_bytes), batch.num_rows] if batch.num_rows else []
     for start, stop in pairwise(bounds):
         part = {name: array.slice(start, stop - start) for name, array in columns.items()}
         own = None if numbers is None else numbers[start:stop]

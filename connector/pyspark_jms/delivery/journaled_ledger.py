@@ -13,7 +13,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from pyspark_jms.blocks.block import MessageBlock, PartitionSlice, Positions, cuts, fit, positions_of
+from pyspark_jms.blocks.block import MessageBlock, PartitionSlice, Positions, fit, part_starts, positions_of
 from pyspark_jms.delivery.journal.contents import StoredBlock
 from pyspark_jms.delivery.journal.segment import Segment
 from pyspark_jms.delivery.journal.store import JournalStore, SegmentInfo
@@ -196,7 +196,7 @@ class JournaledLedger(SubscriptionLedgers[_Durable]):
             end = self.offered + len(ends)
             # A process that died before Spark logged the offset may have recorded this batch already.
             if self._store.batch(self.offered, end) is None:
-                bounds = [self.offered + index for index in cuts(ends, self._partition_bytes)]
+                bounds = [self.offered + index for index in part_starts(ends, self._partition_bytes)]
                 self._store.record_batch(self.offered, end, bounds)
             self.offered = end
         return self.offered

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pyspark_jms.blocks.block import MessageBlock, PartitionSlice, cuts, fit, index_of, positions_of
+from pyspark_jms.blocks.block import MessageBlock, PartitionSlice, fit, index_of, part_starts, positions_of
 
 MESSAGES = st.lists(st.tuples(st.binary(max_size=5), st.binary(max_size=9)), max_size=8)
 
@@ -126,7 +126,7 @@ def test_fits_as_many_as_a_sum_says(sizes, room, data):
 
 @given(SIZES, st.integers(1, 120))
 def test_parts_are_as_large_as_may_be(sizes, room):
-    bounds = [0, *cuts(array("q", accumulate(sizes)), room), len(sizes)]
+    bounds = [0, *part_starts(array("q", accumulate(sizes)), room), len(sizes)]
     assert bounds == sorted(bounds)
     for first, last in pairwise(bounds):
         assert sum(sizes[first:last]) <= room or last == first + 1
@@ -134,7 +134,7 @@ def test_parts_are_as_large_as_may_be(sizes, room):
 
 
 def test_nothing_is_not_cut():
-    assert cuts(array("q"), 5) == []
+    assert part_starts(array("q"), 5) == []
 
 
 BLOCK = MessageBlock(b"onetwo", array("q", [1, 4]), array("q", [3, 6]))
