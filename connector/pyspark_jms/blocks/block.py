@@ -127,7 +127,7 @@ def fit(
 
 
 def part_starts(ends: "Index | Positions", size: int) -> list[int]:
-    """Where each part begins, after the first one, when the messages are cut into parts of at most ``size`` bytes.
+    """Where each part begins, after the first one, when the messages are split into parts of at most ``size`` bytes.
 
     A message that is larger is a part of its own.
     """

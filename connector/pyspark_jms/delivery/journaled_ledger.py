@@ -46,7 +46,7 @@ class JournaledLedger(SubscriptionLedgers[_Durable]):
     """``sources``: of each subscription what it reads, the dialect of its frames, and how a message is known again.
 
     ``start`` is the end of the last batch in Spark's log; ``DataLossError`` when the journal does not reach from
-    there on, unless that is allowed. ``partition_bytes``: how a new batch is cut.
+    there on, unless that is allowed. ``partition_bytes``: how a new batch is split.
     """
 
     def __init__(
@@ -189,7 +189,7 @@ class JournaledLedger(SubscriptionLedgers[_Durable]):
     # --- offered -------------------------------------------------------------------------------
 
     def offer(self, *, max_messages: int | None, max_bytes: int | None) -> int:
-        """Cut the next batch from what is durable, at least one message of it, and record it with its cut."""
+        """End the next batch: what is durable, at least one message. Record it and where its partitions start."""
         ends = self._backlog.take(max_messages=max_messages, max_bytes=max_bytes)
         if len(ends):
             IN_JOURNAL.after(MessageState.DURABLE, Event.OFFER)

@@ -120,7 +120,7 @@ class Ledger(SubscriptionLedgers[_Done]):
     # --- offered -------------------------------------------------------------------------------
 
     def offer(self, *, max_messages: int | None, max_bytes: int | None) -> int:
-        """Cut the next batch from what waits, at least one message of it, and return its end."""
+        """End the next batch: what waits, up to the limits, and at least one message. Return its end."""
         ranges: list[MessageRange] = []
         messages, size = 0, 0
         while self._waiting:

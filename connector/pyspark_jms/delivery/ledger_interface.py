@@ -31,7 +31,7 @@ class DeliveryLedger(Protocol):
 
     @property
     def offered(self) -> int:
-        """The end of the last batch that was cut."""
+        """The end of the last batch."""
 
     @property
     def done(self) -> int:
@@ -72,7 +72,7 @@ class DeliveryLedger(Protocol):
         """What was sent and is not confirmed, the oldest first."""
 
     def offer(self, *, max_messages: int | None, max_bytes: int | None) -> int:
-        """Cut the next batch, and return its end."""
+        """End the next batch, and return its end."""
 
     def finish(self, sequence: int) -> None:
         """Every batch below ``sequence`` is in the commit log."""

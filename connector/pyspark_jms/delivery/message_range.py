@@ -13,7 +13,7 @@ __all__ = ["Batch", "MessageRange"]
 class MessageRange:
     """Messages ``first`` to ``last`` (not included) of one block of one subscription, all in one state.
 
-    The block is shared, not cut: ledgers write the new ids of redelivered messages into it, with ``bind``.
+    The block is shared, not copied: ledgers write the new ids of redelivered messages into it, with ``bind``.
     """
 
     subscription: int

@@ -5,7 +5,7 @@
 no Spark.
 
 An *execution* is one run of all tasks of a write, which is a batch or a ``df.write``. When Spark repeats a write, it
-may cut the rows into other partitions than the first time. Neither a task nor the process that plans the write learns
+may split the rows into other partitions than the first time. Neither a task nor the process that plans the write learns
 the number of partitions. A task that finds its own entry compares its rows with it. A task that finds none, while an
 earlier execution left entries of other tasks, cannot know whether its rows are among theirs. Such a task holds its
 rows, and the driver decides, because it has the outcomes of all tasks.

@@ -58,7 +58,7 @@ class StreamSource:
         self._draining = True
 
     def latest_offset(self, start: dict[str, Any]) -> dict[str, Any]:
-        """Acknowledge what is in Spark's commit log up to ``start``, then cut the next batch.
+        """Acknowledge what is in Spark's commit log up to ``start``, then end the next batch.
 
         Spark requests what follows ``start`` only when the batch that ends there is in its commit log.
         """

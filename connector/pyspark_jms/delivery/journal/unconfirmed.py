@@ -62,13 +62,13 @@ def read_tombstone(folder: Folder, name: str) -> Unconfirmed:
     try:
         digests = bytes.fromhex(facts["fingerprints"])
         ids = [identifier.encode("latin-1") for identifier in facts["ids"]]
-        cut = [digests[at : at + _FINGERPRINT_BYTES] for at in range(0, len(digests), _FINGERPRINT_BYTES)]
+        fingerprints = [digests[at : at + _FINGERPRINT_BYTES] for at in range(0, len(digests), _FINGERPRINT_BYTES)]
         return Unconfirmed(
             first=int(facts["first"]),
             last=int(facts["last"]),
             source=str(facts["source"]),
             since=float(facts["subscribed"]),
-            fingerprints=dict(zip(ids, cut, strict=True)),
+            fingerprints=dict(zip(ids, fingerprints, strict=True)),
             size=len(data),
         )
     except (KeyError, TypeError, ValueError) as error:

@@ -91,7 +91,7 @@ class TaskIntake:
         self._alone = alone
         self.dead_letters = 0
         self.skipped = 0
-        self.is_cut = False
+        self.gave_back = False
         """Whether messages were given back because the value is full."""
         self.suspect: str | None = None
         """Identifies the message with the highest delivery-count, if that is a reason to receive it alone."""
@@ -217,7 +217,7 @@ class TaskIntake:
                 value.add(taken)
             if len(rest):
                 _release(link, [rest, *ranges[at + 1 :]])
-                self.is_cut = True
+                self.gave_back = True
                 return False
         return True
 

@@ -141,7 +141,7 @@ def _received(
         blocks=value.blocks,
         deliveries=value.deliveries,
         suspect=intake.suspect,
-        drained=not intake.is_cut and (has_ended or all(source.was_empty for source in link.sources)),
+        drained=not intake.gave_back and (has_ended or all(source.was_empty for source in link.sources)),
         figures=tuple((name, value) for name, value in figures.items() if value),
     )
     return received, receipt
