@@ -32,6 +32,9 @@ class AddressNeeds:
     harm: str
     """What happens when a token is absent for longer than the patience."""
 
+    has_first_token: bool = False
+    """Whether the broker must drop a second first token, by its duplicate id."""
+
 
 class _Fault(NamedTuple):
     verdict: Verdict
@@ -40,7 +43,9 @@ class _Fault(NamedTuple):
 
 
 def settings_finding(needs: AddressNeeds, shown: Iterable[Mapping[str, Any]], words: ArtemisManagement) -> Finding:
-    """``shown``: the settings of each address, as the broker's management shows them."""
+    """``shown``: the settings of each address, as the broker's management shows them, and those of the broker's cache
+    of duplicate ids.
+    """
     every = list(shown)
     faults = list(dict.fromkeys(fault for settings in every for fault in _faults(needs, settings, words)))
     figures = {"addresses": needs.match, "settings": every}
@@ -73,6 +78,25 @@ def _faults(needs: AddressNeeds, settings: Mapping[str, Any], words: ArtemisMana
         )
     yield from _delivery_limit(needs, settings, words)
     yield from _redelivery_delay(needs, settings, words)
+    if needs.has_first_token:
+        yield from _id_cache(settings, words)
+
+
+def _id_cache(settings: Mapping[str, Any], words: ArtemisManagement) -> Iterator[_Fault]:
+    """One id is enough: only first tokens have one. A negative size is no limit."""
+    harm = "so a first batch whose token is lost is written again"
+    if int(settings.get(words.settings.id_cache_size, 1)) == 0:
+        yield _Fault(
+            Verdict.PROBLEM,
+            f"id-cache-size is 0, {harm}",
+            "set id-cache-size to 20000, the broker's default",
+        )
+    elif not settings.get(words.persists_id_cache, True):
+        yield _Fault(
+            Verdict.PROBLEM,
+            f"persist-id-cache is false, {harm} after a restart of the broker",
+            "remove persist-id-cache from the core element of broker.xml",
+        )
 
 
 def _delivery_limit(needs: AddressNeeds, settings: Mapping[str, Any], words: ArtemisManagement) -> Iterator[_Fault]:

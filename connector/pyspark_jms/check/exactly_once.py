@@ -10,6 +10,7 @@ import json
 from collections.abc import Iterator, Sequence
 from contextlib import closing
 from dataclasses import replace
+from typing import Any
 
 from pyspark_jms.amqp.link.commit_ledger import MISSING_SECONDS, ledger_register
 from pyspark_jms.amqp.link.connection import Connection, connect
@@ -100,10 +101,7 @@ class ExactlyOnce:
             return
         words = management.words
         for needs, addresses in self._needs:
-            shown = [
-                dict(json.loads(management.operation(words.broker_resource, words.address_settings, address)))
-                for address in addresses
-            ]
+            shown = [_shown(management, words, needs, address) for address in addresses]
             yield settings_finding(needs, shown, words)
 
     # --- trying --------------------------------------------------------------------------------
@@ -152,6 +150,18 @@ class ExactlyOnce:
         return unseen
 
 
+def _shown(management: ManagementLink, words: ArtemisManagement, needs: AddressNeeds, address: str) -> dict[str, Any]:
+    """The settings of the address. If it has first tokens, those of the broker's cache of duplicate ids too."""
+    shown = dict(json.loads(management.operation(words.broker_resource, words.address_settings, address)))
+    if not needs.has_first_token:
+        return shown
+    cache = {
+        words.settings.id_cache_size: management.attribute(words.broker_resource, words.id_cache_size),
+        words.persists_id_cache: management.attribute(words.broker_resource, words.persists_id_cache),
+    }
+    return cache | shown
+
+
 def _register_of(address: str) -> RegisterName:
     """The queue of a reader ends in its number. Without a number it is that of the first reader."""
     return RegisterName.of(address) or RegisterName(address, 0)
@@ -191,6 +201,7 @@ _LEDGER_NEEDS = AddressNeeds(
     patience_seconds=MISSING_SECONDS,
     deliveries=MAX_VALUE_DELIVERIES,
     harm="a write may take its token for lost, and stop",
+    has_first_token=True,
 )
 _NOT_READ = Finding(
     name="exactly-once",

@@ -109,6 +109,9 @@ class SettingKeys:
     max_redelivery_factor: int
     """That limit where it is not set, as a multiple of the redelivery delay."""
 
+    id_cache_size: str
+    """How many duplicate ids of an address the broker remembers."""
+
     redistribution_delay: str
     """After how long without a consumer a queue's messages move to a node of the cluster that has one; milliseconds,
     negative for never."""
@@ -185,6 +188,12 @@ class ArtemisManagement(Management):
     address_settings: str
     """The operation of the broker that shows the settings of an address."""
 
+    id_cache_size: str
+    """The attribute of the broker: how many duplicate ids of each address it remembers."""
+
+    persists_id_cache: str
+    """The attribute of the broker: whether it remembers them after a restart."""
+
     topology: str
     """The operation of the broker that lists the nodes of its cluster."""
 
@@ -257,6 +266,8 @@ ARTEMIS_MANAGEMENT = ArtemisManagement(
     queue_names="queueNames",
     delete_queue="destroyQueue",
     address_settings="getAddressSettingsAsJSON",
+    id_cache_size="IDCacheSize",
+    persists_id_cache="persistIDCache",
     topology="listNetworkTopology",
     list_messages="listMessages",
     list_delivering="listDeliveringMessages",
@@ -286,6 +297,7 @@ ARTEMIS_MANAGEMENT = ArtemisManagement(
         redelivery_multiplier="redeliveryMultiplier",
         max_redelivery_delay="maxRedeliveryDelay",
         max_redelivery_factor=10,
+        id_cache_size="idCacheSize",
         redistribution_delay="redistributionDelay",
     ),
     body_type_key="type",

@@ -62,6 +62,7 @@ class AddressSettings:
     max_size_messages: int | None = None
     address_full_policy: Literal["PAGE", "DROP", "FAIL", "BLOCK"] | None = None
     redistribution_delay: int | None = None
+    id_cache_size: int | None = None
     auto_create_queues: bool | None = None
     auto_create_addresses: bool | None = None
 

@@ -1,5 +1,7 @@
 """Settings of addresses, as Artemis 2.44 and 2.55 show them: without those that are not set."""
 
+from dataclasses import replace
+
 import pytest
 
 from pyspark_jms.check.address_settings import AddressNeeds, settings_finding
@@ -57,6 +59,14 @@ def test_harmful_settings(change, verdict, fact):
     assert found.verdict is verdict
     assert fact in found.value
     assert found.advice.startswith("In the address-setting of state.#: set ")
+
+
+@pytest.mark.parametrize("change", [{"idCacheSize": 0}, {"persistIDCache": False}, {"idCacheSize": 1}])
+def test_only_a_first_token_needs_the_cache_of_duplicate_ids(change):
+    assert finding_of(change).verdict is Verdict.FINE
+    found = settings_finding(replace(NEEDS, has_first_token=True), [DEFAULT | change], ARTEMIS_MANAGEMENT)
+    assert found.verdict is (Verdict.FINE if change == {"idCacheSize": 1} else Verdict.PROBLEM)
+    assert ("is written again" in found.value) == (found.verdict is Verdict.PROBLEM)
 
 
 def test_a_setting_of_one_of_two_addresses_counts():

@@ -1,16 +1,21 @@
 """What exactly-once queries over AMQP depend on: brokers with good and with bad settings, and restricted users."""
 
+from contextlib import closing
 from dataclasses import replace
 
 import pytest
 from artemis_244 import EmbeddedArtemis244
 from waiting import await_value
 
+from pyspark_jms.amqp.link.commit_ledger import ledger_register
+from pyspark_jms.amqp.link.connection import connect
 from pyspark_jms.amqp.link.management_node import open_amqp_management
 from pyspark_jms.amqp.link.read_register import ReadRegister, RegisterName
 from pyspark_jms.check.exactly_once import ExactlyOnce
 from pyspark_jms.check.findings import Verdict
 from pyspark_jms.check.run import CheckRequest, run_checks
+from pyspark_jms.delivery.commit_token import CommitToken
+from pyspark_jms.delivery.ledger_owner import LedgerOwner
 from pyspark_jms.network.address import parse_broker_url
 from pyspark_jms.testing import AddressSettings, EmbeddedArtemis, User
 
@@ -102,6 +107,49 @@ def test_settings_of_one_level_of_names_and_on_an_older_release(amqp_settings, f
     assert {found[name].verdict for name in ("staging settings", "ledger settings")} == {Verdict.NOTE}
     assert "up to 69 s" in found["staging settings"].value
     assert "up to 29 s" in found["ledger settings"].value
+
+
+class _Forgetful(EmbeddedArtemis):
+    """A broker with more elements of ``core``."""
+
+    core = ""
+
+    def _configure(self):
+        super()._configure()
+        xml = self.directory / "broker.xml"
+        xml.write_text(xml.read_text().replace("<acceptors>", f"{self.core}<acceptors>"))
+
+
+@pytest.mark.parametrize(
+    ("core", "addresses", "fact"),
+    [
+        ("<id-cache-size>0</id-cache-size>", (), "id-cache-size is 0"),
+        ("<persist-id-cache>false</persist-id-cache>", (), "persist-id-cache is false"),
+        ("", (AddressSettings(match="pyspark-jms.commits.#", id_cache_size=0),), "id-cache-size is 0"),
+        ("<id-cache-size>0</id-cache-size>", (AddressSettings(match="pyspark-jms.commits.#", id_cache_size=1),), None),
+    ],
+)
+def test_a_broker_that_remembers_no_duplicate_id(amqp_settings, findings_of, core, addresses, fact):
+    broker = _Forgetful(address_settings=addresses)
+    broker.core = core
+    with broker:
+        settings = amqp_settings(broker)
+        found = findings_of(settings)["ledger settings"]
+        sent = _first_tokens(settings)
+    assert found.verdict is (Verdict.PROBLEM if fact else Verdict.FINE)
+    assert (fact or "the broker keeps") in found.value
+    assert (sent == 2) == (fact == "id-cache-size is 0")  # what the finding is about
+
+
+def _first_tokens(settings):
+    """How many there are after two were sent."""
+    owner = LedgerOwner("query", "twice")
+    with closing(connect(replace(settings, client_id=owner.queue))) as connection:
+        register = ledger_register(connection, owner)
+        register.lock()
+        for _ in range(2):
+            register.create(CommitToken(owner=str(owner)), once=True)
+        return len(register.peek())
 
 
 def test_without_the_permission_for_management_the_settings_are_skipped(strict, amqp_settings, named):
