@@ -22,6 +22,7 @@
     │   ├── UnconvertibleMessageError [JMS_UNCONVERTIBLE_MESSAGE] the broker cannot send a message over STOMP
     │   ├── BrokerError               [JMS_BROKER_ERROR]        an error of the broker with another reason
     │   ├── UnknownBrokerError        [JMS_UNKNOWN_BROKER]
+    │   ├── PrefetchExceededError     [JMS_PREFETCH_EXCEEDED]   the broker ignores the prefetch window
     │   └── MalformedFrameError       [JMS_MALFORMED_FRAME]     the bytes are not STOMP 1.2 or AMQP 1.0
     ├── SelectorIgnoredError          [JMS_SELECTOR_IGNORED]    the broker delivered messages that do not match
     ├── SelectorChangedError          [JMS_SELECTOR_CHANGED]    a durable subscription has another selector
@@ -88,6 +89,7 @@ __all__ = [
     "OptionError",
     "OtherBrokerError",
     "PoisonLoopError",
+    "PrefetchExceededError",
     "ReceiptTimeoutError",
     "ReplayMismatchError",
     "SchemaError",
@@ -250,6 +252,12 @@ class UnknownBrokerError(LinkError):
     """No dialect matches the server that answered. Option broker selects a dialect."""
 
     code = "JMS_UNKNOWN_BROKER"
+
+
+class PrefetchExceededError(LinkError):
+    """The broker delivered more unacknowledged messages than the prefetch window, or the AMQP credit, allows."""
+
+    code = "JMS_PREFETCH_EXCEEDED"
 
 
 class MalformedFrameError(LinkError):

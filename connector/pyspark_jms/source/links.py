@@ -132,6 +132,9 @@ class SourceLink(Receiving, MessageSource, Protocol):
         subscription of that name. Call it after ``subscribe``.
         """
 
+    def require_within_window(self, messages: int, size: int) -> None:
+        """``PrefetchExceededError`` if the broker cannot have delivered so much unacknowledged within the window."""
+
     def acknowledge(self, ids: Iterable[bytes]) -> str:
         """Send the acknowledgements, and return the receipt that will confirm them."""
 

@@ -8,6 +8,7 @@ import time
 import pytest
 from amqp_messages import TRUE, list_, properties, section, string
 from amqp_sending import put_encoded
+from flooding_broker import FloodingBroker
 from numbered import fill
 from proxy import Proxy
 from rawstomp import RawStomp
@@ -22,6 +23,7 @@ from pyspark_jms.errors import (
     JMSSecurityError,
     MessageTooLargeError,
     OtherBrokerError,
+    PrefetchExceededError,
     StoppedError,
     UnsupportedError,
 )
@@ -684,3 +686,24 @@ def test_a_journal_needs_messages_that_can_be_recognised():
     assert required_recognition(StompSource(), "artemis").by_broker
     with pytest.raises(UnsupportedError, match=r"rabbitmq gives a message a new id .*journalLocation"):
         required_recognition(StompSource(), "rabbitmq")
+
+
+def test_a_broker_that_ignores_the_prefetch_window_a_little_cannot_fill_the_memory_either():
+    """The messages of each batch are taken from the connection, and what is not acknowledged of them is counted."""
+    with FloodingBroker("RabbitMQ/4.0", body_bytes=1_000_000) as flooding:
+        given = {"brokerUrl": f"stomp://127.0.0.1:{flooding.port}", "queue": "q", "maxMessageBytes": "1000000"}
+        given |= {"windowBytes": "40960", "maxBytesPerTrigger": "2000000"}
+        receiver = OpenReceiver(SourceOptions.parse(given))
+
+        def read_while_messages_come():
+            while flooding.sent < 1_000:
+                flooding.send(16)
+                wait_until(lambda: receiver.links[0].received_bytes >= flooding.sent * 1_000_000, 30)
+                receiver.acknowledge_through(receiver.next_batch_end())
+
+        try:
+            with pytest.raises(PrefetchExceededError, match=r"window of 10 messages"):
+                read_while_messages_come()
+        finally:
+            receiver.close()
+        assert flooding.sent < 120

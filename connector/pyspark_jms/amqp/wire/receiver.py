@@ -19,7 +19,7 @@ from pyspark_jms.amqp.wire.types import (
     Transfer,
 )
 from pyspark_jms.amqp.wire.values import malformed
-from pyspark_jms.errors import MalformedFrameError
+from pyspark_jms.errors import PrefetchExceededError
 
 __all__ = ["Receiver", "ranges_of"]
 
@@ -185,8 +185,8 @@ def ranges_of(ids: Sequence[bytes | None]) -> list[tuple[int, int]]:
     return list(zip(firsts.tolist(), lasts.tolist(), strict=True))
 
 
-def _beyond_credit(link: str) -> MalformedFrameError:
-    return MalformedFrameError(
+def _beyond_credit(link: str) -> PrefetchExceededError:
+    return PrefetchExceededError(
         f"The broker sent a message on link {link!r} beyond the credit that it was granted (amqp:link:transfer-limit-"
         "exceeded), against AMQP 1.0.",
         "The connector ended the connection, because its memory would have no limit. Look at the broker's version, and"

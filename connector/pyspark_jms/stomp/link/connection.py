@@ -27,6 +27,7 @@ from pyspark_jms.network.state_condition import StateCondition
 from pyspark_jms.stomp.dialects import Dialect, dialect_named, dialect_of_server
 from pyspark_jms.stomp.link.inbox import Inbox
 from pyspark_jms.stomp.link.message_transport import MessageTransport
+from pyspark_jms.stomp.link.prefetch_limit import PrefetchLimit
 from pyspark_jms.stomp.link.replies import Listener, Replies
 from pyspark_jms.stomp.wire.frame import Frame, encode_frame
 
@@ -179,6 +180,10 @@ class Connection:
         return self._replies.has_receipt(receipt)
 
     # --- messages from the broker --------------------------------------------------------------
+
+    def limit_prefetch(self, limit: PrefetchLimit) -> None:
+        """End the session with ``PrefetchExceededError`` when more messages are received and not taken."""
+        self._inbox.limit = limit
 
     @property
     def received_bytes(self) -> int:

@@ -17,6 +17,7 @@ from pyspark_jms.stomp.dialects import Dialect
 from pyspark_jms.stomp.link.connection import Connection, connect
 from pyspark_jms.stomp.link.conversion_probe import probe_queue
 from pyspark_jms.stomp.link.management import StompManagementLink
+from pyspark_jms.stomp.link.prefetch_limit import NOT_SUBSCRIBED, PrefetchLimit, limit_of
 from pyspark_jms.stomp.wire.frame import ack_frames
 
 __all__ = ["Consumer", "subscribe_headers"]
@@ -127,6 +128,7 @@ class Consumer:
         self._settings = settings
         self.connection: Connection = connect(settings, condition)
         self._subscription: Subscription | None = None
+        self._limit: PrefetchLimit = NOT_SUBSCRIBED
         self.browse_ended = False
         """Whether a browse has shown all messages, on a broker that marks the end."""
         if subscription is not None:
@@ -143,6 +145,8 @@ class Consumer:
             headers = subscribe_headers(subscription, self.dialect, routing)
             if self._should_probe(subscription, routing):
                 probe_queue(self.connection, self._settings, headers)
+            self._limit = limit_of(self.dialect, int(headers[self.dialect.window_header]))
+            self.connection.limit_prefetch(self._limit)
             self.connection.request("SUBSCRIBE", headers)
         except JMSError:
             self.connection.close()
@@ -175,6 +179,10 @@ class Consumer:
     def waiting(self) -> tuple[int, int]:
         """Messages and bytes received and not taken."""
         return self.connection.waiting()
+
+    def require_within_window(self, messages: int, size: int) -> None:
+        """``PrefetchExceededError`` if so much is received and not acknowledged."""
+        self._limit.require(messages, size, max_message_bytes=self._settings.max_message_bytes)
 
     def take(self) -> list[MessageBlock]:
         """The messages received since the last call. The mark with which some brokers end a browse is left out."""

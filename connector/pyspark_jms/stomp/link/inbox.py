@@ -6,6 +6,7 @@ from pyspark_jms.blocks.block import MessageBlock
 from pyspark_jms.blocks.oversized import KEPT, OversizedMessage
 from pyspark_jms.errors import JMSError
 from pyspark_jms.network.state_condition import StateCondition
+from pyspark_jms.stomp.link.prefetch_limit import NOT_SUBSCRIBED, PrefetchLimit
 from pyspark_jms.stomp.wire.scan import FrameScanner
 
 __all__ = ["SEGMENT_BYTES", "Inbox"]
@@ -26,17 +27,24 @@ class Inbox:
         self._blocks: list[MessageBlock] = []
         self.received_bytes = 0
         """Without heart-beats."""
+        self.limit: PrefetchLimit = NOT_SUBSCRIBED
 
     def set_ack_header(self, name: str | None) -> None:
         """The header whose value ACK takes, if it is not ``message-id``."""
         self._scanner.ack_header = name.encode() if name else None
 
     def feed(self, data: memoryview) -> list[bytes]:
-        """Keep the MESSAGE frames of ``data``, and return all other frames."""
+        """Keep the MESSAGE frames of ``data``, and return all other frames.
+
+        ``PrefetchExceededError`` if another message comes when those that wait exceed the limit.
+        """
         with self._condition:
             self.received_bytes += len(data) if len(data) > 1 else 0
             before = self._scanner.messages
+            waiting = self._all_waiting()
             others = self._scanner.feed(data)
+            if self.limit.is_exceeded(*waiting) and self._all_waiting() > waiting:
+                raise self.limit.error(*waiting)
             if self._scanner.size >= SEGMENT_BYTES:
                 self._blocks.append(self._scanner.take())
                 before = -1
@@ -49,6 +57,12 @@ class Inbox:
         with self._condition:
             messages = self._scanner.messages + sum(map(len, self._blocks))
             return messages, self._scanner.size + sum(len(block.data) for block in self._blocks)
+
+    def _all_waiting(self) -> tuple[int, int]:
+        """With the messages above maxMessageBytes, which occupy the broker's window, too."""
+        messages, size = self.waiting()
+        oversized = self._scanner.oversized
+        return messages + len(oversized), size + sum(each.size for each in oversized)
 
     def take(self) -> list[MessageBlock]:
         """The MESSAGE frames received since the last call, in blocks of about ``SEGMENT_BYTES``."""

@@ -4,7 +4,7 @@ from amqp_peer import Peer
 from pyspark_jms.amqp.wire.frames import frame
 from pyspark_jms.amqp.wire.receiver import Receiver, ranges_of
 from pyspark_jms.amqp.wire.types import Accepted, Disposition, Flow, Released, Source, TransactionalState, Transfer
-from pyspark_jms.errors import MalformedFrameError
+from pyspark_jms.errors import MalformedFrameError, PrefetchExceededError
 
 
 @pytest.fixture
@@ -49,11 +49,11 @@ def test_a_message_of_several_frames_uses_one_credit(peer, receiver):
     assert receiver.transfers.take().message(0) == b"ab"
 
 
-BEYOND = r"\[JMS_MALFORMED_FRAME\] .*link 'r' beyond the credit.*transfer-limit-exceeded"
+BEYOND = r"\[JMS_PREFETCH_EXCEEDED\] .*link 'r' beyond the credit.*transfer-limit-exceeded"
 
 
 def test_a_message_beyond_the_credit_is_an_error(peer, receiver):
-    with pytest.raises(MalformedFrameError, match=BEYOND):
+    with pytest.raises(PrefetchExceededError, match=BEYOND):
         peer.transfer(0, b"before any credit")
 
 
@@ -62,7 +62,7 @@ def test_a_message_beyond_the_credit_is_an_error_at_its_first_transfer(peer, rec
     receiver.grant(2)
     for number in range(2):
         peer.transfer(number, b"x")
-    with pytest.raises(MalformedFrameError, match=BEYOND):
+    with pytest.raises(PrefetchExceededError, match=BEYOND):
         peer.transfer(2, b"x", more=more)
     assert not receiver.transfers.is_inside_message
 
@@ -74,7 +74,7 @@ def test_a_peer_may_use_the_credit_that_it_had_before_a_lower_one_arrived(peer, 
     for number in range(1, 10):  # sent before the peer has read the second flow
         peer.transfer(number, b"x")
     assert (receiver.received, receiver.credit) == (10, 0)
-    with pytest.raises(MalformedFrameError, match=BEYOND):
+    with pytest.raises(PrefetchExceededError, match=BEYOND):
         peer.transfer(10, b"x")
 
 
@@ -83,7 +83,7 @@ def test_an_answered_drain_takes_all_credit_back(peer, receiver):
     receiver.drain(10)
     peer.transfer(0, b"x")
     drained(peer, 10)
-    with pytest.raises(MalformedFrameError, match=BEYOND):
+    with pytest.raises(PrefetchExceededError, match=BEYOND):
         peer.transfer(1, b"x")
 
 
@@ -96,7 +96,7 @@ def test_after_the_answer_to_an_earlier_drain_the_peer_may_use_what_the_last_one
     drained(peer, 10)  # 7 of 10: the peer's count stands at 10, and the second drain allows 13
     for number in range(3, 6):
         peer.transfer(number, b"x")
-    with pytest.raises(MalformedFrameError, match=BEYOND):
+    with pytest.raises(PrefetchExceededError, match=BEYOND):
         peer.transfer(6, b"x")
 
 
@@ -106,7 +106,7 @@ def test_a_message_that_a_drain_was_answered_in_the_middle_of_ends_as_it_began(p
     drained(peer, 10)
     peer.send(Transfer(handle=0, more=False), payload=b"b")
     assert receiver.transfers.take().message(0) == b"ab"
-    with pytest.raises(MalformedFrameError, match=BEYOND):
+    with pytest.raises(PrefetchExceededError, match=BEYOND):
         peer.transfer(1, b"x")
 
 
@@ -117,7 +117,7 @@ def test_a_delivery_count_that_goes_back_allows_nothing(peer, receiver):
     receiver.drain(1)
     drained(peer, 1)
     peer.transfer(5, b"x")
-    with pytest.raises(MalformedFrameError, match=BEYOND):
+    with pytest.raises(PrefetchExceededError, match=BEYOND):
         peer.transfer(6, b"x")
 
 
@@ -131,7 +131,7 @@ def test_the_credit_is_counted_beyond_the_largest_delivery_count(peer):
     drained(peer, 2)
     link.grant(1)
     peer.transfer(3, b"x")
-    with pytest.raises(MalformedFrameError, match=BEYOND):
+    with pytest.raises(PrefetchExceededError, match=BEYOND):
         peer.transfer(4, b"x")
 
 
@@ -143,7 +143,7 @@ def test_a_peer_that_ignores_credit_cannot_fill_the_memory(peer, receiver):
     )
     read = 1 << 18  # as much as the connection reads at once
     reads = (peer.core.receive_data(flood[begin : begin + read]) for begin in range(0, len(flood), read))
-    with pytest.raises(MalformedFrameError, match=BEYOND):
+    with pytest.raises(PrefetchExceededError, match=BEYOND):
         list(reads)
     assert receiver.transfers.size <= 4 * 50_000 + read
 

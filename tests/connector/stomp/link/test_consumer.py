@@ -4,6 +4,7 @@ import re
 from dataclasses import replace
 
 import pytest
+from flooding_broker import FloodingBroker
 from rawstomp import RawStomp
 from waiting import await_count, await_value, wait_until
 
@@ -13,6 +14,7 @@ from pyspark_jms.errors import (
     InvalidSelectorError,
     JMSSecurityError,
     MessageTooLargeError,
+    PrefetchExceededError,
 )
 from pyspark_jms.jms.model import Destination, DestinationKind, DurableSubscription
 from pyspark_jms.jms.subscription import Subscription
@@ -209,3 +211,23 @@ def test_a_message_above_the_limit_is_said_and_stays(broker, queue, settings_for
         consumer.connection.check_messages()
     consumer.close()
     await_value(lambda: broker.delivery_counts(queue), [0, 0])
+
+
+@pytest.mark.parametrize(
+    ("server", "unit"),
+    [
+        ("ActiveMQ-Artemis/2.44.0", "1,048,576 bytes"),
+        ("ActiveMQ/6.1.0", "256 messages"),
+        ("RabbitMQ/4.0", "256 messages"),
+    ],
+)
+def test_a_broker_that_ignores_the_prefetch_window_cannot_fill_the_memory(server, unit, settings_for, consume):
+    with FloodingBroker(server, body_bytes=50_000) as flooding:
+        settings = settings_for(None, url=f"stomp://127.0.0.1:{flooding.port}", user="u", password="p")
+        consumer = consume(settings, "q", window_bytes=1 << 20)
+        flooding.send(10_000)
+        wait_until(lambda: consumer.connection.down, 60)
+        two_reads = 2 << 18
+        assert consumer.waiting()[1] <= (64 << 20) + two_reads + 50_000
+        with pytest.raises(PrefetchExceededError, match=rf"JMS_PREFETCH_EXCEEDED.*window of {unit}"):
+            consumer.connection.check_messages()

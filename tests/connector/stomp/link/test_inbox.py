@@ -1,7 +1,10 @@
-from pyspark_jms.errors import MessageTooLargeError
+import pytest
+
+from pyspark_jms.errors import MessageTooLargeError, PrefetchExceededError
 from pyspark_jms.network.state_condition import StateCondition
 from pyspark_jms.stomp.link import inbox as module
 from pyspark_jms.stomp.link.inbox import Inbox
+from pyspark_jms.stomp.link.prefetch_limit import PrefetchLimit
 from pyspark_jms.stomp.wire.frame import Frame, encode_frame, parse_frame
 
 RECEIPT = encode_frame(Frame("RECEIPT", (("receipt-id", "r1"),)))
@@ -71,3 +74,25 @@ def test_a_message_above_the_limit_ends_the_session_or_is_set_aside():
             oversized.body.seek(0)
             assert oversized.body.read() == b"x" * 1001
             oversized.body.close()
+
+
+@pytest.mark.parametrize("size", [4, 2000])  # below and above maxMessageBytes
+def test_a_message_beyond_the_limit_is_an_error(size):
+    """The one that crosses it is none: brokers that count bytes send it."""
+    found = inbox("drop")
+    waits = len(message(0, b"x" * size)) + 1 if size < 1000 else size
+    found.limit = PrefetchLimit(messages=1, size=4 * waits - 1, window="2 bytes")
+    for number in range(4):
+        found.feed(memoryview(message(number, b"x" * size)))
+    found.feed(memoryview(RECEIPT))
+    with pytest.raises(PrefetchExceededError, match=r"delivered 4 messages .*window of 2 bytes"):
+        found.feed(memoryview(message(4, b"x" * size)))
+
+
+def test_what_was_taken_makes_room():
+    found = inbox()
+    found.limit = PrefetchLimit(messages=1, size=8, window="2 bytes")
+    for number in range(100):
+        found.feed(memoryview(message(number)))
+        if number % 2:
+            found.take()

@@ -1,0 +1,64 @@
+"""When a broker has ignored the prefetch window: a bound for what was received and is not acknowledged.
+
+STOMP has no credit. The window is a header of SUBSCRIBE, which each broker counts in its own way, and a broker that
+ignores it would fill the memory of the driver. So the bound is a multiple of what the broker was told, in the unit that
+it counts.
+"""
+
+from dataclasses import dataclass
+
+from pyspark_jms.errors import PrefetchExceededError
+from pyspark_jms.stomp.dialects import Dialect
+from pyspark_jms.stomp.dialects.base import WindowUnit
+
+__all__ = ["NOT_SUBSCRIBED", "PrefetchLimit", "limit_of"]
+
+_WINDOWS = 4
+"""Three windows can be in flight for this process: one whose acknowledgements the broker has not confirmed yet, one of
+a batch whose connection was lost, and the one that the broker fills now."""
+
+_ALWAYS_BYTES = 64 << 20
+"""So much memory is there for any window, so that a small one is never exceeded by how a broker counts it."""
+
+_ALWAYS_MESSAGES = 1
+"""Brokers that count bytes send the message that crosses the window, whatever its size."""
+
+_PROBED_MESSAGES = 100
+"""As many subscriptions to one message each as the conversion probe makes on a connection."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PrefetchLimit:
+    """The limit of one subscription. It is exceeded if both values are."""
+
+    messages: int
+    size: int
+    window: str
+    """What the broker was told, for the error."""
+
+    def is_exceeded(self, messages: int, size: int) -> bool:
+        return size > self.size and messages > self.messages
+
+    def require(self, messages: int, size: int, *, max_message_bytes: int) -> None:
+        """Raise the error if so much is received and not acknowledged. Each window may have one message more."""
+        if self.is_exceeded(messages, size - (_WINDOWS - 1) * max_message_bytes):
+            raise self.error(messages, size)
+
+    def error(self, messages: int, size: int) -> PrefetchExceededError:
+        return PrefetchExceededError(
+            f"The broker delivered {messages:,} messages ({size:,} bytes) that are not acknowledged, to a subscription"
+            f" with a prefetch window of {self.window}.",
+            "The connector ended the connection, because its memory would have no limit. Look at option broker, at the"
+            " broker's version, and at what is between it and Spark. No broker of docs/brokers.md does this.",
+        )
+
+
+def limit_of(dialect: Dialect, told: int) -> PrefetchLimit:
+    """``told``: the value of the header that sets the window."""
+    if dialect.window_unit is WindowUnit.MESSAGES:
+        return PrefetchLimit(messages=_WINDOWS * told, size=_ALWAYS_BYTES, window=f"{told:,} messages")
+    return PrefetchLimit(messages=_ALWAYS_MESSAGES, size=max(_WINDOWS * told, _ALWAYS_BYTES), window=f"{told:,} bytes")
+
+
+NOT_SUBSCRIBED = PrefetchLimit(messages=_PROBED_MESSAGES, size=_ALWAYS_BYTES, window="one message")
+"""The limit of a connection before its subscription, which receives replies and single messages of probes."""
