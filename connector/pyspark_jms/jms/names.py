@@ -11,6 +11,7 @@ from pyspark_jms.errors import InvalidDestinationError, InvalidOptionError
 from pyspark_jms.jms.model import DurableSubscription
 
 __all__ = [
+    "AMQP_NODES",
     "ARTEMIS_PROPERTIES",
     "ARTEMIS_QUEUES",
     "CLASSIC_DESTINATIONS",
@@ -107,6 +108,15 @@ CLASSIC_DESTINATIONS = RefusedName(
     pattern=r"(?i)(^|/)ActiveMQ\.(Advisory|Agent|Scheduler|Statistics)(\.|$)",
     reason="is reserved for requests to ActiveMQ Classic and for its advisories, so rows must not name it",
 )
+
+AMQP_NODES = RefusedName(
+    pattern=r"(?i)(^|/)\$(management|cbs|virtualhostProperties)(/|$)",
+    reason="is a node by which brokers are managed over AMQP, so rows must not name it",
+)
+"""The nodes of AMQP Management and of Claims-based Security (OASIS drafts), and Broker-J's for facts of a virtual host.
+
+Also as the last part of an address, where an entity has a node of its own (``orders/$management``).
+"""
 
 JOINING_DOT = RefusedName(
     pattern=r"\.",

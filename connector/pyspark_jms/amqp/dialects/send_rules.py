@@ -6,6 +6,7 @@ from types import MappingProxyType
 from urllib.parse import quote
 
 from pyspark_jms.jms.names import (
+    AMQP_NODES,
     ARTEMIS_PROPERTIES,
     ARTEMIS_QUEUES,
     CLASSIC_DESTINATIONS,
@@ -44,7 +45,7 @@ class SendRules:
     refused_names: tuple[RefusedName, ...] = ()
     """Names of destinations that the broker would take for something else."""
 
-    refused_in_rows: tuple[RefusedName, ...] = ()
+    refused_in_rows: tuple[RefusedName, ...] = (AMQP_NODES,)
     """Names that an option may have and column ``destination`` may not: the broker acts on messages sent there."""
 
     reserved_properties: frozenset[str] = frozenset()

@@ -2,7 +2,7 @@ import contextlib
 
 import pytest
 
-from pyspark_jms.amqp.dialects import ARTEMIS, CLASSIC
+from pyspark_jms.amqp.dialects import AMQP, ARTEMIS, AZURE_SERVICE_BUS, BROKER_J, CLASSIC, IBM_MQ, RABBITMQ, SOLACE
 from pyspark_jms.amqp.dialects.send_rules import SendRules
 from pyspark_jms.errors import InvalidDestinationError
 from pyspark_jms.stomp import dialects as stomp
@@ -20,6 +20,23 @@ def test_no_row_names_the_connectors_own_queues():
         rules.check_name("pyspark-jms.commits", by_row=False)
         with pytest.raises(InvalidDestinationError, match="pyspark-jms"):
             rules.check_name("pyspark-jms.commits", by_row=True)
+
+
+@pytest.mark.parametrize(
+    "dialect", [AMQP, BROKER_J, RABBITMQ, AZURE_SERVICE_BUS, SOLACE, IBM_MQ], ids=lambda each: each.name
+)
+@pytest.mark.parametrize(
+    "name", ["$management", "$MANAGEMENT", "orders/$management", "$cbs", "$cbs/x", "$virtualhostProperties"]
+)
+def test_no_row_names_a_node_by_which_a_broker_is_managed(dialect, name):
+    dialect.send.check_name(name, by_row=False)
+    with pytest.raises(InvalidDestinationError, match="managed over AMQP"):
+        dialect.send.check_name(name, by_row=True)
+
+
+def test_names_that_are_like_those_of_nodes():
+    for name in ("management", "a$management", "$management2", "orders/$DeadLetterQueue"):
+        AMQP.send.check_name(name, by_row=True)
 
 
 @pytest.mark.parametrize("name", ["a,b", "a?b=c", " a", "a\t", "🐘", "a.*", "a.>"])
