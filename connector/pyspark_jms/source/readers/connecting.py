@@ -25,6 +25,12 @@ def queue_of(options: SourceOptions, stream: str) -> str:
     return options.staging_queue or DEFAULT_PREFIX + stream
 
 
+def place_of(options: SourceOptions, stream: str) -> str:
+    """What the names of a stream's registers have in common: the broker puts the client id before the address."""
+    client_id = options.durable.client_id if options.durable else None
+    return f"{client_id}.{queue_of(options, stream)}" if client_id else queue_of(options, stream)
+
+
 def subscriptions_of(options: SourceOptions, link: ReaderLink) -> list[Subscription]:
     """The limits of a batch are shared among the sources, so that little is received and given back."""
     count = len(options.destinations)

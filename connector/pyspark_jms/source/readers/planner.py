@@ -26,7 +26,7 @@ from pyspark_jms.options.source import SourceOptions
 from pyspark_jms.source.offsets import CommitOrder
 from pyspark_jms.source.progress import compared
 from pyspark_jms.source.readers.attempt import Attempt
-from pyspark_jms.source.readers.connecting import queue_of, require_broker
+from pyspark_jms.source.readers.connecting import place_of, queue_of, require_broker
 from pyspark_jms.source.readers.history import BatchHistory, Minimum
 from pyspark_jms.source.readers.links import Probe, ReaderLink, ReaderProtocol
 from pyspark_jms.source.readers.task import ReaderInput, connect_register, report_number
@@ -90,7 +90,7 @@ class ReaderSource:
         self._start = begin
         stream = begin.stream or self._new_stream
         base = self._base = queue_of(self._options, stream)
-        self._require_address(begin, base)
+        place = self._require_place(begin, stream)
         if not self._has_messages():
             self._note_idle(begin, base)
             return start
@@ -104,12 +104,14 @@ class ReaderSource:
             return start
         names = {reader: each.token.name for reader, each in kept.items()}
         self._minimum.begin()
-        begin = replace(begin, address=base, broker=self._broker or begin.broker)
+        begin = replace(begin, address=place, broker=self._broker or begin.broker)
         return _logged(planned(begin, names, self._readers, stream=stream))
 
-    def _require_address(self, offset: Offset, base: str) -> None:
-        if self._options.fail_on_data_loss and (stop := require_place(offset, base, None)):
+    def _require_place(self, offset: Offset, stream: str) -> str:
+        place = place_of(self._options, stream)
+        if self._options.fail_on_data_loss and (stop := require_place(offset, place, None)):
             raise stop.reason.error()
+        return place
 
     def _has_messages(self) -> bool:
         """Asks for a while, less often the longer nothing has come. A broker that is away is waited for."""
@@ -234,7 +236,7 @@ class ReaderSource:
             return []
         self._order.require(begin.batch)
         base = queue_of(self._options, last.stream)
-        self._require_address(last, base)
+        self._require_place(last, last.stream)
         self._history.began(last.batch)
         dialects = set() if self._probe is None else {self._probe.dialect.name}
         question, drops = self._reports.addresses(dialects)

@@ -243,6 +243,23 @@ def test_another_address_is_a_loss(broker, queue, put, query):
         other.plan()
 
 
+def test_the_client_id_is_a_part_of_the_address(broker, queue, put, query):
+    def subscribed(client_id):
+        return query(queue=None, topic=queue, subscriptionName="s", clientId=client_id)
+
+    running = subscribed("a")
+    running.plan()
+    put(broker, queue, "one", kind="topic")
+    running.texts(1)
+    running.source.stop()
+    again, other = subscribed("a"), subscribed("b")
+    again.log = other.log = running.log
+    put(broker, queue, "two", kind="topic")
+    with pytest.raises(DataLossError, match=r"below the address a\.pyspark-jms\..*, and this is b\.pyspark-jms\."):
+        other.plan()
+    assert again.texts(1) == ["two"]
+
+
 def test_an_offset_of_another_way_to_read_is_refused(query):
     running = query()
     running.log.append({"seq": 3})
