@@ -176,8 +176,8 @@ class Elsewhere:
             return DataLossError(
                 f"The checkpoint has its staging queues below the address {self.named}, and this is {self.here}."
                 " Nothing was read.",
-                "Use the stagingQueue and the clientId that the query had, or a new checkpoint. failOnDataLoss=false goes"
-                " on without what is in the staging queues of the checkpoint.",
+                "Use the stagingQueue and the clientId that the query had, or a new checkpoint. failOnDataLoss=false"
+                " goes on without what is in the staging queues of the checkpoint.",
             )
         return OtherBrokerError(
             f"The checkpoint is of the broker {self.named}, and {self.here} has answered, which has another store."
