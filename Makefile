@@ -13,6 +13,9 @@ OLDER  := 4.0.5 4.1.4 4.2.1
 RELEASES := $(addprefix tests/connector/spark/test_,batch_reader.py batch_writer.py releases.py source.py stream_basic_reader.py stream_reading.py stream_writer.py) \
             $(addprefix tests/integration/test_,moving_between_releases.py reader_reads.py restarts.py selectors_in_a_query.py) \
             tests/selector/targets/column/test_build.py $(addprefix tests/recipes/test_,binary_bodies.py lakes.py)
+# Of `make test-deep`: the Debian whose RabbitMQ 4 all tests over STOMP run on. Debian 12 has 3.10. CI sets none.
+RABBITMQ_4 := sid
+OVER_STOMP := $(addprefix tests/brokers/test_,every_broker.py smoke.py topics.py permissions_elsewhere.py between_clients.py)
 # With PART=yes, Spark 4.0 runs all of them that are not slow, and the later releases what differs there.
 PART   :=
 DIFFER := $(addprefix tests/connector/spark/test_,releases.py stream_writer.py) tests/integration/test_reader_reads.py \
@@ -80,6 +83,7 @@ test: check $(SHARED) ## test every guarantee once, on a real broker and a real 
 
 test-deep: check $(SHARED) ## run the further tests of CI: more brokers, more crashes, containers, older releases of Spark
 	$(PYTEST) $(WORKERS) -m 'deep and not container and not slow' --tested tests/tested/newest.json
+	$(if $(RABBITMQ_4),RABBITMQ_4=$(RABBITMQ_4) $(PYTEST) $(WORKERS) -m 'not container' -k rabbitmq $(OVER_STOMP))
 	$(PYTEST) -m 'container and not slow'
 	$(MAKE) --no-print-directory test-older PART=yes
 
