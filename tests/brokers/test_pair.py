@@ -74,7 +74,9 @@ class Run:
         """A repeated batch replaces its file."""
         target = self._folder / "out" / f"{number}.json"
         target.parent.mkdir(exist_ok=True)
-        target.write_text(json.dumps([row.text for row in batch.collect()]))
+        draft = target.with_suffix(".draft")  # the rows are read meanwhile
+        draft.write_text(json.dumps([row.text for row in batch.collect()]))
+        draft.replace(target)
 
     def require_running(self):
         if self._query is None or not self._query.isActive:
