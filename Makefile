@@ -15,6 +15,8 @@ RELEASES := $(addprefix tests/connector/spark/test_,batch_reader.py batch_writer
             tests/selector/targets/column/test_build.py $(addprefix tests/recipes/test_,binary_bodies.py lakes.py)
 # Of `make test-deep`: the Debian whose RabbitMQ 4 all tests over STOMP run on. Debian 12 has 3.10. CI sets none.
 RABBITMQ_4 := sid
+# Of `make test-deep`: a live broker and its backup. CI sets none.
+PAIR       := tests/brokers/test_pair.py
 OVER_STOMP := $(addprefix tests/brokers/test_,every_broker.py smoke.py topics.py permissions_elsewhere.py between_clients.py)
 # With PART=yes, Spark 4.0 runs all of them that are not slow, and the later releases what differs there.
 PART   :=
@@ -84,6 +86,7 @@ test: check $(SHARED) ## test every guarantee once, on a real broker and a real 
 test-deep: check $(SHARED) ## run the further tests of CI: more brokers, more crashes, containers, older releases of Spark
 	$(PYTEST) $(WORKERS) -m 'deep and not container and not slow' --tested tests/tested/newest.json
 	$(if $(RABBITMQ_4),RABBITMQ_4=$(RABBITMQ_4) $(PYTEST) $(WORKERS) -m 'not container' -k rabbitmq $(OVER_STOMP))
+	$(if $(PAIR),$(PYTEST) $(PAIR))
 	$(PYTEST) -m 'container and not slow'
 	$(MAKE) --no-print-directory test-older PART=yes
 
