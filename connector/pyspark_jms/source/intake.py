@@ -108,7 +108,7 @@ class Intake:
         self._take_redelivered()
 
     def _require_within_windows(self) -> None:
-        """All lanes have windows of one size, so if their average is above it, one of them is."""
+        """All subscriptions have windows of one size, so if their average is above it, one of them is."""
         links = self._subscriptions.links
         received = [link.waiting() for link in links]
         messages = self._ledger.in_flight_messages + sum(messages for messages, _ in received)

@@ -2,6 +2,7 @@
 
 from pyspark_jms.delivery.register.plan import require_place
 from pyspark_jms.delivery.register.token import Offset
+from pyspark_jms.jms.model import DurableSubscription
 from pyspark_jms.jms.subscription import Subscription
 from pyspark_jms.management.link import broker_identity
 from pyspark_jms.network.address import Address
@@ -27,8 +28,7 @@ def queue_of(options: SourceOptions, stream: str) -> str:
 
 def place_of(options: SourceOptions, stream: str) -> str:
     """What the names of a stream's registers have in common: the broker puts the client id before the address."""
-    client_id = options.durable.client_id if options.durable else None
-    return f"{client_id}.{queue_of(options, stream)}" if client_id else queue_of(options, stream)
+    return str(DurableSubscription(queue_of(options, stream), options.durable.client_id if options.durable else None))
 
 
 def subscriptions_of(options: SourceOptions, link: ReaderLink) -> list[Subscription]:
