@@ -216,7 +216,7 @@ def test_the_check_finds_no_problem(stage, queue, capsys):
     findings = {each["name"]: each for each in json.loads(capsys.readouterr().out)["findings"]}
     assert findings["dialect"]["value"] == stage.name.removesuffix(" 2.44")
     if stage.name != "classic":  # has no management over AMQP
-        assert findings["queue"]["figures"]["messages"] == 3
+        assert findings["queue"]["details"]["messages"] == 3
     assert findings["transactions"]["verdict"] == ("note" if stage.name == "rabbitmq" else "fine")
 
 

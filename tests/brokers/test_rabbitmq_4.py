@@ -260,9 +260,9 @@ def test_check_send_and_peek(rabbit, queue, capsys):
     assert code == 0, said
     findings = {each["name"]: each for each in json.loads(said)["findings"]}
     assert findings["dialect"]["value"] == "rabbitmq"
-    assert findings["received"]["figures"]["received"] == 1
-    kind = findings["queue"]["figures"].pop("type")
-    assert findings["queue"]["figures"] == {"messages": 1} | ({"redeliveries": 20} if kind == "quorum" else {})
+    assert findings["received"]["details"]["received"] == 1
+    kind = findings["queue"]["details"].pop("type")
+    assert findings["queue"]["details"] == {"messages": 1} | ({"redeliveries": 20} if kind == "quorum" else {})
     await_count(rabbit, queue, 1)
 
 

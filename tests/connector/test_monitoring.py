@@ -2,13 +2,13 @@ import subprocess
 import sys
 
 from pyspark_jms import monitoring
-from pyspark_jms.spark import figures, listener, prometheus
+from pyspark_jms.spark import listener, metrics, prometheus
 
 
 def test_the_names_are_public():
     assert monitoring.JmsListener is listener.JmsListener
     assert monitoring.PrometheusExporter is prometheus.PrometheusExporter
-    assert (monitoring.figures_of, monitoring.SourceFigures) == (figures.figures_of, figures.SourceFigures)
+    assert (monitoring.metrics_of, monitoring.SourceMetrics) == (metrics.metrics_of, metrics.SourceMetrics)
     assert all(hasattr(monitoring, name) for name in monitoring.__all__)
 
 

@@ -79,7 +79,7 @@ class Project:
         environment = os.environ | {"COMPOSED": self.broker.password}
         reason = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False, env=environment)
         found = {finding["name"]: finding for finding in json.loads(reason.stdout)["findings"]}
-        return found["queue"].get("figures", {}).get("messages", 0)
+        return found["queue"].get("details", {}).get("messages", 0)
 
 
 @contextlib.contextmanager

@@ -31,7 +31,7 @@ class Rows(list):
         return [number for _, _, number in self]
 
 
-def figures(query):
+def metrics(query):
     return json.loads(query.lastProgress["sources"][0]["latestOffset"]) if query.lastProgress else {}
 
 
@@ -106,7 +106,7 @@ def test_a_batch_waits_for_the_minimum(spark, broker, queue, tmp_path):
     fill(broker, queue, 10)
     frame = read(spark, broker, queue=queue, minMessagesPerTrigger=20, maxTriggerDelay="1h")
     with running(frame, tmp_path) as (query, rows):
-        wait_until(lambda: figures(query).get("inFlightMessages") == 10, what="the arrival of ten messages")
+        wait_until(lambda: metrics(query).get("inFlightMessages") == 10, what="the arrival of ten messages")
         looks = len(query.recentProgress)
         wait_until(lambda: len(query.recentProgress) >= looks + 2, what="some more looks")
         assert rows == []

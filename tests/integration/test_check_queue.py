@@ -37,11 +37,11 @@ def test_the_check_and_the_query_agree(spark, broker, queue, tmp_path):
     send_mixed(broker, queue)
     code, reported = check(broker, queue, "--receive")
     assert code == 1
-    assert reported["body types"]["figures"]["bodyTypes"] == {
+    assert reported["body types"]["details"]["bodyTypes"] == {
         "text": 1, "bytes": 1, "map": 1, "stream": 2, "object": 1, "message": 1
     }  # fmt: skip
-    assert reported["received"]["figures"]["received"] == 6
-    assert reported["not received"]["figures"]["bodyTypes"] == {"stream": 1}
+    assert reported["received"]["details"]["received"] == 6
+    assert reported["not received"]["details"]["bodyTypes"] == {"stream": 1}
     await_value(lambda: (broker.message_count(queue), broker.delivery_counts(queue)), (7, [0] * 7))
 
     frame = read(spark, broker, queue=queue)
@@ -49,8 +49,8 @@ def test_the_check_and_the_query_agree(spark, broker, queue, tmp_path):
     try:
         wait_until(lambda: left(broker, queue, 1, 1) == 1, what="acknowledging what came")
         _, reported = check(broker, queue)
-        assert reported["queue"]["figures"] == {"messages": 1, "delivering": 1, "consumers": 1, "scheduled": 0}
-        assert reported["in delivery"]["figures"] == {"streamsAtStompReaders": 1}
+        assert reported["queue"]["details"] == {"messages": 1, "delivering": 1, "consumers": 1, "scheduled": 0}
+        assert reported["in delivery"]["details"] == {"streamsAtStompReaders": 1}
     finally:
         query.stop()
     assert spark.table("mixed").count() == 6

@@ -45,8 +45,8 @@ def test_what_cannot_be_mapped_is_sent_with_the_reason_and_makes_no_row(spark, b
     rows = spark.sql(f"select properties.n n, body_error from {name} order by sequence").collect()
     assert [(row.n, row.body_error) for row in rows] == [(str(n), None) for n in range(2, 12)]
     assert left(broker, queue) == 0
-    figures = json.loads(query.lastProgress["sources"][0]["latestOffset"])
-    assert (figures["deadLetters"], figures["received"]) == (2, 12)
+    metrics = json.loads(query.lastProgress["sources"][0]["latestOffset"])
+    assert (metrics["deadLetters"], metrics["received"]) == (2, 12)
     first, second = dead(broker, f"{queue}.dead")
     assert [first.body, second.body] == [body for _, body in BAD]
     kept = {"type": "order", "correlation-id": "c", "priority": "7", "spark_jms_body": "map", "n": "0"}
@@ -74,8 +74,8 @@ def test_a_message_above_the_limit_does_not_stop_the_query(spark, broker, queue,
         "after",
     ]
     assert left(broker, queue) == 0
-    figures = json.loads(query.lastProgress["sources"][0]["latestOffset"])
-    assert (figures["deadLetters"], figures["droppedTooLarge"]) == (count, 1 - count)
+    metrics = json.loads(query.lastProgress["sources"][0]["latestOffset"])
+    assert (metrics["deadLetters"], metrics["droppedTooLarge"]) == (count, 1 - count)
     for letter in dead(broker, f"{queue}.dead"):
         assert letter.body == bytes(range(256)) * 20_000
         assert letter.headers["n"] == "1"

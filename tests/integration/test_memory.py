@@ -42,7 +42,7 @@ class Watch:
         self.held.append(resident(runners()[0]))
 
 
-def figures(query):
+def metrics(query):
     offsets = [progress["sources"][0]["latestOffset"] for progress in query.recentProgress]
     return [json.loads(offset) for offset in offsets if offset]
 
@@ -63,7 +63,7 @@ def test_a_slow_sink_does_not_make_the_source_grow(spark, broker, queue, tmp_pat
     query = writer.option("checkpointLocation", str(tmp_path / "checkpoint")).start()
     try:
         wait_until(lambda: len(watch.held) >= 24 or query.exception(), 280, "24 batches")
-        reported = figures(query)
+        reported = metrics(query)
     finally:
         query.stop()
     assert query.exception() is None
@@ -71,11 +71,11 @@ def test_a_slow_sink_does_not_make_the_source_grow(spark, broker, queue, tmp_pat
 
     # In flight: a window, the one message that exceeds it, and what is being acknowledged, a batch or a segment of the
     # journal: the broker sends more as soon as it has the ACKs, and their receipt comes after that.
-    held = max(figure["inFlightBytes"] for figure in reported)
+    held = max(metric["inFlightBytes"] for metric in reported)
     frame = MESSAGE + 1000
     assert held <= WINDOW + frame + (WINDOW if journaled else BATCH)
     if journaled:
-        used = max(figure["journalBytes"] for figure in reported)
+        used = max(metric["journalBytes"] for metric in reported)
         assert room <= used <= room + 1.1 * (WINDOW + BATCH + frame)  # it did fill, and the broker waited
         assert broker.message_count(queue) > BACKLOG // 2
     else:

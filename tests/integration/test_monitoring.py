@@ -102,11 +102,11 @@ def series(samples, *, reports):
 
     ``reports``: the query goes on to report, as it does while it is idle. Promtool's clock begins at 0.
     """
-    now = max(value for name, value in samples.items() if "figures_timestamp" in name)
+    now = max(value for name, value in samples.items() if "progress_timestamp" in name)
     for name, value in samples.items():
         each = f"{value}+0x60"
         if "timestamp_seconds" in name:
-            moves = reports and "figures_timestamp" in name
+            moves = reports and "progress_timestamp" in name
             each = f"{value - now}+{60 if moves else 0}x60"
         yield {"series": name, "values": each}
 
@@ -146,7 +146,7 @@ def test_no_alert_fires_for_an_idle_queue_that_was_read(spark, broker, queue, re
         return found.get("pyspark_jms_received_messages_total") == 300 and found.get("pyspark_jms_lag_messages") == 0
 
     try:
-        wait_until(is_idle, seconds=120, what="the figures of an idle queue")
+        wait_until(is_idle, seconds=120, what="the metrics of an idle queue")
         samples = recorded(exporter._registry)
     finally:
         query.stop()
@@ -183,7 +183,7 @@ def test_an_alert_fires_when_a_batch_hangs(spark, broker, queue, tools, exporter
     frame = spark.readStream.format("jms").options(**access(broker), queue=queue).load()
     query = frame.writeStream.foreachBatch(hang).option("checkpointLocation", str(tmp_path / "checkpoint")).start()
     try:
-        wait_until(lambda: recorded(exporter._registry), seconds=120, what="the figures of a batch")
+        wait_until(lambda: recorded(exporter._registry), seconds=120, what="the metrics of a batch")
         fill(broker, queue, 10, first=10)
         assert hangs.wait(120)
         samples = recorded(exporter._registry)
@@ -225,11 +225,11 @@ def test_prometheus_sees_a_query_and_answers_the_dashboard(spark, broker, queue,
 
         def received():
             nonlocal sent
-            fill(broker, queue, 10, first=sent)  # the figures come with batches
+            fill(broker, queue, 10, first=sent)  # the metrics come with batches
             sent += 10
             return value("pyspark_jms_received_messages_total") and value("pyspark_jms_queue_consumers") is not None
 
-        wait_until(received, seconds=120, what="a scrape of the figures")
+        wait_until(received, seconds=120, what="a scrape of the metrics")
         assert value("pyspark_jms_query_up") == 1
         assert 0 < value("pyspark_jms_received_messages_total") <= sent
         (guarantee,) = ask("query", query="pyspark_jms_guarantee_info")["result"]

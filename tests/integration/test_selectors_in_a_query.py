@@ -59,7 +59,7 @@ def test_a_part_that_only_spark_can_evaluate(spark, broker, queue, tmp_path):
     query = run_available(frame, tmp_path, name="split")
     assert numbers(spark, "split") == [n for n in range(30) if n % 3 == 0]
     assert left(broker, queue, 20) == 20
-    if HAS_ADMISSION_CONTROL:  # else the progress has no figures
+    if HAS_ADMISSION_CONTROL:  # else the progress has no metrics
         assert json.loads(query.lastProgress["sources"][0]["latestOffset"])["selectorDropped"] == 0
     broker.purge(queue)
 
@@ -89,14 +89,14 @@ def test_what_an_ignored_selector_lets_through_is_dropped_from_a_topic_and_count
         name = f"{queue}.sub"
         wait_until(lambda: broker.has_queue(name) and broker.consumer_count(name) == 1, what="the subscription")
         put_colored(broker, queue, topic=True)
-        wait_until(lambda: query.lastProgress and _figures(query)["selectorDropped"] == 20, what="the count of drops")
+        wait_until(lambda: query.lastProgress and _metrics(query)["selectorDropped"] == 20, what="the count of drops")
         wait_until(lambda: len(numbers(spark, "kept")) == 10, what="the rows")
         assert numbers(spark, "kept") == [n for n in range(30) if n % 3 == 0]
     finally:
         query.stop()
 
 
-def _figures(query):
+def _metrics(query):
     return json.loads(query.lastProgress["sources"][0]["latestOffset"])
 
 

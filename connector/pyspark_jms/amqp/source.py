@@ -64,7 +64,7 @@ class AmqpSourceLink(Consumer, MessageAnswers):
     def take_oversized(self) -> list[OversizedMessage]:
         return self.prefetch.take_oversized()
 
-    def figures(self) -> dict[str, int]:
+    def metrics(self) -> dict[str, int]:
         """``lostCredit``: about how many messages the broker counted for this connection and did not deliver."""
         return {"lostCredit": self.prefetch.lost_credit}
 

@@ -48,17 +48,17 @@ def settings_finding(needs: AddressNeeds, shown: Iterable[Mapping[str, Any]], wo
     """
     every = list(shown)
     faults = list(dict.fromkeys(fault for settings in every for fault in _faults(needs, settings, words)))
-    figures = {"addresses": needs.match, "settings": every}
+    details = {"addresses": needs.match, "settings": every}
     if not faults:
         value = f"the broker keeps what queries store in {needs.match}"
-        return Finding(name=needs.name, value=value, figures=figures)
+        return Finding(name=needs.name, value=value, details=details)
     verdicts = {fault.verdict for fault in faults}
     return Finding(
         name=needs.name,
         value=f"{needs.match}: {'; '.join(fault.fact for fault in faults)}",
         verdict=Verdict.PROBLEM if Verdict.PROBLEM in verdicts else Verdict.NOTE,
         advice=f"In the address-setting of {needs.match}: {'; '.join(fault.remedy for fault in faults)}.",
-        figures=figures,
+        details=details,
     )
 
 

@@ -112,5 +112,5 @@ def described_queue(settings: ConnectionSettings, queue: str) -> Finding | None:
         value=f"{queue}: a {facts.kind} queue, {facts.messages:,} messages wait{of_limit}",
         verdict=Verdict.NOTE if of_limit or facts.kind == "stream" else Verdict.FINE,
         advice=_STREAM_ADVICE if facts.kind == "stream" else _LIMIT_ADVICE if of_limit else "",
-        figures={"type": facts.kind, "messages": facts.messages} | ({"redeliveries": limit} if of_limit else {}),
+        details={"type": facts.kind, "messages": facts.messages} | ({"redeliveries": limit} if of_limit else {}),
     )

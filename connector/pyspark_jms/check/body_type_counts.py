@@ -62,5 +62,5 @@ def body_types_finding(kinds: Counter[BodyKind], depth: int, words: ArtemisManag
         value=f"{describe_counts(kinds)} ({part})",
         verdict=Verdict.PROBLEM if losses else Verdict.FINE if whole else Verdict.NOTE,
         advice=" ".join(advice),
-        figures={"seen": seen, "bodyTypes": {str(kind): count for kind, count in kinds.items()}},
+        details={"seen": seen, "bodyTypes": {str(kind): count for kind, count in kinds.items()}},
     )

@@ -66,14 +66,14 @@ def clock_finding(clock: tuple[float, float, float] | None) -> Finding:
     ahead = there - after if there > after else min(there - before, 0.0)
     if abs(ahead) <= _CLOCKS_MAY_DIFFER_MS:
         value = f"the clocks of the broker and this machine differ by less than {_CLOCKS_MAY_DIFFER_MS / 1000:g} s"
-        return Finding(name="clock", value=value, figures={"aheadMilliseconds": round(ahead)})
+        return Finding(name="clock", value=value, details={"aheadMilliseconds": round(ahead)})
     return Finding(
         name="clock",
         value=f"the broker's clock is {abs(ahead) / 1000:.1f} s {'ahead of' if ahead > 0 else 'behind'} this machine's",
         verdict=Verdict.PROBLEM,
         advice="Synchronise the clocks: a time to live starts at this machine's clock and ends at the broker's, and"
         " AvailableNow compares both clocks to find the messages that are older than its start.",
-        figures={"aheadMilliseconds": round(ahead)},
+        details={"aheadMilliseconds": round(ahead)},
     )
 
 

@@ -30,7 +30,7 @@ class Finding:
     value: str
     verdict: Verdict = Verdict.FINE
     advice: str = ""
-    figures: Mapping[str, object] = field(default_factory=dict)
+    details: Mapping[str, object] = field(default_factory=dict)
     """The numbers in ``value``, for programs."""
 
     @classmethod
@@ -67,7 +67,7 @@ def as_json(findings: Sequence[Finding]) -> str:
             "verdict": str(finding.verdict),
             "value": finding.value,
             "advice": finding.advice,
-            **({"figures": dict(finding.figures)} if finding.figures else {}),
+            **({"details": dict(finding.details)} if finding.details else {}),
         }
         for finding in findings
     ]

@@ -14,7 +14,7 @@ from pyspark_jms.jms.model import BodyType
 from pyspark_jms.management.attributes import ArtemisManagement
 from pyspark_jms.management.link import ManagementLink
 
-__all__ = ["Queue", "figures_finding", "paging_finding", "queue_findings"]
+__all__ = ["Queue", "counts_finding", "paging_finding", "queue_findings"]
 
 
 class Queue:
@@ -70,8 +70,8 @@ class Queue:
             return None
 
 
-def figures_finding(link: ManagementLink, queue: str) -> Finding:
-    """Of a broker whose management has the figures of queues, and lists no messages."""
+def counts_finding(link: ManagementLink, queue: str) -> Finding:
+    """Report the counts of a queue, for a broker whose management lists no messages."""
     words = link.words.queue
     try:
         messages, delivering, consumers = (
@@ -82,7 +82,7 @@ def figures_finding(link: ManagementLink, queue: str) -> Finding:
     return Finding(
         name="queue",
         value=f"{queue}: {messages:,} messages, {delivering:,} of them in delivery to {consumers} consumers",
-        figures={"messages": messages, "delivering": delivering, "consumers": consumers},
+        details={"messages": messages, "delivering": delivering, "consumers": consumers},
     )
 
 
@@ -109,13 +109,13 @@ def _cluster(inspected: Queue) -> Finding | None:
     if nodes <= 1:
         return None
     delay = int(inspected.settings().get(inspected.words.settings.redistribution_delay, -1))
-    figures = {"nodes": nodes, "redistributionDelay": delay}
+    details = {"nodes": nodes, "redistributionDelay": delay}
     if delay >= 0:
         return Finding(
             name="cluster",
             value=f"{nodes} nodes; the messages of a node without a consumer move to one that has one",
             advice="With AvailableNow a query may end before the messages of other nodes have moved.",
-            figures=figures,
+            details=details,
         )
     return Finding(
         name="cluster",
@@ -123,7 +123,7 @@ def _cluster(inspected: Queue) -> Finding | None:
         verdict=Verdict.NOTE,
         advice="Run one query for each node, or set redistribution-delay of this address to 0: it is -1, so messages"
         " never move to the node that has the consumer. AvailableNow takes the queue for empty if this node has none.",
-        figures=figures,
+        details=details,
     )
 
 
@@ -166,7 +166,7 @@ def _depth(inspected: Queue, depth: int, delivering: int) -> Finding:
         value=f"{inspected.name}: {', '.join(parts)}",
         verdict=Verdict.NOTE if paused else Verdict.FINE,
         advice="A paused queue delivers nothing." if paused else "",
-        figures={"messages": depth, "delivering": delivering, "consumers": consumers, "scheduled": scheduled},
+        details={"messages": depth, "delivering": delivering, "consumers": consumers, "scheduled": scheduled},
     )
 
 
@@ -200,7 +200,7 @@ def _in_delivery(inspected: Queue, delivering: int, limit: int) -> Finding:
         verdict=Verdict.PROBLEM,
         advice="The broker cannot send some StreamMessages over STOMP. Those stay in delivery until the consumer ends."
         " Only a JMS client can consume them.",
-        figures={"streamsAtStompReaders": streams},
+        details={"streamsAtStompReaders": streams},
     )
 
 
@@ -216,12 +216,12 @@ def _dead_letters(inspected: Queue) -> Finding:
             value=f"after {attempts} delivery attempts a message is deleted",
             verdict=Verdict.NOTE,
             advice="A killed consumer costs one attempt for every message in flight. Configure a dead-letter-address.",
-            figures={"maxDeliveryAttempts": attempts},
+            details={"maxDeliveryAttempts": attempts},
         )
     depth = inspected.depth_of(str(address))
     held = "" if depth is None else f", which has {depth:,} messages"
     return Finding(
         name="dead letters",
         value=f"after {attempts} delivery attempts a message goes to {address}{held}",
-        figures={"maxDeliveryAttempts": attempts, "deadLetterAddress": address, "deadLetters": depth},
+        details={"maxDeliveryAttempts": attempts, "deadLetterAddress": address, "deadLetters": depth},
     )

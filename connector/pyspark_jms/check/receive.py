@@ -126,7 +126,7 @@ def _received(batches: Iterable[Any], *, loses_bodies: bool) -> Finding:
         value=f"{total:,} messages, given back: {shown}" + (f"; {empty:,} texts are empty" if empty else ""),
         verdict=Verdict.NOTE if empty and loses_bodies else Verdict.FINE,
         advice="An empty text may be a Map or Object message whose body was lost." if empty and loses_bodies else "",
-        figures={"received": total, "bodyTypes": dict(kinds), "emptyTexts": empty},
+        details={"received": total, "bodyTypes": dict(kinds), "emptyTexts": empty},
     )
 
 
@@ -138,5 +138,5 @@ def _never_delivered(kinds: Counter[BodyKind]) -> Finding:
         value=f"the broker does not send {kinds.total():,} messages: {describe_counts(kinds)}",
         verdict=Verdict.PROBLEM,
         advice="They stay in delivery while a STOMP consumer is subscribed. Only a JMS client can consume them.",
-        figures={"bodyTypes": {str(kind): count for kind, count in kinds.items()}},
+        details={"bodyTypes": {str(kind): count for kind, count in kinds.items()}},
     )

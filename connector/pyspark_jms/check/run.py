@@ -19,7 +19,7 @@ from pyspark_jms.check.broker import (
 )
 from pyspark_jms.check.exactly_once import ExactlyOnce
 from pyspark_jms.check.findings import Finding, Verdict
-from pyspark_jms.check.queue import Queue, figures_finding, paging_finding, queue_findings
+from pyspark_jms.check.queue import Queue, counts_finding, paging_finding, queue_findings
 from pyspark_jms.check.receive import receive_findings
 from pyspark_jms.check.scratch import SCRATCH_QUEUE, Scratch, scratch_findings
 from pyspark_jms.errors import InvalidDestinationError, JMSError
@@ -109,7 +109,7 @@ def _amqp_queue_findings(management: ManagementLink | None, request: CheckReques
         if (paging := paging_finding(inspected)) is not None:
             yield paging
     else:
-        yield figures_finding(management, queue)
+        yield counts_finding(management, queue)
 
 
 def _staged_findings(management: ManagementLink, request: CheckRequest, queue: str) -> Iterator[Finding]:
@@ -145,7 +145,7 @@ def _finding_of_reader(request: CheckRequest, name: RegisterName, queue: str) ->
         advice="An exactly-once read has taken them. If this batch is in the commit log of its"
         " checkpoint, they are done, and the next batch deletes them. If no query uses the staging queue (pyspark-jms"
         " staging list), start the query again with its checkpoint.",
-        figures={"stagingQueue": name.address, "staged": staged, "batch": batch, "reader": name.reader},
+        details={"stagingQueue": name.address, "staged": staged, "batch": batch, "reader": name.reader},
     )
 
 

@@ -171,7 +171,7 @@ class Management:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ArtemisManagement(Management):
-    """What a broker answers beside the figures of a queue: its messages, consumers and settings."""
+    """What a broker answers beside the metrics of a queue: its messages, consumers and settings."""
 
     address_resource: str
     """A template of the resource of an address, with the address's name."""
@@ -318,7 +318,7 @@ ARTEMIS_MANAGEMENT = ArtemisManagement(
 )
 
 READ = "READ "
-"""A prefix of an attribute of a managed object. Names without it are figures of ``getStatistics``."""
+"""A prefix of an attribute of a managed object. Names without it are statistics of ``getStatistics``."""
 
 # The AMQP management node of Qpid Broker-J (plugin qpid-broker-plugins-management-amqp), measured on 10.1.0 and 9.2.1.
 BROKER_J_MANAGEMENT = Management(

@@ -102,7 +102,8 @@ class ManagementLink(ABC):
     def _required(self, name: str | None) -> str:
         if name is None:
             raise UnsupportedError(
-                f"The management of {self.address} does not have this figure.", "Use the broker's own console."
+                f"The management of {self.address} does not have this attribute or operation.",
+                "Use the broker's own console.",
             )
         return name
 

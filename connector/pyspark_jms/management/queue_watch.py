@@ -27,7 +27,7 @@ _PATIENCE_SECONDS = 5.0
 
 
 class QueueWatch:
-    """``figures()`` returns the latest metrics, or none if the broker does not answer or the permission is missing."""
+    """``metrics()`` returns the latest metrics, or none if the broker does not answer or the permission is missing."""
 
     def __init__(
         self,
@@ -52,7 +52,7 @@ class QueueWatch:
         self._received = received
         self._own_consumers = len(queues) * connections
         self._every = every
-        self._figures: dict[str, int | str] = {}
+        self._metrics: dict[str, int | str] = {}
         self._undelivered: tuple[int, int] | None = None
         """Messages that were delivered to nobody, and messages that this query had received then."""
         self._excess: deque[int] = deque(maxlen=_SAMPLES)
@@ -61,18 +61,18 @@ class QueueWatch:
         self._thread = threading.Thread(target=self._watch, name="pyspark-jms-watch", daemon=True)
         self._thread.start()
 
-    def figures(self) -> dict[str, int | str]:
+    def metrics(self) -> dict[str, int | str]:
         """``depth``, ``delivering``, ``consumers``, and ``depthTime``, the time of the request.
 
         ``stuckInDelivery`` if ``in_flight`` is known and this query is the only consumer of its queues.
         ``undelivered`` if it reads all messages: those that were delivered to nobody, without those that it has
         received since the request.
         """
-        figures, undelivered = self._figures, self._undelivered
-        if not figures or undelivered is None or self._received is None:
-            return figures
+        metrics, undelivered = self._metrics, self._undelivered
+        if not metrics or undelivered is None or self._received is None:
+            return metrics
         waited, before = undelivered
-        return figures | {"undelivered": max(0, waited - (self._received() - before))}
+        return metrics | {"undelivered": max(0, waited - (self._received() - before))}
 
     def close(self) -> None:
         self._closed.set()
@@ -83,7 +83,7 @@ class QueueWatch:
             try:
                 with self._open_link(self._settings) as link:
                     while not self._closed.is_set():
-                        self._figures = self._request(link)
+                        self._metrics = self._request(link)
                         self._closed.wait(self._every)
             except (JMSSecurityError, UnsupportedError) as error:
                 _log.info("= the progress has no metrics of the broker: %s %s", error.fact, error.remedy)
@@ -98,7 +98,7 @@ class QueueWatch:
                 self._log_odd_reply(f"{type(error).__name__} while the reply was read.")
                 self._closed.wait(self._every)
             finally:
-                self._figures = {}  # old metrics could be mistaken for new ones
+                self._metrics = {}  # old metrics could be mistaken for new ones
                 self._excess.clear()
 
     def _log_odd_reply(self, fact: str) -> None:
@@ -111,7 +111,7 @@ class QueueWatch:
         depth, delivering, consumers = (
             self._sum(link, name) for name in (words.messages, words.delivering, words.consumers)
         )
-        figures: dict[str, int | str] = {
+        metrics: dict[str, int | str] = {
             "depth": depth,
             "delivering": delivering,
             "consumers": consumers,
@@ -121,12 +121,12 @@ class QueueWatch:
             scheduled = 0 if words.scheduled is None else self._sum(link, words.scheduled)
             self._undelivered = max(0, depth - delivering - scheduled), self._received()
         if self._in_flight is None:
-            return figures
+            return metrics
         self._excess.append(max(0, delivering - self._in_flight()))
         if consumers == self._own_consumers:
             # Messages in flight to this query are in delivery, too. Only a surplus in every sample is stuck.
-            figures["stuckInDelivery"] = min(self._excess) if len(self._excess) > 1 else 0
-        return figures
+            metrics["stuckInDelivery"] = min(self._excess) if len(self._excess) > 1 else 0
+        return metrics
 
     def _sum(self, link: ManagementLink, name: str) -> int:
         return sum(_count(link.queue_attribute(link.queue_name(queue), name), name) for queue in self._queues)

@@ -155,8 +155,8 @@ class SourceLink(Receiving, MessageSource, Protocol):
     def shown(self, block: MessageBlock) -> None:
         """The messages of a browse are not kept any more, and more may come."""
 
-    def figures(self) -> dict[str, int]:
-        """Figures for the progress that only this protocol has. Those of several links are added."""
+    def metrics(self) -> dict[str, int]:
+        """Metrics for the progress that only this protocol has. Those of several links are added."""
 
 
 class SourceProtocol(Protocol):

@@ -375,7 +375,7 @@ class LogSource:
                     yield MessageRange(log.subscription, block, first, last)
                 following = offsets[-1] + 1
 
-    # --- done batches and figures --------------------------------------------------------------
+    # --- done batches and metrics --------------------------------------------------------------
 
     def _release(self, through: int) -> None:
         for end in [each for each in self._batches if each <= through]:

@@ -226,18 +226,18 @@ def _warn_of_rest(queue: str, shown: int, found: FoundQueue | None, limits: str 
             limits,
         )
     elif found is not None and found.messages > shown:
-        figures = f"{shown:,}", f"{found.messages:,}", queue
+        counts = f"{shown:,}", f"{found.messages:,}", queue
         if limits is None:
             _log.warning(
                 "! the read shows %s of the %s messages of queue %s: the others are in delivery to another consumer or"
                 " scheduled for later, were taken meanwhile, or did not come within idleTimeout",
-                *figures,
+                *counts,
             )
             return
         _log.warning(
             "! the read shows %s of the %s messages of queue %s. Raise %s to see more. What another consumer has in"
             " delivery and what is scheduled for later is not shown",
-            *figures,
+            *counts,
             limits,
         )
 

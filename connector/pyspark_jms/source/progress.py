@@ -1,4 +1,4 @@
-"""Figures of a query for ``StreamingQueryProgress``."""
+"""Metrics of a query for ``StreamingQueryProgress``."""
 
 import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -32,16 +32,16 @@ class Counts:
 
 
 class Progress:
-    """``figures`` never raises, and sends no request to the broker."""
+    """``metrics`` never raises, and sends no request to the broker."""
 
     def __init__(self, options: SourceOptions) -> None:
         self._options = options
         self._warned_of_others = False
         self.counts = Counts()
         self.in_flight = 0
-        """Messages here and not acknowledged, when the figures were last read."""
+        """Messages here and not acknowledged, when the metrics were last read."""
 
-    def figures(
+    def metrics(
         self,
         ledger: DeliveryLedger,
         links: Sequence[SourceLink],
@@ -53,7 +53,7 @@ class Progress:
         reconnects: int,
         dropped: int | str,
     ) -> dict[str, object]:
-        """``watched``: the broker's figures of its queues. ``reached``: the end of the last batch in the commit log.
+        """``watched``: the broker's metrics of its queues. ``reached``: the end of the last batch in the commit log.
         ``dropped``: rows that the re-evaluation of the selector has dropped.
         """
         waiting = [link.waiting() for link in links]
@@ -67,13 +67,13 @@ class Progress:
             "redelivered": self.counts.redelivered,
             "recognised": ledger.recognised,
             "reconnects": reconnects,
-            **({} if store is None else _journal_figures(store, max(reached, ledger.done))),
+            **({} if store is None else _journal_metrics(store, max(reached, ledger.done))),
             "selectorDropped": dropped,
             "deadLetters": diverter.dead_letters,
             "droppedTooLarge": diverter.skipped,
             "guarantee": self._guarantee(store, watched, links),
             "broker": links[0].server if links else None,
-            **_sums(link.figures() for link in links),
+            **_sums(link.metrics() for link in links),
             **watched,
         }
 
@@ -96,15 +96,15 @@ class Progress:
         return "at-least-once (other consumers read this queue)"
 
 
-def _sums(figures: Iterable[Mapping[str, int]]) -> dict[str, int]:
+def _sums(metrics: Iterable[Mapping[str, int]]) -> dict[str, int]:
     total: dict[str, int] = {}
-    for each in figures:
+    for each in metrics:
         for name, value in each.items():
             total[name] = total.get(name, 0) + value
     return total
 
 
-def _journal_figures(store: JournalStore, reached: int) -> dict[str, object]:
+def _journal_metrics(store: JournalStore, reached: int) -> dict[str, object]:
     age, backlog = store.age_of(reached), store.position.next - reached
     return {
         "journalBytes": store.bytes_used,

@@ -114,7 +114,7 @@ class Receiver:
         options = self._options
         queues = [each.name for each in options.destinations if each.kind is DestinationKind.QUEUE]
         queues += [str(options.durable)] if options.durable else []
-        # A run that ends does not need figures that come every 30 s; a journal must know of other consumers.
+        # A run that ends does not need metrics that come every 30 s; a journal must know of other consumers.
         if not queues or (self._draining and self._store is None):
             return None
         return QueueWatch(
@@ -187,7 +187,7 @@ class Receiver:
     def journal_is_full(self) -> bool:
         return self._intake.journal_is_full
 
-    # --- figures and offsets -----------------------------------------------------------------------
+    # --- metrics and offsets -----------------------------------------------------------------------
 
     def batch(self, start: int, end: int) -> Batch | None:
         """What to read without a journal. None: an earlier process received it."""
@@ -203,13 +203,13 @@ class Receiver:
         return self._subscriptions.selector_digest
 
     def progress(self, dropped: int | str = 0) -> dict[str, object]:
-        """Figures for ``StreamingQueryProgress``; cheap, never raises. ``dropped``: rows dropped for the selector."""
-        return self._progress.figures(
+        """Metrics for ``StreamingQueryProgress``; cheap, never raises. ``dropped``: rows dropped for the selector."""
+        return self._progress.metrics(
             self._ledger,
             self._subscriptions.links,
             self._store,
             self._diverter,
-            {} if self._watch is None else self._watch.figures(),
+            {} if self._watch is None else self._watch.metrics(),
             reached=self.reached,
             reconnects=self._subscriptions.reconnects,
             dropped=dropped,

@@ -125,7 +125,7 @@ class StreamSource:
         assert self._options.journal is not None
         return recorded_partitions(store, first, last, self._options, seen=here or self._options.journal.shared)
 
-    # --- done batches and figures -----------------------------------------------------------------------
+    # --- done batches and metrics -----------------------------------------------------------------------
 
     def commit(self, end: dict[str, Any]) -> None:
         """``end`` is in Spark's commit log. Never called for the last batch of a run."""
@@ -134,7 +134,7 @@ class StreamSource:
             self._acknowledge(self._receiver, sequence(end))
 
     def progress(self) -> dict[str, object]:
-        """The figures of ``progress.sources[].latestOffset``."""
+        """The metrics of ``progress.sources[].latestOffset``."""
         return {} if self._receiver is None else self._receiver.progress(self._tasks.dropped())
 
     def stop(self) -> None:

@@ -40,7 +40,7 @@ class SourceEngine(Protocol):
     def commit(self, end: dict[str, Any]) -> None: ...
 
     def progress(self) -> dict[str, object]:
-        """The figures of ``progress.sources[].latestOffset``."""
+        """The metrics of ``progress.sources[].latestOffset``."""
 
     def stop(self) -> None: ...
 

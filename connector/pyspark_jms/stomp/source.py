@@ -92,7 +92,7 @@ class StompSourceLink(Consumer):
     def redelivered(self, block: MessageBlock) -> int:
         return redelivered(block)
 
-    def figures(self) -> dict[str, int]:
+    def metrics(self) -> dict[str, int]:
         return {}
 
     def require_unchanged(self) -> None:

@@ -409,7 +409,7 @@ def test_a_browse_goes_on_when_what_it_brought_is_shown(broker, queue, put, subs
                 link.shown(block)
 
 
-def test_the_broker_gives_its_figures_and_names_missing_queues(broker, queue, put, caplog):
+def test_the_broker_gives_its_metrics_and_names_missing_queues(broker, queue, put, caplog):
     put(broker, queue, "one")
     settings = SourceOptions.parse(access(broker) | {"brokerUrl": broker.amqp_url, "queue": queue}).connection
     assert warn_of_missing_queues(AmqpSource().open_management, settings, [queue, f"{queue}.other"]) == (
@@ -417,4 +417,4 @@ def test_the_broker_gives_its_figures_and_names_missing_queues(broker, queue, pu
     )
     assert f"queue {queue}.other does not exist" in caplog.text
     with contextlib.closing(QueueWatch(AmqpSource().open_management, settings, [queue], lambda: 0)) as watch:
-        wait_until(lambda: watch.figures().get("depth") == 1)
+        wait_until(lambda: watch.metrics().get("depth") == 1)

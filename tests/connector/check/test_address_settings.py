@@ -32,7 +32,7 @@ def finding_of(*changes):
 def test_harmless_settings(change):
     found = finding_of(change)
     assert (found.verdict, found.advice) == (Verdict.FINE, "")
-    assert found.figures["settings"] == [DEFAULT | change]
+    assert found.details["settings"] == [DEFAULT | change]
 
 
 @pytest.mark.parametrize(

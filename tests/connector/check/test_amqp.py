@@ -72,9 +72,9 @@ def test_a_queue_is_inspected_received_and_given_back(broker, queue, settings_of
         for body in ("text", "", {"a": 1}, [1]):
             java.send(queue, body)
     found = named(run_checks(CheckRequest(settings=settings_of(broker), queue=queue, receive=True)))
-    assert found["queue"].figures["messages"] == 4
-    assert found["body types"].figures["bodyTypes"] == {"text": 2, "map": 1, "stream": 1}
-    assert found["received"].figures == {
+    assert found["queue"].details["messages"] == 4
+    assert found["body types"].details["bodyTypes"] == {"text": 2, "map": 1, "stream": 1}
+    assert found["received"].details == {
         "received": 4, "bodyTypes": {"text": 2, "map": 1, "stream": 1}, "emptyTexts": 1
     }  # fmt: skip
     assert {found[name].verdict for name in ("body types", "paging", "received")} == {Verdict.FINE}
@@ -87,8 +87,8 @@ def test_messages_of_the_queue_in_staging_queues_are_shown(broker, queue, settin
     broker.create_queue(f"{queue}.other")
     findings = run_checks(CheckRequest(settings=settings_of(broker), queue=queue))
     staged = [each for each in findings if each.name == "staged"]
-    assert sum(each.figures["staged"] for each in staged) == 3
-    assert {each.figures["stagingQueue"] for each in staged} <= {f"{base}.0", f"{base}.1"}
+    assert sum(each.details["staged"] for each in staged) == 3
+    assert {each.details["stagingQueue"] for each in staged} <= {f"{base}.0", f"{base}.1"}
     assert all(each.value.endswith(", of batch 1") for each in staged)
     other = named(run_checks(CheckRequest(settings=settings_of(broker), queue=f"{queue}.other")))
     assert "staged" not in other
@@ -113,7 +113,7 @@ def test_without_the_permission_the_queue_is_not_inspected(guarded, queue, setti
     settings = settings_of(guarded, user="worker", password="pw")
     found = named(run_checks(CheckRequest(settings=settings, queue=queue, scratch_queue=queue, receive=True)))
     assert {found[name].verdict for name in ("management", "queue")} == {Verdict.NOTE}
-    assert found["received"].figures["received"] == 0
+    assert found["received"].details["received"] == 0
 
 
 def test_a_queue_that_does_not_exist(broker, queue, settings_of, named):

@@ -61,7 +61,7 @@ def test_findings():
     bad = body_types_finding(Counter({BodyKind("text"): 2, BodyKind("map"): 1}), 5_000, WORDS)
     assert bad.verdict is Verdict.PROBLEM
     assert bad.advice.startswith("Map bodies ")
-    assert bad.figures == {"seen": 3, "bodyTypes": {"text": 2, "map": 1}}
+    assert bad.details == {"seen": 3, "bodyTypes": {"text": 2, "map": 1}}
 
 
 def test_no_listed_message():

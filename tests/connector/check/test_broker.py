@@ -59,7 +59,7 @@ def test_management_permitted_and_not(guarded, settings_for):
 )
 def test_clocks(clock, verdict, ahead):
     finding = clock_finding(clock)
-    assert (finding.verdict, finding.figures) == (verdict, {"aheadMilliseconds": ahead})
+    assert (finding.verdict, finding.details) == (verdict, {"aheadMilliseconds": ahead})
     if verdict is Verdict.PROBLEM:
         assert f"{abs(ahead) / 1000:.1f} s {'ahead of' if ahead > 0 else 'behind'}" in finding.value
 

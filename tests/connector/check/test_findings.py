@@ -6,7 +6,7 @@ from pyspark_jms.errors import JMSSecurityError
 FINE = Finding(name="broker", value="artemis")
 NOTE = Finding(name="management", value="not for this user", verdict=Verdict.NOTE, advice="It needs a permission.")
 PROBLEM = Finding(
-    name="body types", value="map 3 " * 30, verdict=Verdict.PROBLEM, advice="Läuft so nicht.", figures={"map": 3}
+    name="body types", value="map 3 " * 30, verdict=Verdict.PROBLEM, advice="Läuft so nicht.", details={"map": 3}
 )
 
 
@@ -38,7 +38,7 @@ def test_json_has_all_fields():
             "verdict": "problem",
             "value": PROBLEM.value,
             "advice": "Läuft so nicht.",
-            "figures": {"map": 3},
+            "details": {"map": 3},
         },
     ]
     assert json.loads(as_json([NOTE]))["ok"] is True

@@ -31,7 +31,7 @@ def test_every_body_type_is_counted_and_every_message_stays(broker, queue, find)
     send_every_body(broker, queue)
     found = find(broker, queue)
     assert found["queue"].value == f"{queue}: 7 messages, 0 of them in delivery to 0 consumers"
-    assert found["body types"].figures["bodyTypes"] == {
+    assert found["body types"].details["bodyTypes"] == {
         "text": 1, "bytes": 1, "map": 1, "stream": 2, "message": 1, "object": 1
     }  # fmt: skip
     assert found["body types"].verdict is Verdict.PROBLEM
@@ -46,10 +46,10 @@ def test_text_and_bytes_are_fine(broker, queue, find):
         java.send(queue, '{"map": []}', properties={"spark_jms_body": "map"})
         java.send(queue, "later", delivery_delay=600_000)
     found = find(broker, queue)
-    assert found["body types"].figures["bodyTypes"] == {"text": 1, "bytes": 1, "map (envelope)": 1}
+    assert found["body types"].details["bodyTypes"] == {"text": 1, "bytes": 1, "map (envelope)": 1}
     assert "1 scheduled for later" in found["queue"].value
-    assert found["queue"].figures == {"messages": 4, "delivering": 0, "consumers": 0, "scheduled": 1}
-    assert found["dead letters"].figures["deadLetterAddress"] == "DLQ"
+    assert found["queue"].details == {"messages": 4, "delivering": 0, "consumers": 0, "scheduled": 1}
+    assert found["dead letters"].details["deadLetterAddress"] == "DLQ"
 
 
 def test_a_broker_lists_the_first_messages(broker, queue, find):
@@ -67,8 +67,8 @@ def test_streams_in_delivery_to_a_stomp_consumer_are_a_problem(broker, queue, fi
         wait_until(lambda: broker.delivering_count(queue) == 7)
         found = find(broker, queue)
         assert "7 of them in delivery to 1 consumers" in found["queue"].value
-        assert found["body types"].figures["seen"] == 7
-        assert found["in delivery"].figures == {"streamsAtStompReaders": 2}
+        assert found["body types"].details["seen"] == 7
+        assert found["in delivery"].details == {"streamsAtStompReaders": 2}
         assert found["in delivery"].verdict is Verdict.PROBLEM
         few = find(broker, queue, limit=6)
         assert "more than --max" in few["in delivery"].value
@@ -117,6 +117,6 @@ def test_dead_letter_addresses(guarded, queue, find):
     guarded.create_queue(f"brittle.{queue}")
     guarded.create_queue(f"patient.{queue}")
     usual, brittle, patient = (find(guarded, prefix + queue)["dead letters"] for prefix in ("", "brittle.", "patient."))
-    assert usual.figures == {"maxDeliveryAttempts": 10, "deadLetterAddress": "DLQ", "deadLetters": 0}
-    assert (brittle.verdict, brittle.figures) == (Verdict.NOTE, {"maxDeliveryAttempts": 3})
-    assert (patient.verdict, patient.figures) == (Verdict.FINE, {})
+    assert usual.details == {"maxDeliveryAttempts": 10, "deadLetterAddress": "DLQ", "deadLetters": 0}
+    assert (brittle.verdict, brittle.details) == (Verdict.NOTE, {"maxDeliveryAttempts": 3})
+    assert (patient.verdict, patient.details) == (Verdict.FINE, {})

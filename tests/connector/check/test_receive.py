@@ -26,9 +26,9 @@ def test_received_and_missing_messages_are_counted(broker, queue, settings_for, 
         for body in ([1], "first", b"bytes", {"a": 1}, [2], [1, "x"], "last", [3]):
             java.send(queue, body)
     found = named(over_stomp(settings_for(broker), queue, 10_000, Queue(open_link(broker), queue)))
-    assert found["received"].figures["received"] == 5
-    assert found["bodies delivered"].figures["bodyTypes"] == {"stream": 4, "text": 2, "bytes": 1, "map": 1}
-    assert found["not received"].figures == {"bodyTypes": {"stream": 3}}
+    assert found["received"].details["received"] == 5
+    assert found["bodies delivered"].details["bodyTypes"] == {"stream": 4, "text": 2, "bytes": 1, "map": 1}
+    assert found["not received"].details == {"bodyTypes": {"stream": 3}}
     assert found["not received"].verdict is Verdict.PROBLEM
     await_value(lambda: broker.delivery_counts(queue), [0] * 8)
 
@@ -38,8 +38,8 @@ def test_a_queue_of_messages_that_cannot_be_received(broker, queue, settings_for
     with JmsClient(broker) as java:
         java.send(queue, [1])
     found = named(over_stomp(settings_for(broker), queue, 10_000, Queue(open_link(broker), queue)))
-    assert found["received"].figures["received"] == 0
-    assert found["not received"].figures == {"bodyTypes": {"stream": 1}}
+    assert found["received"].details["received"] == 0
+    assert found["not received"].details == {"bodyTypes": {"stream": 1}}
 
 
 @pytest.mark.broker
@@ -47,11 +47,11 @@ def test_the_limit_ends_receiving(broker, queue, settings_for, open_link, named)
     with RawStomp(broker) as client:
         client.send(queue, [([("n", n)], "x" * 100) for n in range(3_000)])
     found = named(over_stomp(settings_for(broker), queue, 10_000, Queue(open_link(broker), queue)))
-    assert found["received"].figures["bodyTypes"] == {"text": 3_000}
+    assert found["received"].details["bodyTypes"] == {"text": 3_000}
     assert found["bodies delivered"].value == "text 3,000 (all 3,000)"
     assert found["not received"].verdict is Verdict.FINE
     some = named(over_stomp(settings_for(broker), queue, 10, None))
-    assert some["received"].figures["received"] >= 10
+    assert some["received"].details["received"] >= 10
     assert [*some] == ["received"]
     await_count(broker, queue, 3_000)
     await_value(lambda: set(broker.delivery_counts(queue)), {0})
@@ -70,7 +70,7 @@ def test_without_management(broker, queue, settings_for, named):
         for body in ("text", {"a": 1}, None):
             java.send(queue, body)
     (found,) = over_stomp(settings_for(broker), queue, 10_000, None)
-    assert found.figures == {"received": 3, "bodyTypes": {"text": 3}, "emptyTexts": 2}
+    assert found.details == {"received": 3, "bodyTypes": {"text": 3}, "emptyTexts": 2}
     assert found.verdict is Verdict.NOTE
 
 

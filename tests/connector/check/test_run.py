@@ -47,7 +47,7 @@ def test_a_user_with_the_permissions_for_one_queue(guarded, queue, settings_for,
     assert not failed(found)
     assert rows["clock"].verdict is Verdict.NOTE
     assert rows["queue"].verdict is Verdict.NOTE
-    assert rows["received"].figures["received"] == 1
+    assert rows["received"].details["received"] == 1
 
 
 @pytest.mark.broker

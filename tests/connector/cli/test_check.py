@@ -22,7 +22,7 @@ def test_check_prints_a_table_or_json_and_returns_0_or_1(broker, queue, capsys, 
     output = json.loads(capsys.readouterr().out)
     assert output["ok"] is False
     (bodies,) = [finding for finding in output["findings"] if finding["name"] == "body types"]
-    assert bodies["figures"] == {"seen": 1, "bodyTypes": {"map": 1}}
+    assert bodies["details"] == {"seen": 1, "bodyTypes": {"map": 1}}
     await_count(broker, queue, 1)
     assert broker.has_queue(f"{queue}.scratch")
     await_count(broker, f"{queue}.scratch", 0)

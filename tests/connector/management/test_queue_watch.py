@@ -1,4 +1,4 @@
-"""Figures beside a real reader, and what becomes of them when the broker or the permission is gone."""
+"""Metrics beside a real reader, and what becomes of them when the broker or the permission is gone."""
 
 import datetime as dt
 import logging
@@ -30,18 +30,18 @@ def watch(open_link):
 
 
 def depths(watched):
-    return {name: value for name, value in watched.figures().items() if name not in {"consumers", "depthTime"}}
+    return {name: value for name, value in watched.metrics().items() if name not in {"consumers", "depthTime"}}
 
 
 def test_the_consumers_and_when_the_broker_was_first(broker, queue, settings_for, consume, watch):
     broker.create_queue(queue)
     watched = watch(settings_for(broker), [queue])
-    wait_until(lambda: watched.figures().get("consumers") == 0)
-    first = dt.datetime.fromisoformat(watched.figures()["depthTime"])
+    wait_until(lambda: watched.metrics().get("consumers") == 0)
+    first = dt.datetime.fromisoformat(watched.metrics()["depthTime"])
     assert abs((dt.datetime.now(dt.UTC) - first).total_seconds()) < 60
     consume(settings_for(broker), queue)
-    wait_until(lambda: watched.figures().get("consumers") == 1)
-    assert dt.datetime.fromisoformat(watched.figures()["depthTime"]) > first
+    wait_until(lambda: watched.metrics().get("consumers") == 1)
+    assert dt.datetime.fromisoformat(watched.metrics()["depthTime"]) > first
 
 
 @stomp_only
@@ -76,7 +76,7 @@ def test_undelivered_messages_are_due_and_in_flight_to_nobody(broker, queue, set
     watched = watch(settings_for(broker), [queue], received=lambda: received[0], every=600)
     wait_until(lambda: depths(watched) == {"depth": 2, "delivering": 0, "undelivered": 1})
     received = [8]  # what was received since the request was undelivered then
-    assert watched.figures()["undelivered"] == 0
+    assert watched.metrics()["undelivered"] == 0
 
 
 def test_a_fully_qualified_name(broker, queue, settings_for, watch):
@@ -90,20 +90,20 @@ def test_without_the_permission_one_log_line_says_so(settings_for, watch, caplog
     with EmbeddedArtemis(users=[User("reader", "pw", permissions={"consume", "browse"})]) as broker:
         watched = watch(settings_for(broker, user="reader"), ["DLQ"])
         wait_until(lambda: not watched._thread.is_alive())
-    assert watched.figures() == {}
+    assert watched.metrics() == {}
     reported = [record.getMessage() for record in caplog.records if "no metrics" in record.getMessage()]
     assert len(reported) == 1
     assert "permission manage" in reported[0]
 
 
-def test_figures_go_with_the_connection_and_come_back(broker, queue, settings_for, watch, proxied, port_of):
+def test_metrics_go_with_the_connection_and_come_back(broker, queue, settings_for, watch, proxied, port_of):
     broker.create_queue(queue)
     with Proxy(broker.host, port_of(broker)) as proxy:
         watched = watch(settings_for(broker, url=proxied(proxy)), [queue])
         wait_until(lambda: depths(watched) == {"depth": 0, "delivering": 0})
         proxy.refuse()
         proxy.cut()
-        wait_until(lambda: watched.figures() == {})
+        wait_until(lambda: watched.metrics() == {})
         proxy.accept()
         wait_until(lambda: depths(watched) == {"depth": 0, "delivering": 0})
         watched.close()
@@ -111,7 +111,7 @@ def test_figures_go_with_the_connection_and_come_back(broker, queue, settings_fo
 
 def test_a_queue_that_is_not_there_yet(broker, queue, settings_for, watch):
     watched = watch(settings_for(broker), [queue])
-    assert watched.figures() == {}
+    assert watched.metrics() == {}
     broker.create_queue(queue)
     wait_until(lambda: depths(watched) == {"depth": 0, "delivering": 0})
 
@@ -136,7 +136,7 @@ def test_an_odd_answer_is_logged_once_and_first_for_again(broker, queue, setting
         proxy.to_client.alter = _answered(body)
         watched = watch(settings_for(broker, url=proxy.url), [queue])
         wait_until(lambda: proxy.accepted > 3)
-        assert watched.figures() == {}
+        assert watched.metrics() == {}
         proxy.to_client.alter = lambda data: data
         wait_until(lambda: depths(watched) == {"depth": 0, "delivering": 0})
         watched.close()

@@ -9,7 +9,7 @@ from pyspark_jms.errors import IllegalStateError
 from pyspark_jms.jms.model import Destination
 from pyspark_jms.options.source import SourceOptions
 from pyspark_jms.source.logs import LogSource, _Log, _parsed
-from pyspark_jms.spark.figures import figures_of
+from pyspark_jms.spark.metrics import metrics_of
 
 
 def taken(*offsets):
@@ -56,17 +56,17 @@ def test_an_empty_stream_has_ended_and_one_that_is_read_on_has_no_end():
     assert one.has_ended
 
 
-def test_the_progress_has_figures_for_the_listener():
+def test_the_progress_has_metrics_for_the_listener():
     options = SourceOptions.parse({"brokerUrl": "amqp://host:1", "queue": "s", "streamOffset": "first"})
     source = LogSource(options, AmqpSource())
     try:
         source._logs[0].receive(taken(4, 5))
         progress = {"id": "i", "runId": "r", "timestamp": "2026-11-24T07:20:35.188Z", "batchId": 2}
-        (figures,) = figures_of(progress | {"sources": [{"latestOffset": source.progress()}]})
+        (metrics,) = metrics_of(progress | {"sources": [{"latestOffset": source.progress()}]})
     finally:
         source.stop()
-    assert (figures.sequence, figures.in_flight_messages, figures.in_flight_bytes, figures.lag) == (0, 2, 6, 2)
-    assert (figures.received, figures.guarantee) == (0, "exactly-once into Spark")
+    assert (metrics.sequence, metrics.in_flight_messages, metrics.in_flight_bytes, metrics.lag) == (0, 2, 6, 2)
+    assert (metrics.received, metrics.guarantee) == (0, "exactly-once into Spark")
 
 
 @pytest.mark.parametrize("offset", [{}, {"seq": 1}, {"cuts": []}, {"seq": "x", "positions": {}}])

@@ -9,12 +9,12 @@ from pyspark_jms.source.stream import QueryJournal
 from pyspark_jms.stomp.source import StompSource
 
 
-def figures(watched=None, **more):
+def metrics(watched=None, **more):
     options = SourceOptions.parse({"brokerUrl": "stomp://h"} | more)
     stop = StopRequest()
     journal = QueryJournal(options, StompSource(), stop)
     try:
-        return Progress(options).figures(
+        return Progress(options).metrics(
             Ledger([None], 7),
             [],
             journal.store(),
@@ -28,14 +28,14 @@ def figures(watched=None, **more):
         journal.close()
 
 
-def test_the_figures_of_a_query():
-    found = figures({"depth": 4}, queue="q")
+def test_the_metrics_of_a_query():
+    found = metrics({"depth": 4}, queue="q")
     assert {"seq": 7, "reconnects": 2, "selectorDropped": 3, "depth": 4, "broker": None}.items() <= found.items()
     assert "journalBytes" not in found
 
 
-def test_the_figures_of_a_journal(tmp_path):
-    found = figures(queue="q", deliveryGuarantee="exactly-once", journalLocation=str(tmp_path))
+def test_the_metrics_of_a_journal(tmp_path):
+    found = metrics(queue="q", deliveryGuarantee="exactly-once", journalLocation=str(tmp_path))
     assert (found["journalBytes"], found["backlogAgeSeconds"]) == (0, None)
     assert "journalKeeps" not in found
 
@@ -51,7 +51,7 @@ def test_the_figures_of_a_journal(tmp_path):
 )
 def test_the_guarantee(more, journal, watched, guarantee, tmp_path, caplog):
     place = {"deliveryGuarantee": "exactly-once", "journalLocation": str(tmp_path)} if journal else {}
-    assert figures(watched, **more, **place)["guarantee"].startswith(guarantee)
+    assert metrics(watched, **more, **place)["guarantee"].startswith(guarantee)
     assert ("other consumers" in caplog.text) == ("other" in guarantee)
 
 

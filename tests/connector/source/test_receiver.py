@@ -89,7 +89,7 @@ def test_progress_has_what_only_the_broker_knows(broker, queue):
     with receiving(broker, queue) as receiver:
         arrived(receiver, 30)
         known = {"depth": 30, "delivering": 30, "stuckInDelivery": 0}
-        wait_until(lambda: known.items() <= receiver.progress().items(), what="the broker's figures")
+        wait_until(lambda: known.items() <= receiver.progress().items(), what="the broker's metrics")
 
 
 def test_a_queue_that_does_not_exist_is_warned_of(broker, queue, caplog):
@@ -104,7 +104,7 @@ def test_a_queue_that_does_not_exist_is_warned_of(broker, queue, caplog):
 def test_another_consumer_of_the_queue_lowers_the_guarantee_of_a_journal(broker, queue, tmp_path, caplog, drain):
     """After a lost connection the broker may give it what the journal already holds."""
     with receiving(broker, queue, deliveryGuarantee="exactly-once", journalLocation=tmp_path) as receiver:
-        wait_until(lambda: receiver.progress().get("consumers") == 1, what="the broker's figures")
+        wait_until(lambda: receiver.progress().get("consumers") == 1, what="the broker's metrics")
         assert receiver.progress()["guarantee"] == "exactly-once into Spark"
     other = RawStomp(broker)
     other.request(
@@ -131,10 +131,10 @@ def test_a_journal_tells_its_backlog_and_the_age_of_the_oldest_message(broker, q
         receiver.reached = 10
         assert receiver.progress()["backlog"] == 20
         receiver.reached = 30
-        figures = receiver.progress()
-        assert (figures["backlog"], figures["backlogAgeSeconds"]) == (0, None)
-        assert figures["journalBytes"] > 0
-        assert figures["journalKeeps"] == "the last batch, until the next one is planned"
+        metrics = receiver.progress()
+        assert (metrics["backlog"], metrics["backlogAgeSeconds"]) == (0, None)
+        assert metrics["journalBytes"] > 0
+        assert metrics["journalKeeps"] == "the last batch, until the next one is planned"
         ledger, connection = receiver._ledger, receiver.links[0].connection
         wait_until(lambda: all(connection.has_receipt(ack.receipt) for ack in ledger.unconfirmed(0)))
         receiver.acknowledge_through(30)
@@ -142,7 +142,7 @@ def test_a_journal_tells_its_backlog_and_the_age_of_the_oldest_message(broker, q
         assert "journalKeeps" not in receiver.progress()
 
 
-def test_a_drain_asks_the_broker_for_no_figures(broker, queue):
+def test_a_drain_asks_the_broker_for_no_metrics(broker, queue):
     fill(broker, queue, 3)
     with receiving(broker, queue, drain=True, idleTimeout="300ms") as receiver:
         assert read_until(receiver, 0, 3) == [0, 1, 2]
@@ -265,8 +265,8 @@ def test_a_broker_restart_inside_a_run_repeats_nothing(fresh_broker):
         assert found == list(range(200))
         assert receiver.next_batch_end() == 200
         assert left(broker, "q", 0) == 0
-        figures = receiver.progress()
-        assert (figures["reconnects"], figures["recognised"]) == (1, 100)
+        metrics = receiver.progress()
+        assert (metrics["reconnects"], metrics["recognised"]) == (1, 100)
 
 
 def test_a_lost_connection_inside_a_run_repeats_nothing(broker, queue):
@@ -366,10 +366,10 @@ def three_connections(request, broker, queue):
 def test_connections_share_a_queue_and_its_window(broker, queue, three_connections):
     _, receiver = three_connections(300, windowBytes="3m")
     assert [link.subscription.window_bytes for link in receiver.links] == [1 << 20] * 3
-    wait_until(lambda: receiver.progress().get("delivering") == 300, what="the broker's figures")
-    figures = receiver.progress()
-    assert (figures["consumers"], figures["inFlightMessages"], figures["depth"]) == (3, 300, 300)
-    assert "stuckInDelivery" in figures
+    wait_until(lambda: receiver.progress().get("delivering") == 300, what="the broker's metrics")
+    metrics = receiver.progress()
+    assert (metrics["consumers"], metrics["inFlightMessages"], metrics["depth"]) == (3, 300, 300)
+    assert "stuckInDelivery" in metrics
     found, end = batches_of(receiver, 0, 300)
     assert sorted(found) == sorted(f"text {n}" for n in range(300))
     receiver.acknowledge_through(end)
@@ -392,9 +392,9 @@ def test_what_one_of_three_connections_had_comes_on_any_of_them_and_is_known_aga
     assert sorted(found + more) == sorted(f"text {n}" for n in range(330))
     receiver.acknowledge_through(last)
     wait_until(lambda: receiver.next_batch_end() == last and left(broker, queue, 0) == 0)
-    figures = receiver.progress()
-    assert (figures["reconnects"], figures["received"] - figures["recognised"]) == (1, 330)
-    assert figures["recognised"] > 50
+    metrics = receiver.progress()
+    assert (metrics["reconnects"], metrics["received"] - metrics["recognised"]) == (1, 330)
+    assert metrics["recognised"] > 50
 
 
 def test_a_redelivery_that_arrives_before_its_connection_is_known_to_be_lost(broker, queue, three_connections):

@@ -3,7 +3,7 @@ from numbered import fill
 from streaming import access
 from waiting import wait_until
 
-from pyspark_jms.monitoring import JmsListener, figures_of
+from pyspark_jms.monitoring import JmsListener, metrics_of
 
 
 @pytest.fixture
@@ -20,7 +20,7 @@ def listening(spark):
         spark.streams.removeListener(listener)
 
 
-def test_an_idle_query_tells_its_figures_and_they_are_those_of_now(spark, broker, queue, tmp_path, listening):
+def test_an_idle_query_tells_its_metrics_and_they_are_those_of_now(spark, broker, queue, tmp_path, listening):
     seen = []
     listening(JmsListener(seen.append))
     interval = "spark.sql.streaming.noDataProgressEventInterval"
@@ -35,7 +35,7 @@ def test_an_idle_query_tells_its_figures_and_they_are_those_of_now(spark, broker
         wait_until(
             lambda: seen and seen[-1].is_idle and seen[-1].acknowledged == 30,
             seconds=120,
-            what="the figures of an idle query",
+            what="the metrics of an idle query",
         )
         assert (seen[-1].rows, seen[-1].in_flight_messages) == (0, 0)
     finally:
@@ -47,8 +47,8 @@ def test_each_batch_of_a_jms_source_is_told_and_an_error_does_not_end_the_query(
 ):
     seen, failing = [], []
 
-    def fail(figures):
-        failing.append(figures)
+    def fail(metrics):
+        failing.append(metrics)
         raise ValueError("a mistake of the user")
 
     listening(JmsListener(fail))
@@ -63,11 +63,11 @@ def test_each_batch_of_a_jms_source_is_told_and_an_error_does_not_end_the_query(
         assert query.isActive
         assert (seen[-1].query_name, seen[-1].query_id, seen[-1].guarantee) == ("told", query.id, "at-least-once")
         assert seen[-1].broker.startswith("ActiveMQ-Artemis/")
-        assert figures_of(query.lastProgress)[0].query_id == query.id
+        assert metrics_of(query.lastProgress)[0].query_id == query.id
         assert failing
     finally:
         query.stop()
-    assert "a listener of jms figures failed" in caplog.text
+    assert "a listener of jms metrics failed" in caplog.text
     rate = spark.readStream.format("rate").load().writeStream.format("noop").start()
     told = len(seen)
     wait_until(lambda: rate.lastProgress is not None, what="a batch of another source")

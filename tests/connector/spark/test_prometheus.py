@@ -9,8 +9,8 @@ from monitoring_files import ROOT, dashboard_expressions, names_in, rule_express
 from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.parser import text_string_to_metric_families
 
-from pyspark_jms.spark.figures import figures_of
-from pyspark_jms.spark.prometheus import _METRICS, PrometheusExporter
+from pyspark_jms.spark.metrics import metrics_of
+from pyspark_jms.spark.prometheus import _FAMILIES, PrometheusExporter
 
 LATEST = {
     "seq": 326, "inFlightMessages": 176, "inFlightBytes": 43074, "received": 200, "acknowledged": 24, "redelivered": 3,
@@ -62,17 +62,17 @@ def exporter():
     return PrometheusExporter(CollectorRegistry())
 
 
-def test_every_figure_is_a_metric(exporter):
+def test_every_metric_is_exported(exporter):
     query = uuid.uuid4()
     exporter.onQueryProgress(batch(query))
     found = samples(exporter._registry)
-    assert len(found) == len(_METRICS) + 4
+    assert len(found) == len(_FAMILIES) + 4
     expected = {
         "lag_messages": 285, "oldest_age_seconds": 1.5, "journal_bytes": 53721, "received_messages_total": 200,
         "redelivered_messages_total": 3, "duplicate_messages_total": 2, "reconnects_total": 1, "dead_letters_total": 5,
         "dropped_messages_total": 6, "selector_dropped_messages_total": 4, "lost_credit_messages_total": 7,
         "stuck_messages": 8, "queue_messages": 200, "queue_delivering_messages": 91, "queue_consumers": 1,
-        "batch_seconds": 0.928, "last_batch_timestamp_seconds": 100.0, "figures_timestamp_seconds": 100.0,
+        "batch_seconds": 0.928, "last_batch_timestamp_seconds": 100.0, "progress_timestamp_seconds": 100.0,
         "input_rows_per_second": 1, "processed_rows_per_second": 2, "query_up": 1,
         "in_flight_messages": 176, "in_flight_bytes": 43074,
         "reader_messages_total": 7, "reader_bytes_total": 21,
@@ -84,25 +84,25 @@ def test_every_figure_is_a_metric(exporter):
     assert found["pyspark_jms_guarantee_info", "orders", "exactly-once into Spark"] == 1
 
 
-def test_an_idle_query_has_new_figures_and_keeps_the_time_of_its_last_batch(exporter):
+def test_an_idle_query_has_new_metrics_and_keeps_the_time_of_its_last_batch(exporter):
     query = uuid.uuid4()
     exporter._report(batch(query).progress)
     exporter._report(idle(query, "1970-01-01T00:05:00Z").progress, only_idle=True)
     found = {key[0].removeprefix("pyspark_jms_"): value for key, value in samples(exporter._registry).items()}
     now = ("lag_messages", "backlog_messages", "in_flight_messages", "processed_rows_per_second")
     assert [found[name] for name in now] == [0, 0, 0, 0]
-    assert (found["figures_timestamp_seconds"], found["last_batch_timestamp_seconds"]) == (300, 100)
+    assert (found["progress_timestamp_seconds"], found["last_batch_timestamp_seconds"]) == (300, 100)
     assert found["batch_seconds"] == 0.928
 
 
-def test_a_query_that_was_never_seen_with_a_batch_counts_from_its_first_figures(exporter):
+def test_a_query_that_was_never_seen_with_a_batch_counts_from_its_first_metrics(exporter):
     query = uuid.uuid4()
     for minute in ("01", "02"):
         exporter._report(idle(query, f"1970-01-01T00:{minute}:00Z").progress, only_idle=True)
     assert samples(exporter._registry)["pyspark_jms_last_batch_timestamp_seconds", "orders"] == 60
 
 
-def test_an_unknown_figure_is_no_sample(exporter):
+def test_an_unknown_metric_has_no_sample(exporter):
     exporter.onQueryProgress(batch(uuid.uuid4(), depth=None, backlogAgeSeconds=None, selectorDropped="not known"))
     names = {name for name, *_ in samples(exporter._registry)}
     assert not names & {
@@ -172,5 +172,5 @@ def test_the_page_names_every_metric(exporter):
     assert [name for name, *_ in samples(exporter._registry) if f"`{name}`" not in page] == []
 
 
-def test_figures_of_these_batches_are_read():
-    assert figures_of(batch("i").progress)[0].lag == 285
+def test_metrics_of_these_batches_are_read():
+    assert metrics_of(batch("i").progress)[0].lag == 285

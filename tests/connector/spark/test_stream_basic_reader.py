@@ -200,7 +200,7 @@ def test_runs_of_one_batch_lose_and_repeat_nothing(spark, broker, queue, tmp_pat
     await_value(lambda: set(broker.delivery_counts(queue)), {0})
     query = run_available(frame.select("text"), tmp_path / "checkpoint", "parquet", path=str(tmp_path / "out"))
     assert last_offset(query)["seq"] == 30
-    assert monitoring.figures_of(query.lastProgress) == (), "these releases ask no Python source for figures"
+    assert monitoring.metrics_of(query.lastProgress) == (), "these releases ask no Python source for metrics"
     assert found_in(spark, tmp_path) == Counter(texts(0, 30))
     assert left(broker, queue) == 0
 

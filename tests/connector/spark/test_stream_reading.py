@@ -45,11 +45,11 @@ def test_the_default_trigger_acknowledges_and_reports(spark, broker, queue, tmp_
         fill(broker, queue, 50)
         wait_until(lambda: query.lastProgress and sum(p["numInputRows"] for p in query.recentProgress) == 50)
         assert left(broker, queue) == 0  # also of the last batch, with the queue idle
-        if HAS_ADMISSION_CONTROL:  # else the progress has no figures
-            figures = json.loads(query.lastProgress["sources"][0]["latestOffset"])
-            assert figures["received"] == 50
-            assert figures["guarantee"] == "at-least-once"
-            assert figures["broker"].startswith("ActiveMQ-Artemis/")
+        if HAS_ADMISSION_CONTROL:  # else the progress has no metrics
+            metrics = json.loads(query.lastProgress["sources"][0]["latestOffset"])
+            assert metrics["received"] == 50
+            assert metrics["guarantee"] == "at-least-once"
+            assert metrics["broker"].startswith("ActiveMQ-Artemis/")
     finally:
         query.stop()
     wait_until(lambda: broker.consumer_count(queue) == 0, what="the end of the subscription")

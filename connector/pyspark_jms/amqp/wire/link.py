@@ -47,7 +47,7 @@ class Channel(Protocol):
         """How many transfer frames the peer's window takes."""
 
     def flow(self, **fields: Any) -> None:
-        """Send a flow with the session's figures, and these of a link."""
+        """Send a flow with the fields of the session, and these of a link."""
 
 
 class Link:

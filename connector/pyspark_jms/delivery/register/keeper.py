@@ -101,7 +101,7 @@ class TokenKeeper(RegisterHolder):
         keep = self._request()
         if keep.used < keep.batch and (stop := self._set_back(token, keep.used)):
             return stop
-        self._set(renewed=replace(token, batch=keep.used, blocks=0, first=token.next, figures=()))
+        self._set(renewed=replace(token, batch=keep.used, blocks=0, first=token.next, metrics=()))
         return self._open(token, tokens + token.blocks)
 
     def _renewed(self) -> Command:

@@ -152,7 +152,7 @@ class ReaderTask(RegisterHolder):
             next=token.next + received.messages,
             drained=received.drained,
             alone=None,
-            figures=received.figures,
+            metrics=received.metrics,
         )
         self._set(phase=Phase.REPLACING, token=after)
         return steps.Replace(after)

@@ -265,7 +265,7 @@ class Received:
     drained: bool = False
     """The sources have no more messages."""
 
-    figures: tuple[tuple[str, int], ...] = ()
+    metrics: tuple[tuple[str, int], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -54,7 +54,7 @@ class Token:
     """The source had no more messages."""
 
     alone: Alone | None = None
-    figures: tuple[tuple[str, int], ...] = ()
+    metrics: tuple[tuple[str, int], ...] = ()
     """For the progress of the query."""
 
     def text(self) -> str:
@@ -71,8 +71,8 @@ class Token:
             values["drained"] = True
         if self.alone is not None:
             values["alone"] = {"message": self.alone.message, "deliveries": self.alone.deliveries}
-        if self.figures:
-            values["figures"] = dict(self.figures)
+        if self.metrics:
+            values["metrics"] = dict(self.metrics)
         return json.dumps(values, separators=(",", ":"))
 
     def body(self) -> bytes:
@@ -102,7 +102,7 @@ class Token:
                     next=next_,
                     drained=rest.get("drained") is True,
                     alone=_alone(rest.get("alone")),
-                    figures=_figures(rest.get("figures", {})),
+                    metrics=_metrics(rest.get("metrics", {})),
                 )
         raise ValueError("not a token of a read partition")
 
@@ -116,7 +116,7 @@ def _alone(value: Any) -> Alone | None:
     raise ValueError("not a token of a read partition")
 
 
-def _figures(value: Any) -> tuple[tuple[str, int], ...]:
+def _metrics(value: Any) -> tuple[tuple[str, int], ...]:
     if isinstance(value, dict) and all(isinstance(each, int) for each in value.values()):
         return tuple(value.items())
     raise ValueError("not a token of a read partition")

@@ -1,4 +1,4 @@
-"""What the batches of a run brought, by the tokens of their readers: figures of progress, and the next pause."""
+"""What the batches of a run brought, by the tokens of their readers: metrics of progress, and the next pause."""
 
 import logging
 import time
@@ -21,7 +21,7 @@ _FIRST_PAUSE_SECONDS, _LONGEST_PAUSE_SECONDS = 0.25, 15.0
 _FRUITLESS = 4
 """So many batches without messages in a row are not another consumer that was faster."""
 _TAKEN = ("messages", "deadLetters", "droppedTooLarge")
-"""The figures of messages that a batch has taken from its queues."""
+"""The metrics of messages that a batch has taken from its queues."""
 
 
 class BatchHistory:
@@ -41,7 +41,7 @@ class BatchHistory:
         """Whether Spark has read rows of the last batch."""
 
     def began(self, batch: int) -> None:
-        """Its figures count in this run."""
+        """Its metrics count in this run."""
         self._ran = batch
 
     def has(self, batch: int) -> bool:
@@ -71,9 +71,9 @@ class BatchHistory:
             return  # of an earlier run
         for reader, token in read.items():
             sums = self._by_reader.setdefault(reader, {})
-            for name, value in token.figures:
+            for name, value in token.metrics:
                 sums[name] = sums.get(name, 0) + value
-        has_taken = any(dict(token.figures).get(name) for token in read.values() for name in _TAKEN)
+        has_taken = any(dict(token.metrics).get(name) for token in read.values() for name in _TAKEN)
         self._choose_pause(0 if has_taken else self.fruitless + 1)
 
     def _choose_pause(self, fruitless: int) -> None:
@@ -103,9 +103,9 @@ class BatchHistory:
                 self.fruitless,
             )
 
-    # --- figures -------------------------------------------------------------------------------
+    # --- metrics -------------------------------------------------------------------------------
 
-    def figures(self) -> dict[str, object]:
+    def metrics(self) -> dict[str, object]:
         """``staged``: messages in the registers. Each of them is of a batch that is done."""
         readers = range(max(self._by_reader, default=-1) + 1)
         return {

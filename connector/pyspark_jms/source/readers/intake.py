@@ -224,8 +224,8 @@ class TaskIntake:
 
 def _waiting(sources: Sequence[ReadSource], value: NewValue) -> tuple[int, int]:
     """Messages and bytes: of the value so far, and those received and not taken."""
-    figures = [(len(value), value.size), *(source.waiting() for source in sources)]
-    return sum(messages for messages, _ in figures), sum(size for _, size in figures)
+    sizes = [(len(value), value.size), *(source.waiting() for source in sources)]
+    return sum(messages for messages, _ in sizes), sum(size for _, size in sizes)
 
 
 def _release(link: ReaderLink, ranges: list[MessageRange]) -> None:

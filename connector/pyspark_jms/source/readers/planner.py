@@ -206,13 +206,13 @@ class ReaderSource:
         return answer
 
     def _note_idle(self, begin: Offset, base: str) -> None:
-        """The figures of the last batch, without waiting for the next one."""
+        """The metrics of the last batch, without waiting for the next one."""
         if self._history.has(begin.batch):
             return
         try:
             seen = {reader: _named(self._peek(base, reader), begin.names[reader]) for reader in begin.readers}
         except JMSError as error:
-            _log.debug("= the figures of batch %d are not known yet: %s", begin.batch, error.fact)
+            _log.debug("= the metrics of batch %d are not known yet: %s", begin.batch, error.fact)
             return
         self._history.note(begin, {reader: token for reader, token in seen.items() if token is not None})
 
@@ -247,16 +247,16 @@ class ReaderSource:
         self._order.committed(_parsed(end).batch)
 
     def progress(self) -> dict[str, object]:
-        """The figures of batches that are in Spark's commit log. Asks the broker nothing."""
+        """The metrics of batches that are in Spark's commit log. Asks the broker nothing."""
         return {
             "batch": self._start.batch,
             "readers": self._readers,
-            **self._history.figures(),
+            **self._history.metrics(),
             "reconnects": max(0, self._connections - 1) + self._history.reconnects(),
             "selectorDropped": self._reports.dropped(),
             "guarantee": "exactly-once into Spark",
             "broker": None if self._probe is None else self._probe.server,
-            **({} if self._watch is None else self._watch.figures()),
+            **({} if self._watch is None else self._watch.metrics()),
         }
 
     def stop(self) -> None:

@@ -127,7 +127,7 @@ def _received(
     receipt = Receipt()
     receipt.runs, receipt.accepted = value.runs, value.accepted
     has_ended = drain is not None and len(drain.ended) == len(link.sources)
-    figures = {
+    metrics = {
         "messages": len(value),
         "bytes": value.size,
         "redelivered": counts.redelivered,
@@ -142,6 +142,6 @@ def _received(
         deliveries=value.deliveries,
         suspect=intake.suspect,
         drained=not intake.gave_back and (has_ended or all(source.was_empty for source in link.sources)),
-        figures=tuple((name, value) for name, value in figures.items() if value),
+        metrics=tuple((name, value) for name, value in metrics.items() if value),
     )
     return received, receipt

@@ -1,4 +1,4 @@
-"""The management node of Qpid Broker-J: figures of queues, queues that do not exist, and a broker without the node."""
+"""The management node of Qpid Broker-J: metrics of queues, queues that do not exist, and a broker without the node."""
 
 import dataclasses
 
@@ -35,11 +35,11 @@ def filled(broker_j, queue):
 
 
 @pytest.mark.deep
-def test_the_figures_of_a_queue(broker_j, filled, settings_for):
+def test_the_metrics_of_a_queue(broker_j, filled, settings_for):
     with open_amqp_management(settings_for(broker_j)) as link:
         assert isinstance(link, NodeManagementLink)
-        figures = [link.queue_attribute(filled, name) for name in (WORDS.messages, WORDS.delivering, WORDS.consumers)]
-        assert figures == [3, 0, 0]
+        metrics = [link.queue_attribute(filled, name) for name in (WORDS.messages, WORDS.delivering, WORDS.consumers)]
+        assert metrics == [3, 0, 0]
         assert link.queue_attribute(filled, WORDS.address) == filled
 
 
@@ -49,17 +49,17 @@ def test_the_link_goes_on_after_a_queue_that_does_not_exist(broker_j, filled, se
         with pytest.raises(InvalidDestinationError, match=r"READ of org\.apache\.qpid\.Queue nowhere"):
             link.queue_attribute("nowhere", WORDS.address)
         assert link.queue_attribute(filled, WORDS.messages) == 3
-        with pytest.raises(UnsupportedError, match="does not have this figure"):
+        with pytest.raises(UnsupportedError, match="does not have this attribute"):
             link.queue_attribute(filled, WORDS.paused)
 
 
 @pytest.mark.deep
-def test_figures_and_missing_queues_of_a_query(broker_j, filled, settings_for):
+def test_metrics_and_missing_queues_of_a_query(broker_j, filled, settings_for):
     settings = settings_for(broker_j)
     assert warn_of_missing_queues(open_amqp_management, settings, [filled, "nowhere"]) == ("nowhere",)
     watch = QueueWatch(open_amqp_management, settings, [filled], lambda: 0, every=0.05)
     try:
-        wait_until(lambda: watch.figures().get("depth") == 3, what="the figures of the queue")
+        wait_until(lambda: watch.metrics().get("depth") == 3, what="the metrics of the queue")
     finally:
         watch.close()
 

@@ -12,7 +12,7 @@ from pyspark_jms.delivery.register.token import Sighting, Token
 from pyspark_jms.errors import DataLossError, JMSError, SubscriptionInUseError
 
 FIRST = Token(stream="s", name="t", reader=1, batch=0)
-SECOND = Token(stream="s", name="t", reader=1, batch=1, blocks=2, first=0, next=3, figures=(("bytes", 7),))
+SECOND = Token(stream="s", name="t", reader=1, batch=1, blocks=2, first=0, next=3, metrics=(("bytes", 7),))
 
 
 def packed(*messages):

@@ -196,8 +196,8 @@ def test_l2_a_later_token_fences():
 def test_l3_a_move_is_one_transaction_after_the_value_is_in_it():
     task, command = receiving()
     assert command == Receive(5, 20)
-    after = replace(TOKEN, batch=5, blocks=1, first=20, next=23, drained=True, figures=(("bytes", 9),))
-    assert task.next(Received(3, 1, drained=True, figures=(("bytes", 9),))) == Replace(after)
+    after = replace(TOKEN, batch=5, blocks=1, first=20, next=23, drained=True, metrics=(("bytes", 9),))
+    assert task.next(Received(3, 1, drained=True, metrics=(("bytes", 9),))) == Replace(after)
     assert task.next(Replaced()) == Answer(after)
 
 

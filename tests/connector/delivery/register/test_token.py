@@ -12,7 +12,7 @@ def test_the_text_of_a_token_is_the_token_and_is_stable():
     text = '{"stream":"s","name":"t","reader":1,"batch":4,"blocks":2,"first":10,"next":20}'
     assert TOKEN.text() == text
     assert Token.parse(text) == TOKEN
-    full = replace(TOKEN, drained=True, alone=Alone(message="m", deliveries=5), figures=(("bytes", 9),))
+    full = replace(TOKEN, drained=True, alone=Alone(message="m", deliveries=5), metrics=(("bytes", 9),))
     assert Token.parse(full.text()) == full
 
 
@@ -24,7 +24,7 @@ def test_the_text_of_a_token_is_the_token_and_is_stable():
         "[]",
         TOKEN.text().replace("4", '"4"'),
         TOKEN.text()[:-1] + ',"alone":{"message":1,"deliveries":5}}',
-        TOKEN.text()[:-1] + ',"figures":{"bytes":"9"}}',
+        TOKEN.text()[:-1] + ',"metrics":{"bytes":"9"}}',
     ],
 )
 def test_another_text_is_no_token(text):

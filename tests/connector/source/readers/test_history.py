@@ -11,7 +11,7 @@ def offset(batch, readers=1):
     return Offset(stream="s", address="a", batch=batch, names=("t",) * readers, used=(batch,) * readers)
 
 
-def token(batch, *, first=0, count=0, reader=0, **figures):
+def token(batch, *, first=0, count=0, reader=0, **metrics):
     return Token(
         stream="s",
         name="t",
@@ -20,7 +20,7 @@ def token(batch, *, first=0, count=0, reader=0, **figures):
         blocks=int(count > 0),
         first=first,
         next=first + count,
-        figures=tuple({"messages": count, "bytes": 10 * count, **figures}.items()),
+        metrics=tuple({"messages": count, "bytes": 10 * count, **metrics}.items()),
     )
 
 
@@ -39,20 +39,20 @@ def history(*batches):
     return made
 
 
-def test_figures_are_sums_of_this_run():
+def test_metrics_are_sums_of_this_run():
     made = BatchHistory(Clock())
     made.note(offset(4, 2), {0: token(4, first=7, count=3), 1: token(4, reader=1)})
     assert made.moved() == 0, "of an earlier run"
-    assert made.figures()["staged"] == 3
+    assert made.metrics()["staged"] == 3
     made.began(5)
     tokens = {0: token(5, first=10, count=2, redelivered=1), 1: token(5, count=5, reader=1, reconnects=2)}
     for _ in range(2):  # once when it is planned behind, once while idle
         made.note(offset(5, 2), tokens)
-    figures = made.figures()
-    assert (figures["moved"], figures["movedBytes"]) == (7, 70)
-    assert (figures["movedByReader"], figures["movedBytesByReader"]) == ([2, 5], [20, 50])
-    assert (figures["staged"], figures["retired"], figures["seq"]) == (7, 3, 17)
-    assert (figures["redelivered"], made.reconnects()) == (1, 2)
+    metrics = made.metrics()
+    assert (metrics["moved"], metrics["movedBytes"]) == (7, 70)
+    assert (metrics["movedByReader"], metrics["movedBytesByReader"]) == ([2, 5], [20, 50])
+    assert (metrics["staged"], metrics["retired"], metrics["seq"]) == (7, 3, 17)
+    assert (metrics["redelivered"], made.reconnects()) == (1, 2)
 
 
 def test_a_batch_that_took_something_needs_no_pause():

@@ -131,26 +131,26 @@ def test_available_now_ends_when_the_readers_that_were_read_have_all(broker, que
     assert not running.plan()
 
 
-def test_the_figures_of_a_run(broker, queue, put, query):
+def test_the_metrics_of_a_run(broker, queue, put, query):
     put(broker, queue, *numbered(30))
     running = query(maxMessagesPerTrigger=20, readers=2)
     names = ("moved", "retired", "staged", "backlog", "seq")
     assert [running.source.progress()[name] for name in names] == [0, 0, 0, 0, 0]
     assert len(running.texts(30)) == 30
     assert not running.plan(), "idle"
-    figures = running.source.progress()
-    assert [figures[name] for name in ("moved", "backlog", "seq")] == [30, 0, 30]
-    assert figures["staged"] + figures["retired"] == 30
-    assert sum(figures["movedByReader"]) == 30
-    assert sum(figures["movedBytesByReader"]) == figures["movedBytes"] > 30 * len("text 1")
-    assert (figures["reconnects"], figures["redelivered"], figures["selectorDropped"]) == (0, 0, 0)
+    metrics = running.source.progress()
+    assert [metrics[name] for name in ("moved", "backlog", "seq")] == [30, 0, 30]
+    assert metrics["staged"] + metrics["retired"] == 30
+    assert sum(metrics["movedByReader"]) == 30
+    assert sum(metrics["movedBytesByReader"]) == metrics["movedBytes"] > 30 * len("text 1")
+    assert (metrics["reconnects"], metrics["redelivered"], metrics["selectorDropped"]) == (0, 0, 0)
     wait_until(lambda: running.source.progress().get("depth") == 0)
     assert "stuckInDelivery" not in running.source.progress()
     running.source.stop()
     running.start()
     assert not running.plan()
     again = running.source.progress()
-    assert (again["moved"], again["staged"], again["retired"]) == (0, figures["staged"], 0)
+    assert (again["moved"], again["staged"], again["retired"]) == (0, metrics["staged"], 0)
 
 
 def test_what_the_selector_drops_is_counted_once(broker, queue, put, query):

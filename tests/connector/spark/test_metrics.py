@@ -4,7 +4,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from pyspark_jms.spark.figures import SourceFigures, figures_of
+from pyspark_jms.spark.metrics import SourceMetrics, metrics_of
 
 STOMP = {
     "seq": 326, "inFlightMessages": 176, "inFlightBytes": 43074, "received": 200, "acknowledged": 24, "redelivered": 3,
@@ -38,8 +38,8 @@ def progress(*latest, **more):
 
 
 def test_a_read_with_a_journal():
-    (figures,) = figures_of(progress(STOMP))
-    assert figures == SourceFigures(
+    (metrics,) = metrics_of(progress(STOMP))
+    assert metrics == SourceMetrics(
         query_id="i", run_id="r", query_name="orders", source=0, is_idle=False, batch_id=2,
         timestamp=dt.datetime(2026, 11, 24, 7, 20, 35, 188_000, dt.UTC), batch_seconds=0.928, rows=176,
         input_rows_per_second=142.9, processed_rows_per_second=189.7, guarantee="exactly-once into Spark",
@@ -49,11 +49,11 @@ def test_a_read_with_a_journal():
         in_flight_bytes=43074, lost_credit=None, backlog=176, backlog_age_seconds=1.5, journal_bytes=53721, depth=200,
         delivering=91, consumers=1, undelivered=109, stuck_in_delivery=0,
     )  # fmt: skip
-    assert figures.lag == 176 + 109
+    assert metrics.lag == 176 + 109
 
 
 def test_a_read_over_amqp_and_one_by_a_staging_queue():
-    plain, staged = figures_of(progress(json.dumps(AMQP), json.dumps(STAGED)))
+    plain, staged = metrics_of(progress(json.dumps(AMQP), json.dumps(STAGED)))
     assert (plain.source, plain.lost_credit, plain.selector_dropped, plain.depth, plain.lag) == (0, 7, 4, None, 98)
     assert (plain.backlog, plain.journal_bytes) == (None, None)
     assert (staged.source, staged.received, staged.acknowledged, staged.backlog) == (1, 50, 41, 0)
@@ -61,9 +61,9 @@ def test_a_read_over_amqp_and_one_by_a_staging_queue():
 
 
 def test_a_read_whose_tasks_receive():
-    (figures,) = figures_of(progress(json.dumps(STAGED)))
-    assert (figures.received, figures.received_bytes, figures.lag) == (50, 5000, 0)
-    assert (figures.received_by_reader, figures.received_bytes_by_reader) == ((40, 10), (4000, 1000))
+    (metrics,) = metrics_of(progress(json.dumps(STAGED)))
+    assert (metrics.received, metrics.received_bytes, metrics.lag) == (50, 5000, 0)
+    assert (metrics.received_by_reader, metrics.received_bytes_by_reader) == ((40, 10), (4000, 1000))
 
 
 @pytest.mark.parametrize(
@@ -79,8 +79,8 @@ def test_a_read_whose_tasks_receive():
     ],
 )
 def test_the_lag_counts_each_message_once(latest, lag):
-    (figures,) = figures_of(progress({"seq": 1, "guarantee": "at-least-once"} | latest))
-    assert figures.lag == lag
+    (metrics,) = metrics_of(progress({"seq": 1, "guarantee": "at-least-once"} | latest))
+    assert metrics.lag == lag
 
 
 @pytest.mark.parametrize(
@@ -88,18 +88,18 @@ def test_the_lag_counts_each_message_once(latest, lag):
     [({"latestOffset": 3, "triggerExecution": 4}, True), ({"addBatch": 90, "latestOffset": 3}, False), (None, False)],
 )
 def test_a_progress_without_a_batch_is_idle(durations, idle):
-    assert figures_of(progress(STOMP, durationMs=durations))[0].is_idle is idle
+    assert metrics_of(progress(STOMP, durationMs=durations))[0].is_idle is idle
 
 
 @pytest.mark.parametrize("latest", [None, "", "{", "5", '{"0": 7}', {"seq": 1}, '{"seq": 1, "guarantee": 2}'])
-def test_other_sources_and_a_first_progress_have_no_figures(latest):
-    assert figures_of(progress(latest)) == ()
-    assert figures_of(progress(latest, AMQP))[0].source == 1
+def test_other_sources_and_a_first_progress_have_no_metrics(latest):
+    assert metrics_of(progress(latest)) == ()
+    assert metrics_of(progress(latest, AMQP))[0].source == 1
 
 
 def test_a_query_without_sources():
-    assert figures_of(progress(sources=None)) == ()
+    assert metrics_of(progress(sources=None)) == ()
 
 
 def test_a_progress_object_is_read_by_its_json():
-    assert figures_of(SimpleNamespace(json=json.dumps(progress(AMQP))))[0].sequence == 274
+    assert metrics_of(SimpleNamespace(json=json.dumps(progress(AMQP))))[0].sequence == 274

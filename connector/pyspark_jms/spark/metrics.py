@@ -1,4 +1,4 @@
-"""The progress of a query → typed figures of its jms sources. Pure."""
+"""The progress of a query → typed metrics of its jms sources. Pure."""
 
 import json
 from collections.abc import Iterator, Mapping
@@ -6,14 +6,14 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-__all__ = ["SourceFigures", "figures_of"]
+__all__ = ["SourceMetrics", "metrics_of"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SourceFigures:
-    """The figures of one source at the end of a batch, or while no message arrives.
+class SourceMetrics:
+    """The metrics of one source at the end of a batch, or while no message arrives.
 
-    A figure is None if the source does not have it. Counts begin with the start of the query.
+    A metric is None if the source does not have it. Counts begin with the start of the query.
     """
 
     query_id: str
@@ -86,8 +86,8 @@ class SourceFigures:
         return max(here) + (self.undelivered or 0) if here else self.undelivered
 
 
-def figures_of(progress: Any) -> tuple[SourceFigures, ...]:
-    """Return the figures of each jms source. The first progress of a query has none.
+def metrics_of(progress: Any) -> tuple[SourceMetrics, ...]:
+    """Return the metrics of each jms source. The first progress of a query has none.
 
     ``progress`` is a ``StreamingQueryProgress`` of PySpark, or the object of its JSON.
     """
@@ -95,12 +95,12 @@ def figures_of(progress: Any) -> tuple[SourceFigures, ...]:
     return tuple(_jms_sources(found))
 
 
-def _jms_sources(progress: Mapping[str, Any]) -> Iterator[SourceFigures]:
+def _jms_sources(progress: Mapping[str, Any]) -> Iterator[SourceMetrics]:
     for number, source in enumerate(progress.get("sources") or ()):
         latest = source.get("latestOffset")
-        figures = _parsed(latest) if isinstance(latest, str) else latest
-        if isinstance(figures, Mapping) and isinstance(figures.get("guarantee"), str) and "seq" in figures:
-            yield _figures(progress, number, source, figures)
+        metrics = _parsed(latest) if isinstance(latest, str) else latest
+        if isinstance(metrics, Mapping) and isinstance(metrics.get("guarantee"), str) and "seq" in metrics:
+            yield _metrics(progress, number, source, metrics)
 
 
 def _parsed(text: str) -> Any:
@@ -110,10 +110,10 @@ def _parsed(text: str) -> Any:
         return None
 
 
-def _figures(
-    progress: Mapping[str, Any], number: int, source: Mapping[str, Any], figures: Mapping[str, Any]
-) -> SourceFigures:
-    return SourceFigures(
+def _metrics(
+    progress: Mapping[str, Any], number: int, source: Mapping[str, Any], metrics: Mapping[str, Any]
+) -> SourceMetrics:
+    return SourceMetrics(
         query_id=str(progress["id"]),
         run_id=str(progress["runId"]),
         query_name=progress.get("name"),
@@ -125,13 +125,13 @@ def _figures(
         rows=int(source.get("numInputRows") or 0),
         input_rows_per_second=float(source.get("inputRowsPerSecond") or 0),
         processed_rows_per_second=float(source.get("processedRowsPerSecond") or 0),
-        guarantee=figures["guarantee"],
-        broker=figures.get("broker"),
-        sequence=int(figures["seq"]),
-        **{name: _integer(figures, *keys) for name, keys in _COUNTS.items()},
-        backlog_age_seconds=_age(figures),
-        received_by_reader=_by_reader(figures.get("movedByReader")),
-        received_bytes_by_reader=_by_reader(figures.get("movedBytesByReader")),
+        guarantee=metrics["guarantee"],
+        broker=metrics.get("broker"),
+        sequence=int(metrics["seq"]),
+        **{name: _integer(metrics, *keys) for name, keys in _COUNTS.items()},
+        backlog_age_seconds=_age(metrics),
+        received_by_reader=_by_reader(metrics.get("movedByReader")),
+        received_bytes_by_reader=_by_reader(metrics.get("movedBytesByReader")),
     )
 
 
@@ -166,9 +166,9 @@ _COUNTS = {
 queue, which moves messages there and retires them."""
 
 
-def _integer(figures: Mapping[str, Any], *names: str) -> int | None:
+def _integer(metrics: Mapping[str, Any], *names: str) -> int | None:
     """The first that is a number; a text states why a number is not known."""
-    values = (figures.get(name) for name in names)
+    values = (metrics.get(name) for name in names)
     return next((value for value in values if isinstance(value, int)), None)
 
 
@@ -176,6 +176,6 @@ def _by_reader(values: Any) -> tuple[int, ...]:
     return tuple(each for each in values if isinstance(each, int)) if isinstance(values, list) else ()
 
 
-def _age(figures: Mapping[str, Any]) -> float | None:
-    value = figures.get("backlogAgeSeconds")
+def _age(metrics: Mapping[str, Any]) -> float | None:
+    value = metrics.get("backlogAgeSeconds")
     return float(value) if isinstance(value, int | float) else None
