@@ -96,14 +96,3 @@ def test_25_deaths_of_a_task_that_holds_the_token_leave_no_dead_letter(machine, 
         now = moves[0][1]
     assert (now.violation, deaths) == (violation, times)
     assert violation or now.committed == 2
-
-
-def test_a_token_that_is_lost_in_the_first_batch_is_written_twice_where_the_broker_drops_nothing():
-    """Without its duplicate detection, batch 0 cannot tell a lost token from one whose creator died."""
-    found = explored(SINK["batch 0: two runs, a deleted token"](drops=False))
-    assert list(found.violations) == ["A row is written twice"]
-
-
-def test_a_death_before_the_first_token_stops_a_query_that_begins_with_a_later_batch():
-    world = SinkWorld(layouts=(("1",),), first_batch=5, budget=Budget(task_deaths=1))
-    assert list(explored(world).violations) == ["A task is refused: missing"]

@@ -38,28 +38,6 @@ class NeverFenced(Mutant):
         return None
 
 
-class AlwaysBegins(Mutant):
-    """A missing token is a new beginning."""
-
-    def _may_begin(self, entry):
-        return True
-
-
-class NeverBegins(Mutant):
-    """A missing token is an error in batch 0 too."""
-
-    def _may_begin(self, entry):
-        return False
-
-
-class ForgetsTheLook(Mutant):
-    """Whether a register is new is asked of the last look."""
-
-    def _may_begin(self, entry):
-        self._set(is_new=False)
-        return super()._may_begin(entry)
-
-
 class FailsWithTheSecond(Mutant):
     """The loss of the connection without rows ends the attempt."""
 
@@ -88,7 +66,7 @@ class MakesWithRows(Mutant):
     """The connection that has the rows makes the register."""
 
     def _absent_register(self):
-        self._set(phase=Phase.LOCKING, is_new=True)
+        self._set(phase=Phase.LOCKING)
         return Lock()
 
 

@@ -17,7 +17,6 @@ from pyspark_jms.delivery.register.committer import (
     CommitState,
     Committer,
     Done,
-    Establish,
     Failed,
     Find,
     Finish,
@@ -144,10 +143,6 @@ class SinkWorld:
     """Whether the broker refuses a second consumer of the lock."""
     patient: bool = True
     """Whether the engine's patience outlives every old connection and every delay."""
-    establishes: bool = True
-    """Whether the driver makes the token at the end of a batch 0 without rows."""
-    drops: bool = True
-    """Whether the broker drops a first token when there was one."""
     races: bool = False
     """Whether the broker ends one of two connections that make the register at the same moment."""
     delays: bool = False
@@ -230,11 +225,7 @@ class SinkWorld:
 
     def _last_request(self, driver):
         """As ``sink.writing.finish_write``."""
-        if driver.ended:
-            return None
-        if self.owner.kind == "job":
-            return Finish(f"{driver.batch}")
-        return Establish() if self.establishes and driver.batch == 0 and not driver.outcomes else None
+        return Finish(f"{driver.batch}") if self.owner.kind == "job" and not driver.ended else None
 
     def _start(self, world, layout):
         used = repr((world.tasks, world.tokens, world.connections))
@@ -336,7 +327,8 @@ class SinkWorld:
             yield what, self._answer(world, index, task, steps.NoRegister())
             return
         if self.races and not world.existed and self._makes_too(world, index):
-            yield f"{what}, the broker ends one of two", self._raced(world, index, task, makes)
+            raced = world._replace(existed=True)  # the one that the broker ends has made the register, and no token
+            yield f"{what}, the broker ends one of two", self._answer(raced, index, task, steps.Lost())
         is_free = not any(c.locked and not c.halved for c in world.connections)
         if is_free or not self.excludes:
             number = connection.number
@@ -350,12 +342,6 @@ class SinkWorld:
     def _makes_too(self, world, index):
         others = (self.situations[task.situation][1] for n, task in enumerate(world.tasks) if n != index)
         return any(isinstance(each, steps.Make) or (isinstance(each, steps.Lock) and each.create) for each in others)
-
-    def _raced(self, world, index, task, makes):
-        """The one that the broker ends has made the register, and no token."""
-        if makes:
-            return self._answer(world._replace(existed=True), index, task, steps.Lost())
-        return world._replace(violation="An attempt fails without a fault")
 
     def _admit(self, world, index, task, known):
         """``sink.committing`` raises what is neither a commit nor one that was there before."""
@@ -377,6 +363,8 @@ class SinkWorld:
         command = self.situations[task.situation][1]
         if isinstance(command, steps.Admit):  # nothing of the broker takes part
             return self._admit(world, index, task, command.known)
+        if isinstance(command, Failed) and world.budget == self.budget:
+            return world._replace(violation="An attempt fails without a fault")
         if isinstance(command, _ENDS):
             return self._over(world, index, task, self._result(task.attempt, command))
         return world._replace(tasks=_sorted(*world.tasks[:index], task, *world.tasks[index + 1 :]))
@@ -483,7 +471,7 @@ class SinkWorld:
                 yield steps.Peeked(_seen(visible)), world
             case steps.Take(_, patient):
                 yield from self._take(world, connection, visible, patient=patient)
-            case steps.Create(_, once) if once and world.begun and self.drops:
+            case steps.Create(_, once) if once and world.begun:
                 yield steps.Created(), world
             case steps.Create(token, once):
                 tokens = _sorted(*world.tokens, Token(token))

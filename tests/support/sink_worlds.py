@@ -9,7 +9,7 @@ from sink_world import Budget, SinkWorld
 from pyspark_jms.delivery.commit_token import CommitToken
 from pyspark_jms.delivery.ledger_owner import LedgerOwner
 
-_REFUSED = ("mismatch", "missing", "fenced")
+_REFUSED = ("mismatch", "fenced")
 
 
 def world(**rules):
@@ -27,6 +27,7 @@ SINK = {
         layouts=(("1", "2"),), first_batch=5, batches=1, races=True, recovers=False, may_refuse=()
     ),
     "batch 0 has no rows, a death": world(empty=(0,), may_refuse=(), budget=Budget(task_deaths=1)),
+    "the query begins with a later batch, a death": world(first_batch=5, may_refuse=(), budget=Budget(task_deaths=1)),
     "a closed second connection": world(batches=1, may_refuse=(), budget=Budget(closed=2)),
     "a worn token, each task looks, a closed connection": world(
         **_BEGUN, wear=3, batches=1, looks=True, budget=Budget(closed=1)
@@ -55,9 +56,6 @@ SINK = {
     ),
     "batch 0: two runs, a deleted token": world(budget=Budget(driver_deaths=1, lost_tokens=1)),
     "a later batch: two runs, a deleted token": world(**_BEGUN, budget=Budget(driver_deaths=1, lost_tokens=1)),
-    "the same, the broker never drops a first token": world(
-        **_BEGUN, drops=False, budget=Budget(driver_deaths=1, lost_tokens=1)
-    ),
     "redelivery-delay: two attempts, a closed connection": world(delays=True, budget=Budget(closed=1, speculations=1)),
     "a job: two runs, a second attempt": world(
         owner=LedgerOwner("job", "q"), looks=True, batches=1, budget=Budget(driver_deaths=1, speculations=1)
@@ -70,11 +68,11 @@ SINK = {
 SINK_MUTANTS = {
     "the lock excludes": (
         "two attempts, a closed connection",
-        {"excludes": False, "may_refuse": ("mismatch", "fenced")},
+        {"excludes": False},
     ),
     "absence lasts": (
         "two attempts, a closed connection",
-        {"patient": False, "may_refuse": ("mismatch", "fenced")},
+        {"patient": False},
     ),
     "a transaction accepts the token": ("two attempts, a closed connection", {"machine": mutants.NeverAccepts}),
     "a committed partition is not sent again": (
@@ -101,23 +99,10 @@ SINK_MUTANTS = {
         "two runs of the driver, a closed connection",
         {"machine": mutants.NeverFenced},
     ),
-    "a missing token is an error": (
-        "the same, the broker never drops a first token",
-        {"machine": mutants.AlwaysBegins},
-    ),
-    "batch 0 may begin without a token": (
-        "two runs, a task's death, a broker's restart",
-        {"machine": mutants.NeverBegins, "may_refuse": ("mismatch", "fenced")},
-    ),
-    "an empty batch 0 ends with a token": ("batch 0 has no rows, a death", {"establishes": False}),
     "the first token is sent once": ("two attempts, a closed connection", {"machine": mutants.SendsOften}),
     "a connection without rows makes the register": (
         "two tasks make the register at the same moment",
         {"machine": mutants.MakesWithRows},
-    ),
-    "the first look tells whether the register is new": (
-        "two tasks make the register at the same moment",
-        {"machine": mutants.ForgetsTheLook},
     ),
     "the second connection may be lost": (
         "two tasks make the register at the same moment",

@@ -180,11 +180,6 @@ class AmqpCommitLedger:
         found = keep_trying(self._entries, f"the look-up in {self.queue}", timeout=timeout)
         return tuple(each for each in found if each.task == task)
 
-    def establish(self) -> None:
-        if self.owner.kind == "query":
-            with opened(self.settings, self.owner) as ledger:
-                ledger.establish()
-
     def finish(self, write: str) -> None:
         if self.owner.kind == "job":
             with opened(self.settings, self.owner) as ledger:

@@ -84,7 +84,7 @@ def _faults(needs: AddressNeeds, settings: Mapping[str, Any], words: ArtemisMana
 
 def _id_cache(settings: Mapping[str, Any], words: ArtemisManagement) -> Iterator[_Fault]:
     """One id is enough: only first tokens have one. A negative size is no limit."""
-    harm = "so a first batch whose token is lost is written again"
+    harm = "so a batch whose token is lost is written again"
     if int(settings.get(words.settings.id_cache_size, 1)) == 0:
         yield _Fault(
             Verdict.PROBLEM,

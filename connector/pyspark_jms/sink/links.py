@@ -132,8 +132,5 @@ class CommitLedger(Protocol):
     def find_late(self, task: str) -> tuple[LedgerEntry, ...]:
         """The entries of a task after a commit without confirmation; waits while the broker is away."""
 
-    def establish(self) -> None:
-        """Batch 0 of a query is over, and had no rows: the ledger exists from now on."""
-
     def finish(self, write: str) -> None:
         """All tasks of a run have committed: the ledger of a job keeps one entry for all of them."""

@@ -47,10 +47,7 @@ def finish_write(protocol: SinkProtocol, options: SinkOptions, outcomes: Sequenc
     """On the driver, after all tasks of an exactly-once write: send the rows that tasks held."""
     send_held(protocol, options, outcomes)
     task = outcomes[0].task
-    ledger = ledger_of(protocol, options, task)
-    if task.batch == 0 and not any(outcome.entry for outcome in outcomes):
-        ledger.establish()
-    _shorten(ledger, task)
+    _shorten(ledger_of(protocol, options, task), task)
 
 
 def _shorten(ledger: CommitLedger, task: LedgerTask) -> None:

@@ -89,8 +89,9 @@ def test_a_look_up_that_is_not_permitted_names_the_address_of_the_token(fresh_br
     limited = User("limited", "pw", may, at={"pyspark-jms.commits.#": set()})
     this = task()
     with fresh_broker(users=[limited]) as broker:
-        admin = options_of(broker)
-        ledger_of(AMQP_SINK, admin, this).establish()
+        address = f"{this.owner.queue}.token"
+        control = broker.server.getActiveMQServerControl()
+        control.createQueue(address, "MULTICAST", address, None, True, 1, False, True)
         options = options_of(broker, user="limited", password="pw")
         with pytest.raises(
             CommitInDoubtError, match=rf"Nothing was sent.*{this.owner.queue}\.token needs the permissions"

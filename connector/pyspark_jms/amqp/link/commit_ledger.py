@@ -15,7 +15,7 @@ from pyspark_jms.amqp.link.transactions import Transactions
 from pyspark_jms.delivery.commit_token import CommitToken, LedgerEntry
 from pyspark_jms.delivery.ledger_owner import LedgerOwner
 from pyspark_jms.delivery.register import steps
-from pyspark_jms.delivery.register.committer import Commit, Committer, Done, Establish, Failed, Find, Finish, Request
+from pyspark_jms.delivery.register.committer import Commit, Committer, Done, Failed, Find, Finish, Request
 from pyspark_jms.delivery.register.outcomes import Stop
 from pyspark_jms.errors import (
     BrokerError,
@@ -86,10 +86,6 @@ class TokenLedger:
         transaction is the caller's to roll back. ``LinkError``: the outcome is unknown.
         """
         return self._run(Commit(entry), admit).committed
-
-    def establish(self) -> None:
-        """Create the token, if there is none."""
-        self._run(Establish())
 
     def finish(self, write: str) -> None:
         """Replace the entries of a write's tasks by one entry."""

@@ -25,7 +25,6 @@ __all__ = [
     "CommitState",
     "Committer",
     "Done",
-    "Establish",
     "Failed",
     "Find",
     "Finish",
@@ -51,21 +50,13 @@ class Commit:
 
 
 @dataclass(frozen=True, slots=True)
-class Establish:
-    """At the end of a batch 0 without rows: a token is there from now on. The batch is repeated if this fails.
-
-    So a later batch that finds no token knows that it was lost, also if a task died while it made the token.
-    """
-
-
-@dataclass(frozen=True, slots=True)
 class Finish:
     """Replace the entries of a write's tasks by one entry."""
 
     write: str
 
 
-Request: TypeAlias = Find | Commit | Establish | Finish
+Request: TypeAlias = Find | Commit | Finish
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,8 +100,8 @@ class NoToken:
         return TokenMissingError(
             f"The commit ledger {self.owner.queue} has no token, so it is not known whether {self.task} was already"
             " sent. Nothing was sent.",
-            f"Look for the token in the dead-letter queue of address {self.owner.address}, and move it back. If"
-            " nothing was ever written exactly once with this ledger, delete the queue of that address.",
+            f"Look for the token in the dead-letter queue of address {self.owner.address}, and move it back. To begin"
+            " anew, delete the queue of that address: rows that were committed before may then be sent again.",
         )
 
 
@@ -152,7 +143,7 @@ _REQUEST = (_P.LOCKING,)
 COMMITTER = Table(
     "a write at its commit ledger",
     {
-        _P.BEGINNING: {Find: _REQUEST, Commit: _REQUEST, Establish: _REQUEST, Finish: _REQUEST},
+        _P.BEGINNING: {Find: _REQUEST, Commit: _REQUEST, Finish: _REQUEST},
         _P.LOCKING: {steps.Locked: (_P.LOOKING, _P.TAKING), steps.NoRegister: (_P.MAKING, _P.ENDED), **_ENDS},
         _P.MAKING: {steps.Locked: (_P.CREATING,), **_SECOND},
         _P.LOOKING: {steps.Peeked: (_P.TAKING, _P.ENDED), **_ENDS},
@@ -174,9 +165,6 @@ COMMITTER = Table(
 class CommitState:
     phase: Enum = Phase.BEGINNING
     request: Request | None = None
-    is_new: bool = False
-    """Whether there was no register when this request began: then no token was ever committed before."""
-
     is_making: bool = False
     """Whether the commands are for the second connection."""
 
@@ -201,7 +189,7 @@ class Committer(Machine[CommitState, Command]):
 
     def _handlers(self) -> Mapping[type, Callable[..., Command]]:
         return {
-            **dict.fromkeys((Find, Commit, Establish, Finish), self._begin),
+            **dict.fromkeys((Find, Commit, Finish), self._begin),
             steps.NoRegister: lambda _: self._absent_register(),
             steps.Locked: lambda _: self._locked(),
             steps.Peeked: self._peeked,
@@ -259,7 +247,7 @@ class Committer(Machine[CommitState, Command]):
         """
         if isinstance(self.state.request, Find | Finish):
             return self._done(self._empty())
-        self._set(phase=Phase.MAKING, is_making=True, is_new=True)
+        self._set(phase=Phase.MAKING, is_making=True)
         return steps.Make()
 
     # --- the token ------------------------------------------------------------------------------------
@@ -280,7 +268,7 @@ class Committer(Machine[CommitState, Command]):
         if stop := self._foreign(taken.tokens):
             return stop
         token = _merged(taken.tokens)
-        self._set(token=token, is_new=False, lost_second=False)
+        self._set(token=token, lost_second=False)
         if stop := self._later(token):
             return stop
         if is_worn(taken.tokens) and not self.state.renewed:
@@ -300,23 +288,15 @@ class Committer(Machine[CommitState, Command]):
 
     def _absent_token(self) -> Command:
         request = self.state.request
-        if isinstance(request, Find | Finish):
+        if not isinstance(request, Commit):
             return self._done(self._empty())
-        entry = request.entry if isinstance(request, Commit) else None
-        if self.state.began or (entry is not None and not self._may_begin(entry)):
-            return self._stop(NoToken(self._owner, "batch 0" if entry is None else entry.task))
-        return self._create()
-
-    def _may_begin(self, entry: LedgerEntry) -> bool:
-        """Who makes a register may die before it makes the token. So a request that found no register makes the token,
-        and batch 0, before which nothing was committed.
-        """
-        return self.state.is_new or (entry.batch == 0 and self._owner.kind == "query")
+        return self._stop(NoToken(self._owner, request.entry.task)) if self.state.began else self._create()
 
     def _create(self) -> Command:
         """Nothing else tells whether the register ever had a token: an attach does not tell whether it has made the
-        queue, and a transaction may have the token when its lock is free already. If there was one, the broker drops
-        this one, and the patient look that follows finds what became of the other, or that it is lost.
+        queue, its maker may have died before it made the token, and a transaction may have the token when its lock is
+        free already. If there was one, the broker drops this one, and the patient look that follows finds what became
+        of the other, or that it is lost.
         """
         self._set(phase=Phase.CREATING)
         return steps.Create(self._empty(), once=True)
@@ -331,7 +311,7 @@ class Committer(Machine[CommitState, Command]):
         return steps.Renew(token)
 
     def _renewed(self) -> Command:
-        if isinstance(self.state.request, Find | Establish):
+        if isinstance(self.state.request, Find):
             return self._done(self._token())
         return self._take(patient=True)
 

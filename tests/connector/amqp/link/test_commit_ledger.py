@@ -85,11 +85,6 @@ def find_token(settings, owner):
         return ledger.find()
 
 
-def establish(settings, owner):
-    with opened_ledger(settings, owner) as ledger:
-        ledger.establish()
-
-
 def tasks(settings, owner):
     return sorted(each.task for each in find_token(settings, owner).entries)
 
@@ -206,22 +201,19 @@ def test_a_lost_token_is_an_error_and_no_new_beginning(broker, queue, settings, 
     await_count(broker, queue, 1)
 
 
-def test_the_first_batch_begins_where_an_owner_died_before_its_token_was_made(
-    broker, queue, settings, owner, name, committing, impatient
-):
+@pytest.mark.parametrize("batch", [0, 5])
+def test_a_query_begins_where_an_owner_died_before_its_token_was_made(settings, owner, committing, impatient, batch):
+    """Batch 5: earlier batches had no rows, or were written at-least-once."""
     die_before_the_token(committing())
-    assert committing("row").commit(entry("q/0/0"))
-    assert tasks(settings, owner) == ["q/0/0"]
+    assert committing("row").commit(entry(f"q/{batch}/0", batch))
+    assert tasks(settings, owner) == [f"q/{batch}/0"]
 
 
-def test_batch_0_without_rows_makes_the_token_that_later_batches_need(settings, owner, name, committing, impatient):
-    die_before_the_token(committing())
-    establish(settings, owner)
-    establish(settings, owner)
-    assert find_token(settings, owner) == CommitToken(owner=str(owner))
-    assert committing("row").commit(entry("q/1/0", 1))
-    establish(settings, owner)
-    assert tasks(settings, owner) == ["q/1/0"]
+def test_a_job_begins_with_a_queue_of_an_administrator(broker, settings, job, committing, impatient):
+    address = f"{job.queue}.token"
+    broker.server.getActiveMQServerControl().createQueue(address, "MULTICAST", address, None, True, 1, False, True)
+    assert committing("row", owner=job).commit(entry("w/0"))
+    assert tasks(settings, job) == ["w/0"]
 
 
 def die_before_the_token(began):
@@ -297,7 +289,7 @@ def test_the_ledger_of_a_job_never_begins_again(broker, queue, job, committing, 
 
 
 def test_who_found_no_ledger_makes_the_token_when_its_maker_dies(broker, queue, job, committing, impatient):
-    """Of two first tasks, one makes the subscription and dies: also a job, whose token is never made anew, goes on."""
+    """Of two first tasks, one makes the subscription and dies."""
     mine = committing("row", owner=job)
     register, lock = mine.ledger._register, mine.ledger._register.lock
 

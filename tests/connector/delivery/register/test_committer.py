@@ -9,7 +9,6 @@ from pyspark_jms.delivery.register.committer import (
     Commit,
     Committer,
     Done,
-    Establish,
     Failed,
     Find,
     Finish,
@@ -144,7 +143,7 @@ def test_who_found_no_register_makes_the_token_that_its_maker_did_not(owner):
 
 @pytest.mark.parametrize(
     ("entry", "events"),
-    [(FIRST, taken()), (ENTRY, (NoRegister(), Locked())), (ENTRY, (NoRegister(), Lost(), *taken()))],
+    [(ENTRY, (NoRegister(), Locked())), (ENTRY, (NoRegister(), Lost(), *taken()))],
 )
 def test_a_first_token_that_does_not_come_was_dropped_because_an_earlier_one_is_lost(entry, events):
     machine = Committer(QUERY)
@@ -156,12 +155,11 @@ def test_a_first_token_that_does_not_come_was_dropped_because_an_earlier_one_is_
     assert machine.next(Taken(())) == Stop(NoToken(QUERY, entry.task))
 
 
-@pytest.mark.parametrize(
-    ("owner", "entry", "begins"), [(QUERY, FIRST, True), (QUERY, ENTRY, False), (JOB, FIRST, False)]
-)
-def test_a_register_without_a_token_is_a_beginning_in_batch_0_only(owner, entry, begins):
-    command = last(Commit(entry), *taken(), owner=owner)
-    assert command == (FIRST_TOKEN if begins else Stop(NoToken(owner, entry.task)))
+@pytest.mark.parametrize(("owner", "entry"), [(QUERY, FIRST), (QUERY, ENTRY), (JOB, FIRST)])
+def test_a_register_without_a_token_gets_a_first_one_which_the_broker_drops_if_there_was_one(owner, entry):
+    first = Create(CommitToken(owner=str(owner)), once=True)
+    assert commands(Commit(entry), *taken(), owner=owner) == [Lock(create=False), Take(), first]
+    assert last(Commit(entry), *taken(), Created(), Taken(()), owner=owner) == Stop(NoToken(owner, entry.task))
     assert isinstance(NoToken(owner, entry.task).error(), TokenMissingError)
 
 
@@ -173,7 +171,6 @@ def test_a_worn_token_is_renewed_first_and_once():
     assert last(Commit(ENTRY), *worn) == Renew(EMPTY)
     assert last(Commit(ENTRY), *worn, Renewed()) == Take()
     assert last(Commit(ENTRY), *worn, Renewed(), worn[1]) == Admit(())
-    assert last(Establish(), *worn, Renewed()) == Done(EMPTY)
 
 
 # --- the other requests -------------------------------------------------------------------------------
@@ -192,11 +189,6 @@ def test_a_look_browses_and_takes_the_token_only_if_it_must():
 @pytest.mark.parametrize("request_", [Find(), Finish("w")])
 def test_a_look_and_an_end_make_no_register(request_):
     assert last(request_, NoRegister()) == Done(EMPTY)
-
-
-def test_a_batch_0_without_rows_makes_a_token_if_there_is_none():
-    assert last(Establish(), *taken(EMPTY)) == Done(EMPTY)
-    assert commands(Establish(), *taken(), Created(), Taken(seen(EMPTY)))[-3:] == [FIRST_TOKEN, Take(), Done(EMPTY)]
 
 
 def test_a_finished_write_gets_one_entry():
