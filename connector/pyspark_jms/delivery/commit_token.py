@@ -13,6 +13,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Any, Self
 
+from pyspark_jms.errors import JMSError, TokenMissingError
+
 __all__ = [
     "KEPT_RUNS",
     "NO_BATCH",
@@ -100,6 +102,15 @@ class CommitToken:
         except zlib.error:
             pass
         raise ValueError("not a token of a commit ledger")
+
+    @staticmethod
+    def foreign(address: str) -> JMSError:
+        """The error for another message in the ledger."""
+        return TokenMissingError(
+            f"Address {address} has a message that is not a token of this release. Nothing was sent.",
+            "Remove the message if another program has sent it. Do not go back to an older release in the middle"
+            " of a batch.",
+        )
 
 
 def _writes(entries: Iterable[LedgerEntry]) -> list[list[Any]]:

@@ -5,7 +5,6 @@ import logging
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
-from functools import partial
 from typing import Any
 
 from pyspark_jms.amqp.dialects.refusals import require_register
@@ -23,7 +22,6 @@ from pyspark_jms.errors import (
     JMSError,
     JMSSecurityError,
     LinkError,
-    TokenMissingError,
     TransactionRolledBackError,
 )
 from pyspark_jms.network.settings import ConnectionSettings
@@ -48,9 +46,14 @@ MISSING_SECONDS = 30.0
 @contextmanager
 def opened(settings: ConnectionSettings, owner: LedgerOwner) -> Iterator["TokenLedger"]:
     """A ledger on a connection of its own."""
-    with contextlib.closing(connect(replace(settings, client_id=owner.queue))) as connection:
+    with contextlib.closing(_connected(settings, owner)) as connection:
         require_register(connection.dialect)
         yield TokenLedger(connection, Transactions(connection), settings, owner)
+
+
+def _connected(settings: ConnectionSettings, owner: LedgerOwner) -> Connection:
+    """The container id names the durable subscription, which is the register."""
+    return connect(replace(settings, client_id=owner.queue))
 
 
 def ledger_register(
@@ -58,7 +61,7 @@ def ledger_register(
 ) -> Register[CommitToken]:
     """``connection`` has the container id ``owner.queue``. ``transactions``: those of the rows."""
     place = Place(owner.address, owner.queue, "token")
-    return Register(connection, place, transactions or Transactions(connection), partial(_parsed, owner))
+    return Register(connection, place, transactions or Transactions(connection), CommitToken)
 
 
 class TokenLedger:
@@ -175,8 +178,7 @@ class TokenLedger:
         return steps.Locked() if found else steps.NoRegister()
 
     def _make(self) -> steps.Locked:
-        connection = connect(replace(self._settings, client_id=self._owner.queue))
-        self._second = ledger_register(connection, self._owner)
+        self._second = ledger_register(_connected(self._settings, self._owner), self._owner)
         self._second.lock(wait_seconds=self._lock_seconds)
         return steps.Locked()
 
@@ -195,14 +197,3 @@ def _release(register: Register[CommitToken]) -> None:
     """In any case; when the connection is lost, the broker does."""
     with contextlib.suppress(JMSError):
         register.release()
-
-
-def _parsed(owner: LedgerOwner, body: bytes) -> CommitToken:
-    try:
-        return CommitToken.parse(body)
-    except ValueError:
-        raise TokenMissingError(
-            f"Address {owner.address} has a message that is not a token of this release. Nothing was sent.",
-            "Remove the message if another program has sent it. Do not go back to an older release in the middle"
-            " of a batch.",
-        ) from None

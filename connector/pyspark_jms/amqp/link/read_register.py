@@ -8,7 +8,6 @@ import logging
 import time
 from collections import OrderedDict
 from collections.abc import Iterable, Sequence
-from functools import partial
 
 from pyspark_jms.amqp.link.connection import Connection, connect
 from pyspark_jms.amqp.link.pull import browse
@@ -18,7 +17,7 @@ from pyspark_jms.amqp.link.transactions import Transactions
 from pyspark_jms.amqp.wire.receiver import Receiver
 from pyspark_jms.blocks.staged import Packed
 from pyspark_jms.delivery.register.token import Sighting, Token
-from pyspark_jms.errors import DataLossError, JMSError
+from pyspark_jms.errors import JMSError
 from pyspark_jms.network.settings import ConnectionSettings
 from pyspark_jms.network.state_condition import StateCondition
 
@@ -77,7 +76,7 @@ class ReadRegister(Register[Token]):
         self.name = name
         self._kept_as = dataclasses.replace(settings, client_id=name.container)
         connection, transactions = connected(self._kept_as, condition)
-        super().__init__(connection, name.place, transactions, partial(_parsed, name))
+        super().__init__(connection, name.place, transactions, Token)
 
     @property
     def blocks(self) -> tuple[tuple[str, int], ...]:
@@ -141,17 +140,7 @@ class ReadRegister(Register[Token]):
 
 def tokens_of(connection: Connection, name: RegisterName) -> tuple[Sighting[Token], ...]:
     """All tokens of a register, on any connection. ``DataLossError``: one is no token of this connector."""
-    return tokens_at(connection, name.place, partial(_parsed, name))
-
-
-def _parsed(name: RegisterName, body: bytes) -> Token:
-    try:
-        return Token.parse(body)
-    except ValueError:
-        raise DataLossError(
-            f"The queue {name.address} has a message that is not a token of this connector.",
-            "Something else sends to this queue. Look at it with pyspark-jms staging show.",
-        ) from None
+    return tokens_at(connection, name.place, Token)
 
 
 def _value_of(stream: str, batch: int) -> str:

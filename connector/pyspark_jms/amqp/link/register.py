@@ -10,8 +10,7 @@ The methods are the commands of ``delivery.register.steps``. Which one follows w
 
 import random
 import time
-from collections.abc import Callable
-from typing import Generic, NamedTuple, Protocol, TypeVar
+from typing import Generic, NamedTuple, Protocol, Self, TypeVar
 
 from pyspark_jms.amqp.link.connection import Connection
 from pyspark_jms.amqp.link.pull import Pull, drain, look
@@ -27,6 +26,7 @@ from pyspark_jms.delivery.register.token import Sighting
 from pyspark_jms.errors import (
     IllegalStateError,
     InvalidDestinationError,
+    JMSError,
     JMSSecurityError,
     MaxConsumersError,
     SubscriptionInUseError,
@@ -45,7 +45,17 @@ _FIRST_PAUSE_SECONDS, _LONGEST_PAUSE_SECONDS = 0.002, 0.05
 
 
 class _Token(Protocol):
+    """The last message of a value."""
+
     def body(self) -> bytes: ...
+
+    @classmethod
+    def parse(cls, body: bytes, /) -> Self:
+        """Raise ``ValueError`` if the body is that of another message."""
+
+    @staticmethod
+    def foreign(address: str, /) -> JMSError:
+        """The error for another message at this address."""
 
 
 T = TypeVar("T", bound=_Token)
@@ -72,18 +82,13 @@ class Register(Generic[T]):
     Every method raises the ``LinkError`` that ended the connection, once it has ended.
     """
 
-    def __init__(
-        self, connection: Connection, place: Place, transactions: Transactions, parse: Callable[[bytes], T]
-    ) -> None:
-        """``connection`` has the container id of the place. ``transactions``: those of the connection.
-
-        ``parse``: the body of a message → its token, or an error.
-        """
+    def __init__(self, connection: Connection, place: Place, transactions: Transactions, token_class: type[T]) -> None:
+        """``connection`` has the container id of the place. ``transactions``: those of the connection."""
         self.connection = connection
         self.place = place
         self._topic = connection.dialect.send.address(DestinationKind.TOPIC, place.address)
         self.transactions = transactions
-        self._parse = parse
+        self._token_class = token_class
         self._lock: Pull | None = None
         self._taken: list[bytes | None] = []
         """Delivery-ids of what was received and not accepted."""
@@ -196,7 +201,7 @@ class Register(Generic[T]):
 
         Tokens that a transaction has are not shown.
         """
-        return tokens_at(self.connection, self.place, self._parse)
+        return tokens_at(self.connection, self.place, self._token_class)
 
     def take(self, expected: int | None = None, wait_seconds: float = 0.0) -> tuple[Sighting[T], ...]:
         """Receive the value. Returns its tokens, also those that were taken before and not accepted.
@@ -225,7 +230,7 @@ class Register(Generic[T]):
             message = taken.message(index)
             stream = stream_of(message)
             if stream is None:
-                self._tokens.append(_sighting(message, self._parse))
+                self._tokens.append(_sighting(message, self.place, self._token_class))
             else:
                 self._streams.add(stream)
 
@@ -266,12 +271,15 @@ class Register(Generic[T]):
         await_accepted(self.connection, sender, "a token")
 
 
-def tokens_at(connection: Connection, place: Place, parse: Callable[[bytes], T]) -> tuple[Sighting[T], ...]:
+def tokens_at(connection: Connection, place: Place, token_class: type[T]) -> tuple[Sighting[T], ...]:
     """All tokens of a register, on any connection. No delivery count rises."""
     source = copy_of(place.queue, TOKENS if place.has_blocks else None)
     block = look(connection, source, _MOST_TOKENS)
-    return tuple(_sighting(block.message(index), parse) for index in range(len(block)))
+    return tuple(_sighting(block.message(index), place, token_class) for index in range(len(block)))
 
 
-def _sighting(message: bytes, parse: Callable[[bytes], T]) -> Sighting[T]:
-    return Sighting(parse(body_of(message)), delivery_count(message))
+def _sighting(message: bytes, place: Place, token_class: type[T]) -> Sighting[T]:
+    try:
+        return Sighting(token_class.parse(body_of(message)), delivery_count(message))
+    except ValueError:
+        raise token_class.foreign(place.address) from None

@@ -10,6 +10,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Generic, Self, TypeVar
 
+from pyspark_jms.errors import DataLossError, JMSError
+
 __all__ = ["MAX_VALUE_DELIVERIES", "Alone", "Offset", "Sighting", "Token", "is_worn"]
 
 T = TypeVar("T")
@@ -105,6 +107,14 @@ class Token:
                     metrics=_metrics(rest.get("metrics", {})),
                 )
         raise ValueError("not a token of a read partition")
+
+    @staticmethod
+    def foreign(address: str) -> JMSError:
+        """The error for another message in the register."""
+        return DataLossError(
+            f"The queue {address} has a message that is not a token of this connector.",
+            "Something else sends to this queue. Look at it with pyspark-jms staging show.",
+        )
 
 
 def _alone(value: Any) -> Alone | None:

@@ -23,6 +23,10 @@ class Text(bytes):
     def body(self):
         return bytes(self)
 
+    @classmethod
+    def parse(cls, body):
+        return cls(body)
+
 
 class Owner:
     """A register on a connection of its own."""
