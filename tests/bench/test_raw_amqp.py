@@ -7,7 +7,7 @@ from waiting import await_count
 
 from bench import raw, raw_amqp
 from bench.job import Job
-from pyspark_jms.amqp.columns.one_message import Reading, read_message
+from pyspark_jms.amqp.columns.one_message import BlockContext, read_message
 from pyspark_jms.amqp.dialects import ARTEMIS
 from pyspark_jms.jms.model import Destination
 
@@ -30,8 +30,8 @@ def job(broker, queue):
 
 
 def row_of(job, i):
-    reading = Reading(dialect=ARTEMIS, source=Destination.parse("queue://q"), body_type="auto")
-    return read_message(raw_amqp.message(job, i), reading)
+    context = BlockContext(dialect=ARTEMIS, source=Destination.parse("queue://q"), body_type="auto")
+    return read_message(raw_amqp.message(job, i), context)
 
 
 @pytest.mark.parametrize(("properties", "persistent"), [(5, True), (0, False), (100, True)])

@@ -18,7 +18,7 @@ from pathlib import Path
 from pyspark_jms.amqp.link.connection import Connection
 from pyspark_jms.amqp.reading import AmqpReaderLink
 from pyspark_jms.amqp.source import AmqpSource
-from pyspark_jms.delivery.register.token import is_worn
+from pyspark_jms.delivery.register.token import needs_renewal
 from pyspark_jms.errors import PoisonLoopError, SourceFencedError
 from pyspark_jms.options.source import SourceOptions
 from pyspark_jms.source.readers.planner import ReaderSource
@@ -95,7 +95,7 @@ class Driver:
         def call(link, *given):
             answer = original(link, *given)
             if name == "peek":
-                self._renews = is_worn(answer)
+                self._renews = needs_renewal(answer)
             if not (self._renews and name in {"take", "accept"}):  # no client can keep a token whose renewal dies
                 self.at(name)
             return answer

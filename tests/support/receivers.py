@@ -1,13 +1,13 @@
 """The engine of reading without Spark: what the streaming runner would hold."""
 
 from pyspark_jms.amqp.source import AmqpSource
-from pyspark_jms.source.receiver import Receiver
+from pyspark_jms.source.receiver import BatchReceiver
 from pyspark_jms.source.stopping import StopRequest
 from pyspark_jms.source.stream import QueryJournal
 from pyspark_jms.stomp.source import StompSource
 
 
-class OpenReceiver(Receiver):
+class OpenReceiver(BatchReceiver):
     """With the journal that belongs to it, and that is closed with it."""
 
     def __init__(self, options, start=0, stop=None, **how):

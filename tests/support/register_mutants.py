@@ -39,7 +39,7 @@ class ReceivesAgain(Reader):
 class NeverFenced(Reader):
     """L2: a token of a later batch does not stop the task."""
 
-    def _later(self, sightings, stream, reader, batch):
+    def _later(self, tokens, stream, reader, batch):
         return None
 
 
@@ -89,8 +89,8 @@ class UsesAnyToken(Reader):
         super()._look()
         return Peek(None)
 
-    def _named(self, sightings, stream, name):
-        mine = [each for each in sightings if each.token.stream == stream]
+    def _named(self, tokens, stream, name):
+        mine = [each for each in tokens if each.token.stream == stream]
         return max(mine, key=lambda each: each.token.batch, default=None)
 
 
@@ -118,8 +118,8 @@ class NeverCloses(Keeper):
 class NeverRenews(Reader):
     """L11: a token near its limit of deliveries is used like any other."""
 
-    def _receive(self, sighting, tokens):
-        return super()._receive(replace(sighting, deliveries=0), tokens)
+    def _receive(self, stored, tokens):
+        return super()._receive(replace(stored, deliveries=0), tokens)
 
 
 class ReceivesOn(Reader):
@@ -139,14 +139,14 @@ class StopsAtOnce(Reader):
 class SharesQueues(Reader):
     """L14: a value of another stream is ignored, and accepted."""
 
-    def _foreign(self, sightings, stream):
+    def _foreign(self, tokens, stream):
         return None
 
 
 class SharingKeeper(Keeper):
     """L14: a token of another stream does not stop the plan."""
 
-    def _foreign(self, sightings, stream):
+    def _foreign(self, tokens, stream):
         return None
 
 

@@ -22,12 +22,12 @@ from pyspark_jms.delivery.register.outcomes import (
     Kept,
     Read,
     SetBack,
-    Shared,
+    SharedRegister,
     Stop,
     TokenMissing,
 )
 from pyspark_jms.delivery.register.reader import ReaderTask
-from pyspark_jms.delivery.register.token import Offset, Sighting
+from pyspark_jms.delivery.register.token import Offset, StoredToken
 from pyspark_jms.errors import JMSError
 
 
@@ -474,7 +474,7 @@ class RegisterWorld:
             isinstance(reason, self.may_stop)
             or (isinstance(reason, _LOSSES) and world.tainted)
             or (isinstance(reason, Fenced) and (self.drivers > 1 or world.tainted))
-            or (isinstance(reason, Shared) and self.drivers > 1 and driver.start.stream is None)
+            or (isinstance(reason, SharedRegister) and self.drivers > 1 and driver.start.stream is None)
         )
         world = self._stop_driver(world, number, driver)
         return world._replace(violation=f"The query stops with {type(reason).__name__}") if is_wrong else world
@@ -665,7 +665,7 @@ class RegisterWorld:
         is_there = any(name in {None, item.value.name} for item in seen)
         if not is_there and patient and not self._is_quiet(world, actor.register, connection):
             return
-        event = steps.Peeked(tuple(Sighting(item.value, item.deliveries) for item in seen))
+        event = steps.Peeked(tuple(StoredToken(item.value, item.deliveries) for item in seen))
         yield what, self._advance(world, actor, of, event)
 
     def _receive(self, world, actor, connection, what, of, command):
@@ -713,7 +713,7 @@ class RegisterWorld:
             case steps.Take():
                 held = [item._replace(holder=number) if not item.holder else item for item in items]
                 mine = [item for item in held if item.holder == number]
-                tokens = tuple(Sighting(item.value, item.deliveries) for item in mine if item.kind == "T")
+                tokens = tuple(StoredToken(item.value, item.deliveries) for item in mine if item.kind == "T")
                 blocks = tuple(sorted({item.value[:2] for item in mine if item.kind == "B"}))
                 return self._put(world, register, held), steps.Taken(tokens, blocks)
             case steps.AcceptValue():
@@ -781,12 +781,12 @@ class RegisterWorld:
         source = tuple(
             m._replace(holder=0, deliveries=m.deliveries + count) if m.holder == number else m for m in world.source
         )
-        is_worn = any(each.deliveries >= BROKER_LIMIT for each in (*items, *source))
+        needs_renewal = any(each.deliveries >= BROKER_LIMIT for each in (*items, *source))
         world = self._put(world, connection.register, items)
         return world._replace(
             source=source,
             connections=tuple(c for c in world.connections if c.number != number),
-            violation="A dead letter" if is_worn else world.violation,
+            violation="A dead letter" if needs_renewal else world.violation,
         )
 
     def _free_all(self, world):

@@ -6,7 +6,7 @@ A row of a table is: what the world has, and the world.
 import register_mutants as mutants
 from register_world import Budget, RegisterWorld
 
-from pyspark_jms.delivery.register.outcomes import Elsewhere, PoisonLoop, Shared, TokenMissing
+from pyspark_jms.delivery.register.outcomes import OtherPlace, PoisonLoop, SharedRegister, TokenMissing
 
 
 def world(**rules):
@@ -29,15 +29,15 @@ READERS = {
     ),
     "two readers: a message, a second attempt": world(messages=1, readers=2, budget=Budget(extra=1)),
     "readers vary: two messages": world(messages=2, readers=2, vary=True),
-    "two queries, one stagingQueue: a message": world(messages=1, queries=2, may_stop=(Shared,)),
+    "two queries, one stagingQueue: a message": world(messages=1, queries=2, may_stop=(SharedRegister,)),
     "two addresses, one checkpoint: two messages, a death": world(
-        messages=2, addresses=2, budget=Budget(deaths=1), may_stop=(Elsewhere,)
+        messages=2, addresses=2, budget=Budget(deaths=1), may_stop=(OtherPlace,)
     ),
     "two brokers, one checkpoint: two messages, a death": world(
-        messages=2, brokers=2, budget=Budget(deaths=1), may_stop=(Elsewhere, TokenMissing)
+        messages=2, brokers=2, budget=Budget(deaths=1), may_stop=(OtherPlace, TokenMissing)
     ),
     "the same, the brokers do not tell who they are": world(
-        messages=2, brokers=2, tells=False, budget=Budget(deaths=1), may_stop=(Elsewhere, TokenMissing)
+        messages=2, brokers=2, tells=False, budget=Budget(deaths=1), may_stop=(OtherPlace, TokenMissing)
     ),
     "the broker takes no messages: a message, a lost answer": world(
         messages=1, polite=False, counts=True, budget=Budget(full=1, answers=1)

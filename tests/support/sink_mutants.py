@@ -80,7 +80,7 @@ class SendsOften(Mutant):
 class TakesOthers(Mutant):
     """The token of another owner is taken for its own."""
 
-    def _foreign(self, sightings):
+    def _foreign(self, tokens):
         return None
 
 

@@ -25,7 +25,7 @@ from pyspark_jms.delivery.register.committer import (
     OtherOwner,
 )
 from pyspark_jms.delivery.register.outcomes import Stop
-from pyspark_jms.delivery.register.token import Sighting
+from pyspark_jms.delivery.register.token import StoredToken
 from pyspark_jms.errors import JMSError
 from pyspark_jms.sink.replay import CommitDecision, Plan, admission, contains_rows, plan
 
@@ -636,7 +636,7 @@ def _name(attempt):
 
 
 def _seen(tokens):
-    return tuple(Sighting(t.value, t.deliveries) for t in tokens)
+    return tuple(StoredToken(t.value, t.deliveries) for t in tokens)
 
 
 def _order(item):

@@ -29,7 +29,7 @@ SINK = {
     "batch 0 has no rows, a death": world(empty=(0,), may_refuse=(), budget=Budget(task_deaths=1)),
     "the query begins with a later batch, a death": world(first_batch=5, may_refuse=(), budget=Budget(task_deaths=1)),
     "a closed second connection": world(batches=1, may_refuse=(), budget=Budget(closed=2)),
-    "a worn token, each task looks, a closed connection": world(
+    "a token to renew, each task looks, a closed connection": world(
         **_BEGUN, wear=3, batches=1, looks=True, budget=Budget(closed=1)
     ),
     "three deaths cost the token deliveries": world(

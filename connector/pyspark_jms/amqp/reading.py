@@ -20,7 +20,7 @@ from pyspark_jms.amqp.recognition import suspect
 from pyspark_jms.amqp.wire.receiver import Receiver
 from pyspark_jms.amqp.wire.types import Source
 from pyspark_jms.blocks.block import MessageBlock, block_of
-from pyspark_jms.delivery.register.token import Sighting, Token
+from pyspark_jms.delivery.register.token import StoredToken, Token
 from pyspark_jms.errors import JMSError, SubscriptionInUseError
 from pyspark_jms.jms.model import Destination, DestinationKind, DurableSubscription
 from pyspark_jms.jms.subscription import Subscription
@@ -175,7 +175,7 @@ class AmqpProbe(OnConnection):
     def _has_message(self, source: Source) -> bool:
         return has_message(self.connection, source)
 
-    def peek(self, base: str, reader: int) -> tuple[Sighting[Token], ...]:
+    def peek(self, base: str, reader: int) -> tuple[StoredToken[Token], ...]:
         return tokens_of(self.connection, RegisterName(base, reader, self._client_id))
 
     def close(self) -> None:

@@ -96,7 +96,7 @@ def _is_owned(link: ManagementLink, name: RegisterName) -> bool:
 
 def _tokens(connection: Connection, name: RegisterName) -> list[Token]:
     try:
-        return [sighting.token for sighting in tokens_of(connection, name)]
+        return [stored.token for stored in tokens_of(connection, name)]
     except DataLossError:
         return []
 

@@ -28,7 +28,7 @@ __all__ = [
     "Element",
     "EnvelopeElements",
     "EnvelopeKind",
-    "Unreadable",
+    "UnreadableValueError",
     "column_of",
     "read_elements",
     "read_one",
@@ -59,8 +59,8 @@ _NO_NAME = pa.scalar("", pa.string())
 _BEGIN, _OF, _END, _NO_GAP = (pa.scalar(part, pa.binary()) for part in (b'{"number":', b',"of":', b"}\n", b""))
 
 
-class Unreadable(ValueError):  # noqa: N818 - no user sees it: column body_error has its text
-    """The reason why a text cannot be read. It quotes nothing of the text."""
+class UnreadableValueError(ValueError):
+    """The reason why a value or text cannot be read, for column ``body_error``. It quotes nothing of the value."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +86,7 @@ def read_elements(kind: EnvelopeKind, texts: pa.Array, max_elements: int = MAX_E
             continue
         try:
             read.append(read_one(kind, texts[row].as_py()))
-        except Unreadable as unreadable:
+        except UnreadableValueError as unreadable:
             read.append(None)
             reasons[row] = str(unreadable)
     if read:
@@ -145,18 +145,18 @@ def _with(lists: pa.Array, odd: Mask, replacements: pa.Array) -> pa.Array:
 
 
 def read_one(kind: EnvelopeKind, data: bytes) -> list[Element]:
-    """The elements of one text. ``Unreadable`` when it is not an envelope, or a value does not fit its type."""
+    """Return the elements of one text. Raise ``UnreadableValueError`` if it is not an envelope of values that fit."""
     try:
         elements = _of_shape(kind, data.decode())
     except UnicodeDecodeError:
-        raise Unreadable("text is not valid UTF-8") from None
+        raise UnreadableValueError("text is not valid UTF-8") from None
     except (ValueError, RecursionError):
-        raise Unreadable(f"body is not the JSON of a {kind}") from None
+        raise UnreadableValueError(f"body is not the JSON of a {kind}") from None
     names: set[str] = set()
     for number, element in enumerate(elements, 1):
         problem = (kind is BodyType.MAP and _name_problem(element, names)) or _value_problem(element)
         if problem:
-            raise Unreadable(f"element {number} of the {kind} {problem}")
+            raise UnreadableValueError(f"element {number} of the {kind} {problem}")
     return elements
 
 

@@ -22,7 +22,7 @@ __all__ = [
     "BODY_TYPES",
     "PRIORITIES",
     "Codes",
-    "Made",
+    "MappedDestinations",
     "body_types",
     "delivery_of",
     "distinct_destinations",
@@ -112,21 +112,21 @@ def first_given(first: Int64s, second: Int64s) -> Int64s:
 # --- destinations -----------------------------------------------------------------------------------
 
 _FALSE = pa.scalar(value=False)
-_Made = TypeVar("_Made")
+_Mapped = TypeVar("_Mapped")
 
 
 @dataclass(frozen=True, slots=True)
-class Made(Generic[_Made]):
+class MappedDestinations(Generic[_Mapped]):
     """What was made of each distinct destination, and which of them each row has."""
 
-    distinct: list[_Made]
+    distinct: list[_Mapped]
     indices: pa.Array | None
     """An index into ``distinct`` for each row. None: every row has the only one."""
 
 
 def distinct_destinations(
-    rows: Rows, default: Destination | None, make: Callable[[Destination, bool], _Made]
-) -> Made[_Made]:
+    rows: Rows, default: Destination | None, make: Callable[[Destination, bool], _Mapped]
+) -> MappedDestinations[_Mapped]:
     """Each distinct destination is made once.
 
     ``make`` is given a destination and whether it comes from the column; it raises ``InvalidDestinationError`` for a
@@ -135,7 +135,7 @@ def distinct_destinations(
     column = rows.text("destination")
     fallback = [] if default is None else [make(default, False)]  # noqa: FBT003  make is not ours to name
     if column is None:
-        return Made(fallback, None) if fallback else _no_destination(rows, np.ones(rows.count, np.bool_))
+        return MappedDestinations(fallback, None) if fallback else _no_destination(rows, np.ones(rows.count, np.bool_))
     encoded = column.dictionary_encode()
     indices, made = encoded.indices, []
     for code, data in enumerate(encoded.dictionary.to_pylist()):
@@ -148,7 +148,7 @@ def distinct_destinations(
             _no_destination(rows, mask_of(indices.is_null()))
         indices = indices.fill_null(len(made))
         made += fallback
-    return Made(made, None if len(made) == 1 else indices)
+    return MappedDestinations(made, None if len(made) == 1 else indices)
 
 
 def _no_destination(rows: Rows, wrong: Mask) -> NoReturn:
@@ -159,7 +159,7 @@ def _no_destination(rows: Rows, wrong: Mask) -> NoReturn:
     rows.fail(wrong, error)
 
 
-def _made(data: bytes, make: Callable[[Destination, bool], _Made]) -> _Made:
+def _made(data: bytes, make: Callable[[Destination, bool], _Mapped]) -> _Mapped:
     destination = parse_destination(data)
     if destination is None:
         raise InvalidDestinationError(

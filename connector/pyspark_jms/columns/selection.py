@@ -25,7 +25,7 @@ from pyspark_jms.columns.schema import COLUMNS, PROPERTY_MAPS
 from pyspark_jms.errors import InvalidSelectorError, SelectorIgnoredError, SelectorResidualError, UnsupportedError
 from pyspark_jms.jms.model import BODY_MARKER, TYPES_MARKER, DestinationKind
 
-__all__ = ["Selection", "Selector", "selection"]
+__all__ = ["Selection", "SelectorOptions", "selection"]
 
 _NO_SELECTORS = "selectors cannot be pushed down to it"
 _MARKERS = frozenset({BODY_MARKER, TYPES_MARKER})
@@ -33,7 +33,7 @@ _MARKERS = frozenset({BODY_MARKER, TYPES_MARKER})
 
 
 @dataclass(frozen=True, slots=True)
-class Selector:
+class SelectorOptions:
     """The values of options ``selector``, ``selectorResidual`` and ``selectorCheck``."""
 
     text: str
@@ -45,7 +45,7 @@ class Selector:
 class Selection:
     """How a selector is evaluated with one broker."""
 
-    selector: Selector
+    selector: SelectorOptions
     dialect: str
     pushed: Pushdown
 
@@ -122,7 +122,7 @@ def _hidden(selector: jms_selector.Selector, dialect: str) -> frozenset[str]:
 
 
 @lru_cache(64)
-def selection(selector: Selector, broker: str, selector_dialect: str | None) -> Selection:
+def selection(selector: SelectorOptions, broker: str, selector_dialect: str | None) -> Selection:
     """Parse and split a selector for a broker with this selector dialect. None: the broker has no selectors.
 
     Raises ``InvalidSelectorError``, or ``SelectorResidualError`` when ``selectorResidual`` forbids a residual.

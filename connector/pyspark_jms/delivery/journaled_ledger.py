@@ -21,9 +21,9 @@ from pyspark_jms.delivery.message_range import MessageRange
 from pyspark_jms.delivery.states import IN_JOURNAL, WITH_JOURNAL, Event, MessageState
 from pyspark_jms.delivery.subscription_ledger import (
     AckRound,
+    ExpectedRedeliveries,
     ExpectedRedelivery,
     Recognition,
-    Source,
     SubscriptionLedger,
     SubscriptionLedgers,
 )
@@ -58,10 +58,10 @@ class JournaledLedger(SubscriptionLedgers[_Durable]):
         partition_bytes: int,
         fail_on_data_loss: bool,
     ) -> None:
-        self._by_origin: dict[str, Source] = {}
+        self._by_origin: dict[str, ExpectedRedeliveries] = {}
         """A queue may have two names, and several subscriptions."""
         for name, _, recognition in sources:
-            self._by_origin.setdefault(recognition.origin(name), Source(WITH_JOURNAL, recognition))
+            self._by_origin.setdefault(recognition.origin(name), ExpectedRedeliveries(WITH_JOURNAL, recognition))
         super().__init__(
             [
                 SubscriptionLedger(
@@ -84,7 +84,7 @@ class JournaledLedger(SubscriptionLedgers[_Durable]):
         for info in store.segments(start):
             self._count(store.read(info.first), max(0, start - info.first))
 
-    def _sources_of(self, name: str) -> Iterator[Source]:
+    def _sources_of(self, name: str) -> Iterator[ExpectedRedeliveries]:
         for origin, source in self._by_origin.items():
             assert source.recognition is not None
             if source.recognition.origin(name) == origin:

@@ -22,9 +22,9 @@ from pyspark_jms.blocks.block import MessageBlock
 from pyspark_jms.delivery.message_range import Batch, MessageRange
 from pyspark_jms.delivery.states import WITHOUT_JOURNAL, Event, MessageState
 from pyspark_jms.delivery.subscription_ledger import (
+    ExpectedRedeliveries,
     ExpectedRedelivery,
     Recognition,
-    Source,
     SubscriptionLedger,
     SubscriptionLedgers,
 )
@@ -38,7 +38,7 @@ each of its subscriptions held. A message that another consumer took is never re
 redelivered after all is read twice, and not lost."""
 
 
-class _Again(NamedTuple):
+class _RepeatedMessage(NamedTuple):
     """A message that was redelivered after its batch was finished, or on another subscription than its range."""
 
     identity: bytes
@@ -47,20 +47,20 @@ class _Again(NamedTuple):
 
 
 @dataclass(slots=True)
-class _Done:
+class _Finished:
     """Ranges of finished batches, or redelivered messages that are acknowledged apart from their range."""
 
     ranges: list[MessageRange]
-    again: list[_Again]
+    again: list[_RepeatedMessage]
 
 
-class Ledger(SubscriptionLedgers[_Done]):
+class Ledger(SubscriptionLedgers[_Finished]):
     """The ledger of one run of a query. ``recognitions``: one for each source. ``start`` is the offset that Spark
     starts from: an earlier process received what is below it. ``connections``: how many subscriptions read a source.
     """
 
     def __init__(self, recognitions: Sequence[Recognition | None], start: int, connections: int = 1) -> None:
-        sources = [Source(WITHOUT_JOURNAL, recognition) for recognition in recognitions]
+        sources = [ExpectedRedeliveries(WITHOUT_JOURNAL, recognition) for recognition in recognitions]
         super().__init__(
             [SubscriptionLedger(source, self._drop_confirmed) for source in sources for _ in range(connections)]
         )
@@ -112,7 +112,7 @@ class Ledger(SubscriptionLedgers[_Done]):
         """A round of redelivered messages, whose ids are those of the redelivery."""
         known = self._ledgers[subscription]
         ids = [identifier for block, index in messages if (identifier := block.ids[index]) is not None]
-        known.add_round(ids, _Done([], [_again(known.source, block, index) for block, index in messages]), state)
+        known.add_round(ids, _Finished([], [_repeated(known.source, block, index) for block, index in messages]), state)
 
     def store_received(self) -> None:
         """Without a journal there is nothing to do: what was received is offered from memory."""
@@ -190,12 +190,12 @@ class Ledger(SubscriptionLedgers[_Done]):
         if len(ids) < sum(map(len, ranges)):
             self._finish_lost(known.source, ranges)
         if ids:
-            known.add_round(ids, _Done(ranges, []), ranges[0].state)
+            known.add_round(ids, _Finished(ranges, []), ranges[0].state)
         else:
             self._drop(ranges)
 
     @staticmethod
-    def _finish_lost(source: Source, ranges: list[MessageRange]) -> None:
+    def _finish_lost(source: ExpectedRedeliveries, ranges: list[MessageRange]) -> None:
         finished = set(map(id, ranges))
         for expected in chain.from_iterable(source.expected.values()):
             if id(expected.range_) in finished:
@@ -204,7 +204,7 @@ class Ledger(SubscriptionLedgers[_Done]):
 
     # --- acknowledged --------------------------------------------------------------------------
 
-    def _drop_confirmed(self, done: _Done) -> None:
+    def _drop_confirmed(self, done: _Finished) -> None:
         self._drop(done.ranges)
 
     # --- lost ----------------------------------------------------------------------------------
@@ -261,7 +261,7 @@ class Ledger(SubscriptionLedgers[_Done]):
             block.ids[index] = None
 
     @staticmethod
-    def _forget_oldest(source: Source, most: int) -> None:
+    def _forget_oldest(source: ExpectedRedeliveries, most: int) -> None:
         surplus = max(0, source.expected_messages - most)
         every = ((key, one) for key, known in source.expected.items() for one in known)
         oldest = (key for key, one in every if one.state is MessageState.ACK_ON_REDELIVERY)
@@ -281,7 +281,7 @@ class Ledger(SubscriptionLedgers[_Done]):
         self.in_flight_bytes -= sum(range_.size for range_ in ranges)
 
 
-def _again(source: Source, block: MessageBlock, index: int) -> _Again:
+def _repeated(source: ExpectedRedeliveries, block: MessageBlock, index: int) -> _RepeatedMessage:
     assert source.recognition is not None
     fingerprint = source.recognition.fingerprint(block, index)
-    return _Again(source.identity(block, index), fingerprint, source.is_named(block, index))
+    return _RepeatedMessage(source.identity(block, index), fingerprint, source.is_named(block, index))

@@ -18,9 +18,9 @@ from pyspark_jms.errors import OtherBrokerError, UnsupportedError
 
 __all__ = [
     "AckRound",
+    "ExpectedRedeliveries",
     "ExpectedRedelivery",
     "Recognition",
-    "Source",
     "SubscriptionLedger",
     "SubscriptionLedgers",
     "other_content",
@@ -108,7 +108,7 @@ class ExpectedRedelivery:
     index: int = 0
 
 
-class Source:
+class ExpectedRedeliveries:
     """One source of a query: the redeliveries that it may send on any of its subscriptions.
 
     ``recognition`` None: redelivered messages cannot be recognised.
@@ -200,7 +200,7 @@ class Source:
 class SubscriptionLedger(Generic[T]):
     """``on_confirmed`` is called with the ledger's record of each acknowledgement round that the broker confirmed."""
 
-    def __init__(self, source: Source, on_confirmed: Callable[[T], None]) -> None:
+    def __init__(self, source: ExpectedRedeliveries, on_confirmed: Callable[[T], None]) -> None:
         self.source = source
         self._on_confirmed = on_confirmed
         self.rounds: list[AckRound[T]] = []

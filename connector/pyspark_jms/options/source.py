@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import Any, Literal
 
 from pyspark_jms.columns.read_columns import ReadColumns
-from pyspark_jms.columns.selection import Selector, selection
+from pyspark_jms.columns.selection import SelectorOptions, selection
 from pyspark_jms.errors import (
     InvalidOptionError,
     JMSError,
@@ -87,7 +87,7 @@ class SourceOptions:
     connection: ConnectionSettings
     destinations: tuple[Destination, ...]
     durable: DurableSubscription | None
-    selector: Selector | None
+    selector: SelectorOptions | None
     journal: Journal | None
     exactly_once: bool
     """Over STOMP there is a journal then. Over AMQP the tasks receive, and keep a batch in staging queues."""
@@ -242,14 +242,14 @@ def _durable(values: Mapping[str, Any]) -> DurableSubscription | None:
     return durable
 
 
-def _selector(values: Mapping[str, Any]) -> Selector | None:
+def _selector(values: Mapping[str, Any]) -> SelectorOptions | None:
     """Split the selector for the broker that is named, or for all dialects with broker=auto.
 
     A selector that no dialect can evaluate is refused here, and so in ``load()``.
     """
     if values["selector"] is None:
         return None
-    selector = Selector(values["selector"], values["selectorResidual"], values["selectorCheck"] == "on")
+    selector = SelectorOptions(values["selector"], values["selectorResidual"], values["selectorCheck"] == "on")
     dialects = possible_dialects(values)
     refused: list[JMSError] = []
     for dialect in dialects:

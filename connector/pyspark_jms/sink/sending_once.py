@@ -17,7 +17,7 @@ from pyspark_jms.sink.committing import commit_with_entry, find_for_task, ledger
 from pyspark_jms.sink.links import LedgerLink, SinkProtocol
 from pyspark_jms.sink.replay import Plan, contains_rows, plan
 from pyspark_jms.sink.sending import RowEncoder, nonempty_batches
-from pyspark_jms.sink.tasks import LedgerTask, Outcome, Sent
+from pyspark_jms.sink.tasks import LedgerTask, Sent, TaskOutcome
 
 __all__ = ["MAX_HELD_BYTES", "send_exactly_once"]
 
@@ -35,14 +35,14 @@ def send_exactly_once(
     batches: Iterator[pa.RecordBatch],
     *,
     patience: float = 0.0,
-) -> Outcome:
+) -> TaskOutcome:
     """Return when the rows are at the broker, from this or an earlier attempt, or when the driver is to send them.
 
     ``patience``: for how many seconds to retry the look-up, and then the connection, while the broker is away.
     """
     rows = nonempty_batches(options, batches)
     if rows is None:
-        return Outcome(sent=Sent(0), task=task)
+        return TaskOutcome(sent=Sent(0), task=task)
     ledger = ledger_of(protocol, options, task)
     known = find_for_task(ledger, task, patience) if task.may_be_repeated else ()
     _require_same_batch(task, known)
@@ -58,7 +58,7 @@ def send_exactly_once(
         elif planned is Plan.SEND and entry.rows:
             mismatch = options.send_on_mismatch
             commit_with_entry(ledger, task, link, entry, send_on_mismatch=mismatch)
-    return Outcome(
+    return TaskOutcome(
         sent=sent,
         task=task,
         entry=entry if entry.rows else None,

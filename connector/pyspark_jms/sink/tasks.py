@@ -16,8 +16,8 @@ from pyspark_jms.errors import WriteIdentityError
 
 __all__ = [
     "LedgerTask",
-    "Outcome",
     "Sent",
+    "TaskOutcome",
     "TaskResult",
     "log_dropped_rows",
     "may_be_repeated",
@@ -92,7 +92,7 @@ class Sent(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Outcome:
+class TaskOutcome:
     """The result of a task, for the driver."""
 
     sent: Sent
@@ -110,7 +110,7 @@ class TaskResult:
     """What a task reports to the driver."""
 
     sent: Sent
-    outcome: Outcome | None = None
+    outcome: TaskOutcome | None = None
     """Of a task that writes exactly once."""
 
 

@@ -17,7 +17,7 @@ from pyspark_jms.sink.links import CommitLedger, SinkProtocol
 from pyspark_jms.sink.replay import contains_rows, unmatched_entries
 from pyspark_jms.sink.sending import send_at_least_once
 from pyspark_jms.sink.sending_once import send_exactly_once
-from pyspark_jms.sink.tasks import LedgerTask, Outcome, TaskResult
+from pyspark_jms.sink.tasks import LedgerTask, TaskOutcome, TaskResult
 
 __all__ = [
     "finish_write",
@@ -43,7 +43,7 @@ def write_task(
     return TaskResult(outcome.sent, outcome)
 
 
-def finish_write(protocol: SinkProtocol, options: SinkOptions, outcomes: Sequence[Outcome]) -> None:
+def finish_write(protocol: SinkProtocol, options: SinkOptions, outcomes: Sequence[TaskOutcome]) -> None:
     """On the driver, after all tasks of an exactly-once write: send the rows that tasks held."""
     send_held(protocol, options, outcomes)
     task = outcomes[0].task
@@ -64,7 +64,7 @@ _MAX_NAMED = 5
 """Entries that an error names."""
 
 
-def send_held(protocol: SinkProtocol, options: SinkOptions, outcomes: Sequence[Outcome]) -> None:
+def send_held(protocol: SinkProtocol, options: SinkOptions, outcomes: Sequence[TaskOutcome]) -> None:
     """``outcomes``: of all tasks of one execution. Each held partition becomes a transaction with its own entry.
 
     A crash between two of them is like a crash between two tasks: the next execution finds the entries that are there.
@@ -87,11 +87,11 @@ def send_held(protocol: SinkProtocol, options: SinkOptions, outcomes: Sequence[O
     _log.info("= the driver sent the rows of %d tasks, because an earlier run had sent others", len(held))
 
 
-def _entries_of(outcomes: Sequence[Outcome]) -> list[LedgerEntry]:
+def _entries_of(outcomes: Sequence[TaskOutcome]) -> list[LedgerEntry]:
     return [outcome.entry for outcome in outcomes if outcome.entry is not None]
 
 
-def _require_same_write(outcomes: Sequence[Outcome]) -> None:
+def _require_same_write(outcomes: Sequence[TaskOutcome]) -> None:
     """A finished write has one entry for all of its tasks: this run must have the same rows in the same partitions."""
     finished = next((outcome.finished for outcome in outcomes if outcome.finished is not None), None)
     if finished is None:
@@ -108,7 +108,7 @@ def _require_same_write(outcomes: Sequence[Outcome]) -> None:
 
 
 def _require_matched_entries(
-    ledger: CommitLedger, outcomes: Sequence[Outcome], partitions: list[LedgerEntry], patience: float
+    ledger: CommitLedger, outcomes: Sequence[TaskOutcome], partitions: list[LedgerEntry], patience: float
 ) -> None:
     known = find_for_write(ledger, outcomes[0].task, patience)
     unmatched = unmatched_entries(known, partitions)

@@ -125,7 +125,7 @@ def move(
             link.check_target(to.name)
         _subscribe(link, options, limit)
         mover = _Mover(link, options, protocol, to=to, accept_claims=accept_claims, targets=targets)
-        end = _End(link, options.idle_timeout)
+        end = _QueueEndCheck(link, options.idle_timeout)
         while (limit is None or mover.moved.messages < limit) and not end.is_reached():
             blocks = link.take()
             for block in blocks:
@@ -147,7 +147,7 @@ def look_for_targets(
         _subscribe(link, options, limit, browse=True)
         mover = _Mover(link, options, protocol, to=None, accept_claims=accept_claims)
         found: Counter[str] = Counter()
-        end = _End(link, options.idle_timeout)
+        end = _QueueEndCheck(link, options.idle_timeout)
         while not link.browse_ended and not end.is_reached():
             for block in link.take():
                 room = len(block) if limit is None else limit - found.total()
@@ -175,7 +175,7 @@ def _subscribe(link: MovingLink, options: SourceOptions, limit: int | None, *, b
     )
 
 
-class _End:
+class _QueueEndCheck:
     """Whether a silence is the end of the queue.
 
     A broker that collects its garbage is silent too, and sends more afterwards. So after ``idleTimeout`` without a

@@ -50,7 +50,7 @@ def peek(
     queue, and for a queue with more messages than the read shows: ``limits`` names what the user can raise.
     """
     found = look_up_queues(protocol.open_management, options.connection, [each.name for each in options.destinations])
-    limited = _Room(options.peek_messages or _DEFAULT_MESSAGES, options.peek_bytes or _DEFAULT_BYTES)
+    limited = _Bounds(options.peek_messages or _DEFAULT_MESSAGES, options.peek_bytes or _DEFAULT_BYTES)
     shown = 0
     for destination in options.destinations:
         queue = found.get(destination.name)
@@ -69,7 +69,7 @@ def peek(
         look.warn_of_rest(limits)
 
 
-class _Room:
+class _Bounds:
     """What is left of the bounds of a read, which are of all its queues together, or of one that is read whole."""
 
     def __init__(self, messages: int, size: int) -> None:
@@ -107,7 +107,7 @@ class _Look:
         self._is_whole = self._is_used_up = self._met_later = False
         self._questions, self._is_answered = 0, False
 
-    def ranges(self, limited: _Room) -> Iterator[tuple[MessageRange, SourceLink]]:
+    def ranges(self, limited: _Bounds) -> Iterator[tuple[MessageRange, SourceLink]]:
         """What the queue shows, as long as there is room."""
         options = self._options
         has_limits = options.peek_messages is not None or options.peek_bytes is not None
@@ -118,28 +118,28 @@ class _Look:
         link = self._protocol.connect(options.connection, condition)
         try:
             self._is_whole = link.browses and not has_limits
-            room = self._whole_queue() if self._is_whole else limited
-            if room.is_left:
-                link.subscribe(self._subscription(link, room))
-                yield from self._receive(link, room, condition.pause)
-            self._is_used_up = not room.is_left or room.is_used_up
+            bounds = self._whole_queue() if self._is_whole else limited
+            if bounds.is_left:
+                link.subscribe(self._subscription(link, bounds))
+                yield from self._receive(link, bounds, condition.pause)
+            self._is_used_up = not bounds.is_left or bounds.is_used_up
         finally:
             link.close()
 
-    def _whole_queue(self) -> _Room:
-        return _Room(_NO_LIMIT if self._found is None else self._found.messages, _NO_LIMIT)
+    def _whole_queue(self) -> _Bounds:
+        return _Bounds(_NO_LIMIT if self._found is None else self._found.messages, _NO_LIMIT)
 
-    def _receive(self, link: SourceLink, room: _Room, pause: Any) -> Iterator[tuple[MessageRange, SourceLink]]:
+    def _receive(self, link: SourceLink, bounds: _Bounds, pause: Any) -> Iterator[tuple[MessageRange, SourceLink]]:
         quiet_since = time.monotonic()
         while True:
             for block in filter(len, link.take()):  # the mark that ends a browse may leave an empty one
                 earlier = self._sent_before_start(link, block)
-                shown = room.take(MessageRange(0, block, 0, earlier))
+                shown = bounds.take(MessageRange(0, block, 0, earlier))
                 if shown:
                     self._shown += len(shown)
                     self._questions, self._is_answered = 0, False
                     yield shown, link
-                if room.is_used_up or self._met_later:
+                if bounds.is_used_up or self._met_later:
                     return
                 link.shown(block)
                 quiet_since = time.monotonic()
@@ -182,13 +182,13 @@ class _Look:
         self._met_later = True
         return next(index for index in range(len(block)) if was_sent_later(link.sent_ms(block, index), **times))
 
-    def _subscription(self, link: SourceLink, room: _Room) -> Subscription:
-        messages = room.messages
+    def _subscription(self, link: SourceLink, bounds: _Bounds) -> Subscription:
+        messages = bounds.messages
         if link.browses and messages > _BROWSE_MESSAGES:
             messages = _BROWSE_MESSAGES
         return Subscription(
             destination=self._destination,
-            window_bytes=_WINDOW_PER_SIZE * min(room.size, _DEFAULT_BYTES if link.browses else room.size),
+            window_bytes=_WINDOW_PER_SIZE * min(bounds.size, _DEFAULT_BYTES if link.browses else bounds.size),
             window_messages=messages,
             transform=self._options.body_type == "auto",
             browse=True,

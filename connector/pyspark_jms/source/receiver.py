@@ -27,12 +27,12 @@ from pyspark_jms.source.progress import Progress, compared
 from pyspark_jms.source.stopping import StopRequest
 from pyspark_jms.source.subscriptions import Subscriptions
 
-__all__ = ["Receiver", "required_recognition"]
+__all__ = ["BatchReceiver", "required_recognition"]
 
 _POLL_SECONDS = 0.05
 
 
-class Receiver:
+class BatchReceiver:
     """Subscribed once constructed. Then in turn: ``acknowledge_through`` what is done, and ``next_batch_end``."""
 
     def __init__(

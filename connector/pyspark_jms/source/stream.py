@@ -17,7 +17,7 @@ from pyspark_jms.jms.subscription import source_name
 from pyspark_jms.options.source import SourceOptions
 from pyspark_jms.source.links import SourceProtocol
 from pyspark_jms.source.offsets import CommitOrder, mark_of, offset, selector_of, sequence
-from pyspark_jms.source.receiver import Receiver, required_recognition
+from pyspark_jms.source.receiver import BatchReceiver, required_recognition
 from pyspark_jms.source.stopping import StopRequest, driver_heap, warn_of_small_heap
 from pyspark_jms.source.task_inputs import TaskInput, TaskInputs
 
@@ -37,7 +37,7 @@ class StreamSource:
         if options.journal is None or not options.journal.shared:  # else messages do not pass the driver's heap
             warn_of_small_heap(options.connection.max_message_bytes, driver_heap())
         self._journal = QueryJournal(options, protocol, self._stop)
-        self._receiver: Receiver | None = None
+        self._receiver: BatchReceiver | None = None
         self._draining = False
         self._is_new = False
         """Whether the checkpoint is new: then a broker that does not answer is more likely a wrong address."""
@@ -69,9 +69,9 @@ class StreamSource:
             return start
         return offset(end, receiver.selector_digest, self._journal.mark())
 
-    def _open(self, start: dict[str, Any]) -> Receiver:
+    def _open(self, start: dict[str, Any]) -> BatchReceiver:
         if self._receiver is None:
-            self._receiver = Receiver(
+            self._receiver = BatchReceiver(
                 self._options,
                 self._protocol,
                 self._stop,
@@ -83,7 +83,7 @@ class StreamSource:
             )
         return self._receiver
 
-    def _acknowledge_up_to(self, receiver: Receiver, start: int) -> None:
+    def _acknowledge_up_to(self, receiver: BatchReceiver, start: int) -> None:
         """A journal keeps the first batch until its commit is certain."""
         self._order.requested(start)
         receiver.reached = start
@@ -91,7 +91,7 @@ class StreamSource:
         if sure or self._order.is_first(start) or receiver.journal_is_full:
             self._acknowledge(receiver, start)
 
-    def _acknowledge(self, receiver: Receiver, through: int) -> None:
+    def _acknowledge(self, receiver: BatchReceiver, through: int) -> None:
         receiver.acknowledge_through(through)
         self._tasks.release(through)
 

@@ -15,7 +15,7 @@ from pyspark_jms.spark.short_tracebacks import short_traceback_of_rows
 __all__ = ["JmsPeek"]
 
 
-class _Everything(InputPartition):
+class _WholeRead(InputPartition):
     """One task: the bounds are of the whole read, and a connection sees a queue's messages in order."""
 
 
@@ -31,7 +31,7 @@ class JmsPeek(DataSourceReader):
         self._options = options
 
     def partitions(self) -> list[InputPartition]:
-        return [_Everything(0)]
+        return [_WholeRead(0)]
 
     def read(self, partition: InputPartition) -> Iterator[Any]:  # noqa: ARG002  # there is one
         """Runs again for every action on the DataFrame, and then shows the queue as it is then."""

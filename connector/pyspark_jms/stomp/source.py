@@ -16,7 +16,7 @@ from pyspark_jms.network.state_condition import StateCondition
 from pyspark_jms.stomp.dialects import dialect_named
 from pyspark_jms.stomp.dialects.refusals import require_durable, require_enough_unacknowledged
 from pyspark_jms.stomp.link.consumer import Consumer
-from pyspark_jms.stomp.link.dead_letters import DeadLetter, send_dead_letters
+from pyspark_jms.stomp.link.dead_letters import StompDeadLetter, send_dead_letters
 from pyspark_jms.stomp.link.management import StompManagementLink
 from pyspark_jms.stomp.link.subscriptions import end_subscription, require_same_subscription
 from pyspark_jms.stomp.recognition import recognition_of, redelivered
@@ -102,9 +102,9 @@ class StompSourceLink(Consumer):
 
     # --- messages that will not become rows -----------------------------------------------------
 
-    def dead_letter(self, block: MessageBlock, index: int, reason: str) -> DeadLetter:
+    def dead_letter(self, block: MessageBlock, index: int, reason: str) -> StompDeadLetter:
         frame, head = block.message(index), block.heads[index] - block.start(index)
-        return DeadLetter(
+        return StompDeadLetter(
             head=frame[:head],
             body=frame[head + 2 : -2],  # without NUL LF
             reason=reason,
@@ -112,9 +112,9 @@ class StompSourceLink(Consumer):
             message_id=self.message_id(block.ids[index] or b""),
         )
 
-    def oversized_dead_letter(self, message: OversizedMessage, reason: str) -> DeadLetter:
+    def oversized_dead_letter(self, message: OversizedMessage, reason: str) -> StompDeadLetter:
         assert message.body is not None
-        return DeadLetter(
+        return StompDeadLetter(
             head=message.head,
             body=message.body,
             reason=reason,
@@ -167,7 +167,7 @@ class StompSource:
     def open_management(self, settings: ConnectionSettings) -> ManagementLink:
         return StompManagementLink(settings)
 
-    def send_dead_letters(self, settings: ConnectionSettings, queue: str, letters: Sequence[DeadLetter]) -> None:
+    def send_dead_letters(self, settings: ConnectionSettings, queue: str, letters: Sequence[StompDeadLetter]) -> None:
         send_dead_letters(settings, queue, letters)
 
     def end_subscription(

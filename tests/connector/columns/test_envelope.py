@@ -6,7 +6,15 @@ from generated import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pyspark_jms.columns.envelope import Unreadable, _by_arrow, _odd, read_elements, read_one, read_types, read_types_of
+from pyspark_jms.columns.envelope import (
+    UnreadableValueError,
+    _by_arrow,
+    _odd,
+    read_elements,
+    read_one,
+    read_types,
+    read_types_of,
+)
 from pyspark_jms.columns.schema import ARROW_SCHEMA
 from pyspark_jms.jms.model import BodyType, ValueType
 
@@ -31,7 +39,7 @@ def read(kind, texts):
 def judged(kind, text):
     try:
         elements = read_one(kind, text)
-    except Unreadable as unreadable:
+    except UnreadableValueError as unreadable:
         return str(unreadable)
     values = [{"type": element["type"], "value": element["value"]} for element in elements]
     return [(e["name"], v) for e, v in zip(elements, values, strict=True)] if kind is MAP else values

@@ -8,7 +8,7 @@ import pytest
 import selector_strategies
 
 from pyspark_jms.columns.schema import ARROW_SCHEMA
-from pyspark_jms.columns.selection import Selector, selection
+from pyspark_jms.columns.selection import SelectorOptions, selection
 from pyspark_jms.errors import InvalidSelectorError, SelectorIgnoredError, SelectorResidualError, UnsupportedError
 from pyspark_jms.jms.model import DestinationKind
 from pyspark_jms.stomp.dialects import dialect_named
@@ -34,18 +34,18 @@ def sequences(batch):
 
 
 def test_the_broker_gets_its_own_words():
-    assert selection(Selector("NOT JMSPriority > 4"), "artemis", "artemis").text == "NOT (AMQPriority > 4)"
+    assert selection(SelectorOptions("NOT JMSPriority > 4"), "artemis", "artemis").text == "NOT (AMQPriority > 4)"
 
 
 def test_conversion_is_asked_for_by_the_brokers_prefix():
-    chosen = selection(Selector("convert_string_expressions:n > 5"), "artemis", "artemis")
+    chosen = selection(SelectorOptions("convert_string_expressions:n > 5"), "artemis", "artemis")
     assert chosen.text.startswith("convert_string_expressions:n > 5")
     assert sequences(chosen.apply(rows({"n": "6"}, {"n": "7"}), QUEUE)) == [0, 1]
 
 
 def test_an_invalid_selector_shows_the_place():
     with pytest.raises(InvalidSelectorError, match=r"(?s)^\[JMS_INVALID_SELECTOR\] .*color == 'red'\n +\^") as caught:
-        selection(Selector("color == 'red'"), "artemis", "artemis")
+        selection(SelectorOptions("color == 'red'"), "artemis", "artemis")
     assert str(caught.value).count("JMS_INVALID_SELECTOR") == 1
 
 
@@ -55,21 +55,21 @@ def test_nesting_is_refused_before_it_overflows_a_stack(shape, broker):
     words = dialect_named(broker).selector_dialect
     nested = selector_strategies.NESTED[shape]
     with pytest.raises(InvalidSelectorError, match=r"\[JMS_INVALID_SELECTOR\] The selector nests .* more than 256"):
-        selection(Selector(nested(3000), residual="spark"), broker, words)
-    deepest = selection(Selector(nested(256), residual="spark"), broker, words)
+        selection(SelectorOptions(nested(3000), residual="spark"), broker, words)
+    deepest = selection(SelectorOptions(nested(256), residual="spark"), broker, words)
     deepest.apply(rows({"a": "1"}), TOPIC)
 
 
 @pytest.mark.parametrize("text", ["SELECT * FROM orders WHERE color = 'red'", "where color = 'red'"])
 def test_a_statement_is_told_from_a_selector(text):
     with pytest.raises(InvalidSelectorError, match=r"(?s)\[JMS_INVALID_SELECTOR\].*WHERE: color = 'red'"):
-        selection(Selector(text), "artemis", "artemis")
+        selection(SelectorOptions(text), "artemis", "artemis")
 
 
 def test_a_part_that_stays_is_refused_or_sparks():
     with pytest.raises(SelectorResidualError, match=r"JMS_SELECTOR_RESIDUAL.*JMSRedelivered.*selectorResidual=spark"):
-        selection(Selector(RESIDUAL), "artemis", "artemis")
-    split = selection(Selector(RESIDUAL, residual="spark"), "artemis", "artemis")
+        selection(SelectorOptions(RESIDUAL), "artemis", "artemis")
+    split = selection(SelectorOptions(RESIDUAL, residual="spark"), "artemis", "artemis")
     assert split.text == "color = 'red'"
     assert split.may_drop(QUEUE)
     assert sequences(split.apply(rows({"color": "red"}, {"color": "red"}), QUEUE)) == [0, 1]
@@ -77,34 +77,36 @@ def test_a_part_that_stays_is_refused_or_sparks():
 
 
 def test_what_marks_an_envelope_is_the_brokers_business_alone():
-    chosen = selection(Selector("spark_jms_body = 'map' AND n = 1"), "artemis", "artemis")
+    chosen = selection(SelectorOptions("spark_jms_body = 'map' AND n = 1"), "artemis", "artemis")
     assert chosen.text == "spark_jms_body = 'map' AND n = 1"
     assert sequences(chosen.apply(rows({"n": "1"}), QUEUE)) == [0]  # rows no longer have it
     assert not chosen.may_drop(TOPIC)
     with pytest.raises(SelectorResidualError, match=r"JMS_SELECTOR_RESIDUAL.*spark_jms_body.*body_type"):
-        selection(Selector("JMSRedelivered = FALSE OR spark_jms_body = 'map'", residual="spark"), "artemis", "artemis")
+        selection(
+            SelectorOptions("JMSRedelivered = FALSE OR spark_jms_body = 'map'", residual="spark"), "artemis", "artemis"
+        )
 
 
 @pytest.mark.parametrize("dialect", ["artemis", "classic", "artemis-amqp", "classic-amqp"])
 def test_a_property_that_rows_do_not_show_is_the_brokers_business_alone(dialect):
-    chosen = selection(Selector("JMS_AMQP_NATIVE = 'true' AND n = 1"), "any", dialect)
+    chosen = selection(SelectorOptions("JMS_AMQP_NATIVE = 'true' AND n = 1"), "any", dialect)
     assert sequences(chosen.apply(rows({"n": "1"}, types={"n": "int"}), QUEUE)) == [0]
 
 
 @pytest.mark.parametrize("dialect", ["artemis", "classic", "artemis-amqp", "classic-amqp", "amqp"])
 def test_spark_cannot_evaluate_a_property_that_rows_do_not_show(dialect):
     with pytest.raises(SelectorResidualError, match="about JMS_AMQP_NATIVE, and rows do not have"):
-        selection(Selector("JMS_AMQP_NATIVE = 'true' OR n / 2 = 3", residual="spark"), "any", dialect)
+        selection(SelectorOptions("JMS_AMQP_NATIVE = 'true' OR n / 2 = 3", residual="spark"), "any", dialect)
 
 
 def test_what_the_broker_may_have_meant_is_kept():
-    chosen = selection(Selector("n > 5 OR NOT (s = '1')"), "artemis", "artemis")
+    chosen = selection(SelectorOptions("n > 5 OR NOT (s = '1')"), "artemis", "artemis")
     batch = rows({"n": "7"}, {"n": "6.5"}, {"s": "1"}, {"s": "2"})
     assert sequences(chosen.apply(batch, QUEUE)) == [0, 1, 2, 3]  # s may have been the number 1: NOT (1 = '1') is true
 
 
 def test_what_cannot_match_stops_a_queue_and_is_dropped_from_a_subscription():
-    chosen = selection(Selector("color = 'red'"), "artemis", "artemis")
+    chosen = selection(SelectorOptions("color = 'red'"), "artemis", "artemis")
     batch = rows({"color": "red"}, {"color": "blue"}, {})
     assert sequences(chosen.apply(batch, TOPIC)) == [0]
     assert chosen.may_drop(TOPIC)
@@ -134,10 +136,10 @@ def test_over_stomp_a_typed_property_is_compared_as_the_text_that_the_broker_has
     batch, words = rows({"p": text}, types={"p": kind}), dialect_named(broker).selector_dialect
     for selector in (f"p = '{text}'", f"p IN ('x', '{text}')", f"p LIKE '{text[:1]}%'", by_type):
         for by in (selector, f"({selector}) AND JMSXUserID IS NULL", f"({selector}) OR JMSXUserID = 'x'"):
-            chosen = selection(Selector(by, residual="spark"), broker, words)
+            chosen = selection(SelectorOptions(by, residual="spark"), broker, words)
             assert sequences(chosen.apply(batch, QUEUE)) == [0], by
     with pytest.raises(SelectorIgnoredError) if words else nullcontext():
-        chosen = selection(Selector("p = 'other'", residual="spark"), broker, words)
+        chosen = selection(SelectorOptions("p = 'other'", residual="spark"), broker, words)
         assert sequences(chosen.apply(batch, QUEUE)) == []
 
 
@@ -145,29 +147,29 @@ def test_over_stomp_a_typed_property_is_compared_as_the_text_that_the_broker_has
 @pytest.mark.parametrize(("kind", "text", "by_type"), TYPED)
 def test_over_amqp_a_property_is_compared_as_of_its_type(dialect, kind, text, by_type):
     batch = rows({"p": text}, types={"p": kind})
-    assert sequences(selection(Selector(by_type), "any", dialect).apply(batch, QUEUE)) == [0]
+    assert sequences(selection(SelectorOptions(by_type), "any", dialect).apply(batch, QUEUE)) == [0]
     with pytest.raises(SelectorIgnoredError):
-        selection(Selector(f"p = '{text}'"), "any", dialect).apply(batch, QUEUE)
+        selection(SelectorOptions(f"p = '{text}'"), "any", dialect).apply(batch, QUEUE)
 
 
 def test_a_time_of_expiration_over_amqp_is_the_brokers_own():
     """Artemis counts a time to live from the arrival, and the row from the time of sending."""
-    chosen = selection(Selector("JMSExpiration > 5"), "artemis", "artemis-amqp")
+    chosen = selection(SelectorOptions("JMSExpiration > 5"), "artemis", "artemis-amqp")
     assert chosen.text == "AMQExpiration > 5"
     assert sequences(chosen.apply(rows({}), QUEUE)) == [0]
     with pytest.raises(SelectorIgnoredError):
-        selection(Selector("JMSExpiration > 5"), "artemis", "artemis").apply(rows({}), QUEUE)
+        selection(SelectorOptions("JMSExpiration > 5"), "artemis", "artemis").apply(rows({}), QUEUE)
 
 
 @pytest.mark.parametrize("dialect", ["artemis-amqp", "classic-amqp"])
 @pytest.mark.parametrize("header", ["JMSMessageID", "JMSCorrelationID"])
 def test_an_id_that_the_broker_spells_otherwise_is_not_compared_again(dialect, header):
     """To Artemis the message-id "plain" is ID:plain; to Classic a uuid as correlation-id has no prefix."""
-    chosen = selection(Selector(f"{header} NOT LIKE 'ID:AMQP%'"), dialect.partition("-")[0], dialect)
+    chosen = selection(SelectorOptions(f"{header} NOT LIKE 'ID:AMQP%'"), dialect.partition("-")[0], dialect)
     spelled = ["ID:AMQP_NO_PREFIX:plain", "ID:AMQP_UUID:00000000-0000-0000-0000-000000000007"]
     batch = pa.RecordBatch.from_pylist([{"sequence": n, header: id_} for n, id_ in enumerate(spelled)], ARROW_SCHEMA)
     assert sequences(chosen.apply(batch, QUEUE)) == [0, 1]
-    chosen = selection(Selector(f"{header} = 'ID:b'"), dialect.partition("-")[0], dialect)
+    chosen = selection(SelectorOptions(f"{header} = 'ID:b'"), dialect.partition("-")[0], dialect)
     with pytest.raises(SelectorIgnoredError):
         chosen.apply(pa.RecordBatch.from_pylist([{header: "ID:a"}], ARROW_SCHEMA), QUEUE)
 
@@ -179,25 +181,27 @@ def test_an_id_that_the_broker_spells_otherwise_is_not_compared_again(dialect, h
 def test_over_amqp_a_property_of_a_type_that_only_amqp_has_is_not_compared_again(dialect, text):
     properties = {"u": "00000000-0000-0000-0000-000000000007", "l": None, "n": "8"}
     batch = rows(properties, types={"u": "uuid", "l": "list", "n": "uint"})
-    assert sequences(selection(Selector(text), dialect.partition("-")[0], dialect).apply(batch, QUEUE)) == [0]
-    chosen = selection(Selector(f"({text}) AND color = 'red'"), dialect.partition("-")[0], dialect)
+    assert sequences(selection(SelectorOptions(text), dialect.partition("-")[0], dialect).apply(batch, QUEUE)) == [0]
+    chosen = selection(SelectorOptions(f"({text}) AND color = 'red'"), dialect.partition("-")[0], dialect)
     with pytest.raises(SelectorIgnoredError):
         chosen.apply(batch, QUEUE)
 
 
 def test_the_check_can_be_left_out():
-    chosen = selection(Selector("color = 'red'", check=False), "artemis", "artemis")
+    chosen = selection(SelectorOptions("color = 'red'", check=False), "artemis", "artemis")
     assert sequences(chosen.apply(rows({"color": "blue"}), QUEUE)) == [0]
     assert not chosen.may_drop(TOPIC)
 
 
 def test_a_selector_travels_to_executors():
-    assert pickle.loads(pickle.dumps(Selector(RESIDUAL, residual="spark"))) == Selector(RESIDUAL, residual="spark")
+    assert pickle.loads(pickle.dumps(SelectorOptions(RESIDUAL, residual="spark"))) == SelectorOptions(
+        RESIDUAL, residual="spark"
+    )
 
 
 def test_a_conversion_that_the_broker_does_not_have_is_refused():
     with pytest.raises(UnsupportedError, match=r"\[JMS_UNSUPPORTED\].*strings as numbers"):
-        selection(Selector("convert_string_expressions:n = 5"), "classic", "classic-amqp")
+        selection(SelectorOptions("convert_string_expressions:n = 5"), "classic", "classic-amqp")
 
 
 @pytest.mark.parametrize(
@@ -210,8 +214,8 @@ def test_a_conversion_that_the_broker_does_not_have_is_refused():
 )
 def test_the_columns_that_decide_about_rows_are_known(dialect, text, columns):
     broker = dialect_named(dialect).selector_dialect
-    assert selection(Selector(text), dialect, broker).columns() == columns | {"body_error"}
-    assert selection(Selector(text, check=False), dialect, broker).columns() == set()
+    assert selection(SelectorOptions(text), dialect, broker).columns() == columns | {"body_error"}
+    assert selection(SelectorOptions(text, check=False), dialect, broker).columns() == set()
 
 
 def test_a_row_with_a_fault_may_lack_what_the_broker_compared():
@@ -219,7 +223,7 @@ def test_a_row_with_a_fault_may_lack_what_the_broker_compared():
     plain = rows({"color": "red"}, {}).to_pylist()
     plain[1]["body_error"] = "property 'color' is not valid UTF-8"
     batch = pa.RecordBatch.from_pylist(plain, schema=ARROW_SCHEMA)
-    chosen = selection(Selector("color = 'red'"), "artemis", "artemis")
+    chosen = selection(SelectorOptions("color = 'red'"), "artemis", "artemis")
     assert "body_error" in chosen.columns()
     for kind in (QUEUE, TOPIC):
         assert sequences(chosen.apply(batch, kind)) == [0, 1]

@@ -7,9 +7,9 @@ from pyspark_jms.blocks.block import MessageBlock
 from pyspark_jms.delivery.message_range import MessageRange
 from pyspark_jms.delivery.states import WITH_JOURNAL, WITHOUT_JOURNAL, MessageState
 from pyspark_jms.delivery.subscription_ledger import (
+    ExpectedRedeliveries,
     ExpectedRedelivery,
     Recognition,
-    Source,
     SubscriptionLedger,
     SubscriptionLedgers,
     other_content,
@@ -33,11 +33,13 @@ def test_is_two_questions_about_a_message():
 
 
 def ledger_of(table, recognition=RECOGNITION, confirmed=None):
-    return SubscriptionLedger(Source(table, recognition), [].append if confirmed is None else confirmed.append)
+    return SubscriptionLedger(
+        ExpectedRedeliveries(table, recognition), [].append if confirmed is None else confirmed.append
+    )
 
 
 def expecting(*messages, table=WITHOUT_JOURNAL, state=MessageState.ACK_ON_REDELIVERY):
-    source = Source(table, RECOGNITION)
+    source = ExpectedRedeliveries(table, RECOGNITION)
     for index, message in enumerate(messages):
         known = run(1, message)
         one = ExpectedRedelivery(RECOGNITION.fingerprint(known, 0), state, MessageRange(0, known, 0, 1), index)
@@ -130,7 +132,7 @@ def equal(consumer, *contents):
 
 
 def expecting_equal(*contents, state=MessageState.ACK_ON_REDELIVERY):
-    source = Source(WITHOUT_JOURNAL, BY_PRODUCER)
+    source = ExpectedRedeliveries(WITHOUT_JOURNAL, BY_PRODUCER)
     block = equal(1, *contents)
     for index in range(len(contents)):
         range_ = MessageRange(0, block, 0, len(contents))

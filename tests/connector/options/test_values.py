@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from pyspark_jms.columns.selection import Selector
+from pyspark_jms.columns.selection import SelectorOptions
 from pyspark_jms.errors import (
     InvalidOptionError,
     MissingOptionError,
@@ -27,7 +27,7 @@ TLS = {"brokerUrl": "stomp+ssl://host:1"}
 SOURCE = URL | {"queue": "orders"}
 DEAD = {"deadLetterQueue": "d"}
 SECRET = "s3cr3t"
-CHECKED = Selector("a = 1", "fail", check=True)
+CHECKED = SelectorOptions("a = 1", "fail", check=True)
 STREAM = {"brokerUrl": "amqp://h:1"}
 ONCE = {"deliveryGuarantee": "exactly-once"}
 JOURNAL = {"max_bytes": 4 << 30, "shared": False}
@@ -47,8 +47,15 @@ TABLE = [
     ("broker", "Artemis", {}, "connection.broker", "artemis", "auto"),
     ("virtualHost", "/prod", {}, "connection.virtual_host", "/prod", "/"),
     ("selector", "a = 1", {}, "selector", CHECKED, None),
-    ("selectorResidual", "SPARK", {"selector": "a = 1"}, "selector", Selector("a = 1", "spark", check=True), CHECKED),
-    ("selectorCheck", "off", {"selector": "a = 1"}, "selector", Selector("a = 1", "fail", check=False), CHECKED),
+    (
+        "selectorResidual",
+        "SPARK",
+        {"selector": "a = 1"},
+        "selector",
+        SelectorOptions("a = 1", "spark", check=True),
+        CHECKED,
+    ),
+    ("selectorCheck", "off", {"selector": "a = 1"}, "selector", SelectorOptions("a = 1", "fail", check=False), CHECKED),
     ("journalLocation", "/j", ONCE, "journal", Journal(location="/j", **JOURNAL), None),
     ("journalLocation", "file:///j/a%20b", ONCE, "journal", Journal(location="/j/a b", **JOURNAL), None),
     ("journalLocation", "file:/j", ONCE, "journal", Journal(location="/j", **JOURNAL), None),

@@ -17,7 +17,7 @@ from pyspark_jms.delivery.ledger_owner import LedgerOwner
 from pyspark_jms.errors import CommitInDoubtError, ReplayMismatchError
 from pyspark_jms.options.sink import SinkOptions
 from pyspark_jms.sink.sending_once import send_exactly_once
-from pyspark_jms.sink.tasks import LedgerTask, Outcome, Sent, TaskResult
+from pyspark_jms.sink.tasks import LedgerTask, Sent, TaskOutcome, TaskResult
 from pyspark_jms.sink.writing import finish_write, send_held, write_task
 from pyspark_jms.spark.protocols import sink_protocol
 
@@ -122,7 +122,7 @@ def test_a_ledger_that_cannot_be_shortened_is_logged(broker, queue, caplog):
     writer = Writer(broker, queue)
     nowhere = replace(writer.options, connection=SinkOptions.parse({"brokerUrl": "amqp://127.0.0.1:1"}).connection)
     task = replace(writer.tasks(1, 1)[0], owner=LedgerOwner("job", "nightly"))
-    finish_write(AMQP_SINK, nowhere, [Outcome(sent=Sent(0), task=task)])
+    finish_write(AMQP_SINK, nowhere, [TaskOutcome(sent=Sent(0), task=task)])
     assert f"the entries of {task.write} stay in {task.owner.queue} one by one" in caplog.text
 
 

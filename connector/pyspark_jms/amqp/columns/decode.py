@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from pyspark_jms.amqp.columns.byte_reader import ByteReader, TooNearTheEndError
-from pyspark_jms.amqp.columns.one_message import Reading, read_message
+from pyspark_jms.amqp.columns.one_message import BlockContext, read_message
 from pyspark_jms.amqp.columns.properties import MARKERS, EnvelopedError
 from pyspark_jms.amqp.columns.rows import columns_of
 from pyspark_jms.amqp.columns.walk import TooManyAtOnceError, walk
@@ -53,22 +53,24 @@ def decode(
     ``body_error`` states the reason, with the message in ``bytes``; none raises. ``wanted``: the columns of the rows;
     the rows have all columns if one of them is in an envelope, which is opened later.
     """
-    reading = Reading(dialect=dialect, source=source, body_type=body_type, max_elements=max_elements, wanted=wanted)
+    context = BlockContext(
+        dialect=dialect, source=source, body_type=body_type, max_elements=max_elements, wanted=wanted
+    )
     if not len(block):
-        return pa.RecordBatch.from_pylist([], schema=reading.schema)
+        return pa.RecordBatch.from_pylist([], schema=context.schema)
     try:
-        return _decoded(block, reading, first_sequence)
+        return _decoded(block, context, first_sequence)
     except EnvelopedError:
-        return _decoded(block, replace(reading, wanted=None), first_sequence)
+        return _decoded(block, replace(context, wanted=None), first_sequence)
 
 
-def _decoded(block: MessageBlock, reading: Reading, first_sequence: int) -> pa.RecordBatch:
+def _decoded(block: MessageBlock, context: BlockContext, first_sequence: int) -> pa.RecordBatch:
     rows = len(block)
     buffer = pa.py_buffer(block.data)
-    require_offsets(buffer.size + rows * (len(reading.source.name.encode()) + _ROW_PREFIX))
+    require_offsets(buffer.size + rows * (len(context.source.name.encode()) + _ROW_PREFIX))
     begins, ends = _bounds(block, buffer.size)
-    batch = stacked(list(_pieces(block, ByteReader(buffer), begins, ends, reading)))
-    place = reading.schema.get_field_index("sequence")
+    batch = stacked(list(_pieces(block, ByteReader(buffer), begins, ends, context)))
+    place = context.schema.get_field_index("sequence")
     if place < 0:
         return batch
     sequence = pa.array(np.arange(first_sequence, first_sequence + rows, dtype=np.int64))
@@ -76,14 +78,14 @@ def _decoded(block: MessageBlock, reading: Reading, first_sequence: int) -> pa.R
 
 
 def _pieces(
-    block: MessageBlock, reader: ByteReader, begins: Ints, ends: Ints, reading: Reading
+    block: MessageBlock, reader: ByteReader, begins: Ints, ends: Ints, context: BlockContext
 ) -> Iterator[pa.RecordBatch]:
     """The rows of all messages, in as few batches as the number of their elements allows."""
     pending = [(0, len(begins))]
     while pending:
         first, last = pending.pop()
         try:
-            fast, numbers = _read(reader, begins[first:last], ends[first:last], reading)
+            fast, numbers = _read(reader, begins[first:last], ends[first:last], context)
         except TooNearTheEndError:
             reader = reader.padded()
             pending.append((first, last))
@@ -91,7 +93,7 @@ def _pieces(
             middle = (first + last) // 2
             pending += [(middle, last), (first, middle)]
         else:
-            yield _with_others(fast, numbers, block, first, reading)
+            yield _with_others(fast, numbers, block, first, context)
 
 
 def _bounds(block: MessageBlock, size: int) -> tuple[Ints, Ints]:
@@ -104,49 +106,49 @@ def _bounds(block: MessageBlock, size: int) -> tuple[Ints, Ints]:
     return begins, ends
 
 
-def _read(reader: ByteReader, begins: Ints, ends: Ints, reading: Reading) -> tuple[pa.RecordBatch, Ints]:
+def _read(reader: ByteReader, begins: Ints, ends: Ints, context: BlockContext) -> tuple[pa.RecordBatch, Ints]:
     """The rows of the messages that can be read all at once, and by message, the number of its row; -1: it has none."""
     numbers = np.full(len(begins), -1, np.int64)
-    parts = walk(reader, begins, ends, reading.max_elements)
+    parts = walk(reader, begins, ends, context.max_elements)
     if not len(parts):
-        return pa.RecordBatch.from_pylist([], schema=reading.schema), numbers
-    columns, refused = columns_of(reader, parts, reading)
+        return pa.RecordBatch.from_pylist([], schema=context.schema), numbers
+    columns, refused = columns_of(reader, parts, context)
     numbers[parts.numbers] = np.arange(len(parts))
     numbers[parts.numbers[refused]] = -1
-    arrays = [columns[f.name] if f.name in columns else pa.nulls(len(parts), f.type) for f in reading.schema]
-    return pa.RecordBatch.from_arrays(arrays, schema=reading.schema), numbers
+    arrays = [columns[f.name] if f.name in columns else pa.nulls(len(parts), f.type) for f in context.schema]
+    return pa.RecordBatch.from_arrays(arrays, schema=context.schema), numbers
 
 
 def _with_others(
-    fast: pa.RecordBatch, numbers: Ints, block: MessageBlock, first: int, reading: Reading
+    fast: pa.RecordBatch, numbers: Ints, block: MessageBlock, first: int, context: BlockContext
 ) -> pa.RecordBatch:
     """One row for each message from ``first`` on: that of ``fast``, or else what the reader of one message reads."""
     others = np.flatnonzero(numbers < 0)
     if not len(others):
         return fast
-    return merged(fast, numbers, stacked(list(_one_by_one(block, (first + others).tolist(), reading))))
+    return merged(fast, numbers, stacked(list(_one_by_one(block, (first + others).tolist(), context))))
 
 
-def _one_by_one(block: MessageBlock, rows: list[int], reading: Reading) -> Iterator[pa.RecordBatch]:
+def _one_by_one(block: MessageBlock, rows: list[int], context: BlockContext) -> Iterator[pa.RecordBatch]:
     """The rows of some messages. Those of ``_BYTES_AT_ONCE`` are Python objects at the same time."""
     read, size = [], 0
     for row in rows:
         message = block.message(row)
-        read.append(_row(message, reading))
+        read.append(_row(message, context))
         size += len(message)
         if size >= _BYTES_AT_ONCE or row == rows[-1]:
-            yield pa.RecordBatch.from_pylist(read, schema=reading.schema)
+            yield pa.RecordBatch.from_pylist(read, schema=context.schema)
             read, size = [], 0
 
 
-def _row(message: bytes, reading: Reading) -> dict[str, Any]:
-    row = read_message(message, reading)
-    if reading.wanted is None:
+def _row(message: bytes, context: BlockContext) -> dict[str, Any]:
+    row = read_message(message, context)
+    if context.wanted is None:
         return row
     texts, types = (dict(row.get(name) or ()) for name in ("properties", "property_types"))
     if MARKERS & texts.keys():
         raise EnvelopedError
-    for name in reading.wanted.properties:
+    for name in context.wanted.properties:
         text, kind = property_keys(name)
         row |= {text: texts.get(name), kind: types.get(name)}
     return row

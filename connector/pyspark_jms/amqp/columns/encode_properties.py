@@ -61,8 +61,8 @@ from pyspark_jms.jms.model import DeliveryMode, Destination, DestinationKind
 
 __all__ = [
     "NO_KIND",
-    "Addresses",
     "Identity",
+    "RowAddresses",
     "addresses_of",
     "annotations",
     "correlation_ids",
@@ -81,7 +81,7 @@ NO_KIND = -1
 
 
 @dataclass(frozen=True, slots=True)
-class Addresses:
+class RowAddresses:
     """The address of each row as an encoded string, and its kind."""
 
     pieces: list[Piece]
@@ -89,14 +89,14 @@ class Addresses:
     """An index into queue, topic, temporary queue, temporary topic; ``NO_KIND`` for a row without an address."""
 
 
-def addresses_of(rows: Rows, dialect: Dialect, default: Destination | None) -> Addresses:
+def addresses_of(rows: Rows, dialect: Dialect, default: Destination | None) -> RowAddresses:
     """``to``. Each distinct destination is checked once."""
     made = distinct_destinations(rows, default, lambda destination, by_row: _checked(destination, dialect, by_row))
     addresses = [sized_bytes(dialect.send.address(one.kind, one.name).encode(), STR8) for one in made.distinct]
     kinds = np.array([int(one.kind is DestinationKind.TOPIC) for one in made.distinct])
     if made.indices is None:
-        return Addresses([addresses[0]], np.repeat(kinds, rows.count))
-    return Addresses([pa.array(addresses, pa.binary()).take(made.indices)], kinds[made.indices.to_numpy()])
+        return RowAddresses([addresses[0]], np.repeat(kinds, rows.count))
+    return RowAddresses([pa.array(addresses, pa.binary()).take(made.indices)], kinds[made.indices.to_numpy()])
 
 
 def _checked(destination: Destination, dialect: Dialect, by_row: bool) -> Destination:  # noqa: FBT001
@@ -104,7 +104,7 @@ def _checked(destination: Destination, dialect: Dialect, by_row: bool) -> Destin
     return destination
 
 
-def reply_addresses_of(rows: Rows, dialect: Dialect) -> Addresses | None:
+def reply_addresses_of(rows: Rows, dialect: Dialect) -> RowAddresses | None:
     """``reply-to``; None if no row has one. A text without ``queue://``, ``topic://`` etc. is a queue's name."""
     texts = rows.text("JMSReplyTo")
     if texts is None:
@@ -121,7 +121,7 @@ def reply_addresses_of(rows: Rows, dialect: Dialect) -> Addresses | None:
     names = pa.array([dialect.send.address(kind, name).encode() for kind, name in parsed], pa.binary())
     kinds = np.array([*(_KINDS.index(kind) for kind, _ in parsed), NO_KIND])
     places = indices.fill_null(pa.scalar(len(parsed), indices.type)).to_numpy()
-    return Addresses(sized(names.take(indices), STR8), kinds[places])
+    return RowAddresses(sized(names.take(indices), STR8), kinds[places])
 
 
 def _parse(text: str) -> tuple[str, str]:
@@ -173,7 +173,7 @@ def _times_to_live(expirations: Int64s, now_ms: int) -> Piece:
 
 
 def annotations(
-    rows: Rows, bodies: Codes, to: Addresses, reply_to: Addresses | None, delivery_times: Int64s
+    rows: Rows, bodies: Codes, to: RowAddresses, reply_to: RowAddresses | None, delivery_times: Int64s
 ) -> list[Piece]:
     """What the AMQP-JMS binding keeps there: kinds of destinations, the type of the message, the delivery time."""
     pieces = [
@@ -314,8 +314,8 @@ def properties(
     rows: Rows,
     identity: Identity,
     *,
-    to: Addresses,
-    reply_to: Addresses | None,
+    to: RowAddresses,
+    reply_to: RowAddresses | None,
     content_types: list[Piece],
     expirations: Int64s,
     groups: list[list[Piece]],

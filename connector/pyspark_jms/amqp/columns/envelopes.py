@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pyspark_jms.amqp.columns.decode import merged
-from pyspark_jms.columns.envelope import EnvelopeKind, Unreadable, read_elements, read_types
+from pyspark_jms.columns.envelope import EnvelopeKind, UnreadableValueError, read_elements, read_types
 from pyspark_jms.columns.schema import ARROW_SCHEMA
 from pyspark_jms.columns.strings import Ints, Mask
 from pyspark_jms.jms.model import BODY_MARKER, TYPES_MARKER, BodyType
@@ -101,7 +101,7 @@ def _body(row: dict[str, Any], properties: dict[str, str | None], choice: BodyCh
         data = row["bytes"] or (row["text"] or "").encode()
         try:
             columns = _body_of(marker, data)
-        except Unreadable as unreadable:
+        except UnreadableValueError as unreadable:
             columns = {"body_error": str(unreadable), "bytes": data}
             if marker in set(BodyType):
                 columns["body_type"] = marker
@@ -120,13 +120,13 @@ def _body_of(marker: str, data: bytes) -> dict[str, Any]:
             try:
                 return {"text": data.decode()}
             except UnicodeDecodeError:
-                raise Unreadable("text is not valid UTF-8") from None
+                raise UnreadableValueError("text is not valid UTF-8") from None
         case BodyType.BYTES | BodyType.OBJECT:
             return {"bytes": data}
         case BodyType.MAP | BodyType.STREAM:
             return {_JSON: data}
         case BodyType.MESSAGE:
             if data:
-                raise Unreadable("a message without a body has one")
+                raise UnreadableValueError("a message without a body has one")
             return {}
-    raise Unreadable(f"property {BODY_MARKER!r} does not name a body type")
+    raise UnreadableValueError(f"property {BODY_MARKER!r} does not name a body type")

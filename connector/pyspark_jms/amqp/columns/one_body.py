@@ -5,9 +5,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
-from pyspark_jms.amqp.columns.one_value import AMQP_NAMES, JMS_TYPES, Unreadable, binary, element_text, string
+from pyspark_jms.amqp.columns.one_value import AMQP_NAMES, JMS_TYPES, binary, element_text, string
 from pyspark_jms.amqp.wire.constructors import NULL
 from pyspark_jms.amqp.wire.sections import DATA, LISTS, MAPS, SEQUENCE, MalformedMessageError, elements
+from pyspark_jms.columns.envelope import UnreadableValueError
 from pyspark_jms.jms.conversions import ValueType
 from pyspark_jms.jms.model import BodyType
 from pyspark_jms.jms.subscription import BodyChoice
@@ -71,7 +72,7 @@ def is_text_type(content_type: str) -> bool:
 
 
 def read_body(message: bytes, facts: BodyFacts, faults: list[str]) -> dict[str, Any]:
-    """``body_type`` and the column of that type; ``Unreadable`` if the body has none, or is not of its type.
+    """``body_type`` and the column of that type; ``UnreadableValueError`` if the body has none, or is not of its type.
 
     An item or element that cannot be read is null, or left out if its key cannot be read, and adds to ``faults``.
     """
@@ -90,7 +91,7 @@ def read_body(message: bytes, facts: BodyFacts, faults: list[str]) -> dict[str, 
             return {"body_type": kind.value, "stream": _stream(message, places if shape == _LIST else [], faults)}
         case BodyType.MESSAGE if shape == _NOTHING:
             return {"body_type": kind.value}
-    raise Unreadable(f"is not that of a {kind}")
+    raise UnreadableValueError(f"is not that of a {kind}")
 
 
 def _shape(message: bytes, sections: list[tuple[int, int]]) -> str:
@@ -101,11 +102,11 @@ def _shape(message: bytes, sections: list[tuple[int, int]]) -> str:
     if section in {DATA, SEQUENCE}:
         allowed, shape = (_BINARIES, "data") if section == DATA else (LISTS, _LIST)
         if any(message[at] not in allowed for _, at in sections):
-            raise Unreadable("has a section of the wrong type")
+            raise UnreadableValueError("has a section of the wrong type")
         return shape
     found = _SHAPES.get(message[at], _SCALAR)
     if found == _SCALAR and AMQP_NAMES.get(message[at]) in _NOT_SCALAR:
-        raise Unreadable("is of a type that JMS does not have")
+        raise UnreadableValueError("is of a type that JMS does not have")
     return found
 
 
@@ -117,7 +118,7 @@ def _require_whole(message: bytes, places: list[int], shape: str, facts: BodyFac
     found = len(_joined(message, places))
     if found != size:
         known = f"{size:,}" if size >= 0 else "an unknown number of"
-        raise Unreadable(
+        raise UnreadableValueError(
             f"was compressed by its producer and is not whole: it has {found:,} of {known} bytes, as Artemis sends it"
             " over AMQP"
         )
@@ -155,8 +156,8 @@ def _text(message: bytes, places: list[int], shape: str) -> str | None:
             try:
                 return _joined(message, places).decode()
             except UnicodeDecodeError:
-                raise Unreadable("is not valid UTF-8") from None
-    raise Unreadable("is not that of a text")
+                raise UnreadableValueError("is not valid UTF-8") from None
+    raise UnreadableValueError("is not that of a text")
 
 
 def _bytes(message: bytes, places: list[int], shape: str, facts: BodyFacts) -> bytes:
@@ -167,7 +168,7 @@ def _bytes(message: bytes, places: list[int], shape: str, facts: BodyFacts) -> b
             return b""
         case "string" if facts.choice == "bytes":
             return string(message, places[0]).encode()
-    raise Unreadable("is not that of bytes")
+    raise UnreadableValueError("is not that of bytes")
 
 
 def _joined(message: bytes, places: list[int]) -> bytes:
@@ -178,11 +179,11 @@ def _map(message: bytes, places: list[int], faults: list[str]) -> list[tuple[str
     found: dict[str, TypedText] = {}
     at_all = [at for place in places for at in _elements(message, place, MAPS)]
     if len(at_all) % 2:
-        raise Unreadable("is a map that has a key without a value")
+        raise UnreadableValueError("is a map that has a key without a value")
     for key, value in zip(at_all[::2], at_all[1::2], strict=True):
         try:
             name = string(message, key)
-        except Unreadable as unreadable:
+        except UnreadableValueError as unreadable:
             faults.append(f"a key of the map {unreadable}")
             continue
         if name in found:
@@ -200,7 +201,7 @@ def _stream(message: bytes, places: list[int], faults: list[str]) -> list[TypedT
 def _typed(what: str, message: bytes, at: int, faults: list[str]) -> TypedText:
     try:
         return element_text(message, at)
-    except Unreadable as unreadable:
+    except UnreadableValueError as unreadable:
         faults.append(f"{what} {unreadable}")
         return JMS_TYPES.get(message[at], ValueType.STRING).value, None
 
@@ -209,4 +210,4 @@ def _elements(message: bytes, place: int, codes: bytes) -> Iterator[int]:
     try:
         yield from elements(message, place, codes)
     except MalformedMessageError as malformed:
-        raise Unreadable(f"is malformed: {malformed}") from None
+        raise UnreadableValueError(f"is malformed: {malformed}") from None

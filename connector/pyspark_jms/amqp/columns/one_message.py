@@ -17,7 +17,6 @@ from pyspark_jms.amqp.columns.one_value import (
     BOOLEANS,
     STRINGS,
     SYMBOLS,
-    Unreadable,
     binary,
     content,
     number,
@@ -49,6 +48,7 @@ from pyspark_jms.amqp.wire.sections import (
     sections,
     stable_id,
 )
+from pyspark_jms.columns.envelope import UnreadableValueError
 from pyspark_jms.columns.read_columns import WantedColumns
 from pyspark_jms.columns.schema import ARROW_SCHEMA, FIRST_MS, LAST_MS
 from pyspark_jms.jms.conversions import ValueType
@@ -57,7 +57,7 @@ from pyspark_jms.jms.rules import shown_name
 from pyspark_jms.jms.subscription import MAX_ELEMENTS, BodyChoice, too_many
 from pyspark_jms.sentences import joined_faults
 
-__all__ = ["Reading", "delivery_id", "read_message"]
+__all__ = ["BlockContext", "delivery_id", "read_message"]
 
 _HEADER_FIELDS, _PROPERTIES_FIELDS = 5, 13
 _UBYTE, _BYTE, _TIMESTAMP = (bytes((code,)) for code in (constructors.UBYTE, constructors.BYTE, constructors.TIMESTAMP))
@@ -73,7 +73,7 @@ _GROUP_ID, _GROUP_SEQUENCE, _USER_ID, _COUNT = "JMSXGroupID", "JMSXGroupSeq", "J
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Reading:
+class BlockContext:
     """What is the same for all messages of a block."""
 
     dialect: Dialect
@@ -97,10 +97,10 @@ class _Row:
     """``ttl`` of the header, in milliseconds."""
 
     def read(self, name: str, read: Callable[[bytes, int], Any], message: bytes, at: int) -> Any:
-        """The value at a position; None and a fault if ``read`` raises ``Unreadable``."""
+        """The value at a position; None and a fault if ``read`` raises ``UnreadableValueError``."""
         try:
             return read(message, at)
-        except Unreadable as unreadable:
+        except UnreadableValueError as unreadable:
             self.faults.append(f"{name} {unreadable}")
             return None
 
@@ -119,22 +119,22 @@ class _Parts:
     """What has too many entries, which are left out."""
 
 
-def read_message(message: bytes, reading: Reading) -> dict[str, Any]:
+def read_message(message: bytes, context: BlockContext) -> dict[str, Any]:
     """The columns of one message without ``sequence``. It never raises."""
     row = _Row()
     try:
-        parts = _parts_of(message, reading.max_elements)
+        parts = _parts_of(message, context.max_elements)
     except MalformedMessageError as malformed:
         row.faults.append(f"the message is malformed: {malformed}")
-        row.columns["JMSDestination"] = str(reading.source)
+        row.columns["JMSDestination"] = str(context.source)
         id_ = (stable_id(message) or b"").decode()  # it may stand before what is malformed
     else:
         _read_header(message, parts, row)
-        _read_properties(message, parts, row, reading)
-        _read_application_properties(message, parts, row, reading.dialect)
+        _read_properties(message, parts, row, context)
+        _read_application_properties(message, parts, row, context.dialect)
         row.faults += parts.faults
         if not parts.faults:
-            _read_body(message, parts, row, reading)
+            _read_body(message, parts, row, context)
         types = [(name, kind) for name, (kind, _) in row.properties.items()]
         row.columns |= {
             "properties": [(name, text) for name, (_, text) in row.properties.items()],
@@ -144,15 +144,15 @@ def read_message(message: bytes, reading: Reading) -> dict[str, Any]:
     if row.faults:
         row.columns["body_error"] = joined_faults(row.faults)
         row.columns.setdefault("bytes", message)
-    row.columns["delivery_id"] = delivery_id(reading, id_, message)
+    row.columns["delivery_id"] = delivery_id(context, id_, message)
     return row.columns
 
 
-def delivery_id(reading: Reading, id_: str | None, message: Buffer) -> str:
+def delivery_id(context: BlockContext, id_: str | None, message: Buffer) -> str:
     """``NAME/message-id``; without a message-id the fingerprint stands for it, after ``~``."""
     if not id_ or id_ == EMPTY_MESSAGE_ID:
-        id_ = f"~{fingerprint(message, annotated=not reading.dialect.changes_annotations).hex()}"
-    return f"{reading.source.name}/{id_}"
+        id_ = f"~{fingerprint(message, annotated=not context.dialect.changes_annotations).hex()}"
+    return f"{context.source.name}/{id_}"
 
 
 def _parts_of(message: bytes, max_elements: int) -> _Parts:
@@ -222,19 +222,19 @@ def _read_header(message: bytes, parts: _Parts, row: _Row) -> None:
     row.properties[_COUNT] = (ValueType.INT, str(min(earlier + 1, _MAX_INT)))
 
 
-def _read_properties(message: bytes, parts: _Parts, row: _Row, reading: Reading) -> None:
+def _read_properties(message: bytes, parts: _Parts, row: _Row, context: BlockContext) -> None:
     def of(index: int, name: str, read: Callable[[bytes, int], Any]) -> Any:
         at = parts.properties.get(index)
         return None if at is None else row.read(name, read, message, at)
 
-    dialect = reading.dialect
+    dialect = context.dialect
     to, reply_to = of(2, "to", string), of(4, "reply-to", string)
     expiry, created = of(8, "absolute-expiry-time", _time), of(9, "creation-time", _time)
     if not expiry and created and row.time_to_live:
         expiry = created + row.time_to_live
     row.columns |= {
         "JMSMessageID": of(0, "message-id", partial(_id, of_message=True)),
-        "JMSDestination": destination_of(to, _kind(message, parts, b"x-opt-jms-dest"), reading.source, dialect),
+        "JMSDestination": destination_of(to, _kind(message, parts, b"x-opt-jms-dest"), context.source, dialect),
         "JMSType": of(3, "subject", string),
         "JMSReplyTo": reply_to_of(reply_to, _kind(message, parts, b"x-opt-jms-reply-to"), dialect),
         "JMSCorrelationID": of(5, "correlation-id", partial(_id, of_message=False)),
@@ -255,33 +255,33 @@ def _id(message: bytes, at: int, *, of_message: bool) -> str:
     text = id_text(message, at, of_message=of_message)
     if text is None:
         if message[at] in STRINGS:
-            raise Unreadable("is not valid UTF-8")
-        raise Unreadable("is not a string, ulong, uuid or binary")
+            raise UnreadableValueError("is not valid UTF-8")
+        raise UnreadableValueError("is not a string, ulong, uuid or binary")
     return text
 
 
 def _user(message: bytes, at: int) -> str:
     data = binary(message, at)
     if data is None:
-        raise Unreadable("is not binary")
+        raise UnreadableValueError("is not binary")
     try:
         return data.decode()
     except UnicodeDecodeError:
-        raise Unreadable("is not valid UTF-8") from None
+        raise UnreadableValueError("is not valid UTF-8") from None
 
 
 def _sequence(message: bytes, at: int) -> str:
     """A uint as the int of JMS with the same bits (AMQP-JMS binding §3.2.2.2)."""
     found = number(message, at, _UINTS)
     if found is None:
-        raise Unreadable("is not a uint")
+        raise UnreadableValueError("is not a uint")
     return str(found - (1 << 32) if found > _MAX_INT else found)
 
 
 def _time(message: bytes, at: int) -> int:
     found = number(message, at, _TIMESTAMP)
     if found is None:
-        raise Unreadable("is not a timestamp")
+        raise UnreadableValueError("is not a timestamp")
     return found
 
 
@@ -318,18 +318,18 @@ def _read_application_properties(message: bytes, parts: _Parts, row: _Row, diale
             continue
         try:
             row.properties[name] = property_text(message, value)
-        except Unreadable as unreadable:
+        except UnreadableValueError as unreadable:
             row.faults.append(f"property {shown_name(name, place)} {unreadable}")
     row.properties |= own
 
 
-def _read_body(message: bytes, parts: _Parts, row: _Row, reading: Reading) -> None:
+def _read_body(message: bytes, parts: _Parts, row: _Row, context: BlockContext) -> None:
     kind = _annotation(message, parts, b"x-opt-jms-msg-type", _BYTE)
     size = _size_before_compression(message, parts)
-    facts = BodyFacts(parts.bodies, kind, row.columns["content_type"], reading.body_type, size)
+    facts = BodyFacts(parts.bodies, kind, row.columns["content_type"], context.body_type, size)
     try:
         row.columns |= read_body(message, facts, row.faults)
-    except Unreadable as unreadable:
+    except UnreadableValueError as unreadable:
         row.faults.append(f"the body {unreadable}")
 
 

@@ -9,6 +9,7 @@ from uuid import UUID
 from pyspark_jms.amqp.wire import constructors
 from pyspark_jms.amqp.wire.constructors import FIXED_WIDTHS, NULL, SIZE_WIDTHS
 from pyspark_jms.amqp.wire.sections import Buffer, skip
+from pyspark_jms.columns.envelope import UnreadableValueError
 from pyspark_jms.jms.conversions import JmsValue, ValueType, render
 from pyspark_jms.jms.rules import AMQP_TYPES
 
@@ -18,7 +19,6 @@ __all__ = [
     "JMS_TYPES",
     "STRINGS",
     "SYMBOLS",
-    "Unreadable",
     "binary",
     "content",
     "decimal_text",
@@ -149,10 +149,6 @@ _SHORT = [1 + FIXED_WIDTHS[code] if FIXED_WIDTHS.get(code, 2) < 2 else 0 for cod
 """Constructor → bytes of a value of at most two bytes, with the constructor; 0: it is longer."""
 
 
-class Unreadable(ValueError):  # noqa: N818 - no user sees it: column body_error has its text
-    """The reason why a value cannot be read, as a clause that follows its name. It quotes nothing of the value."""
-
-
 def number(message: Buffer, at: int, codes: bytes) -> int | None:
     """A whole number or a boolean of one of the constructors ``codes``; None if it has another one."""
     code = message[at]
@@ -169,13 +165,13 @@ def number(message: Buffer, at: int, codes: bytes) -> int | None:
 
 def string(message: Buffer, at: int) -> str:
     if message[at] not in STRINGS:
-        raise Unreadable("is not a string")
+        raise UnreadableValueError("is not a string")
     return _utf8(content(message, at))
 
 
 def symbol(message: Buffer, at: int) -> str:
     if message[at] not in SYMBOLS:
-        raise Unreadable("is not a symbol")
+        raise UnreadableValueError("is not a symbol")
     return _utf8(content(message, at))
 
 
@@ -263,7 +259,7 @@ def _value(message: Buffer, at: int, kind: ValueType) -> JmsValue:
         case ValueType.BOOLEAN:
             truth = number(message, at, BOOLEANS)
             if truth is None:
-                raise Unreadable("is not a boolean")
+                raise UnreadableValueError("is not a boolean")
             return bool(truth)
     found: int | float = struct.unpack_from(_FORMATS[message[at]], message, at + 1)[0]
     return found
@@ -275,7 +271,7 @@ def _is_java_char(message: Buffer, at: int) -> bool:
 
 def _char(point: int) -> str:
     if point > sys.maxunicode or point in _SURROGATES:
-        raise Unreadable("is not a character")
+        raise UnreadableValueError("is not a character")
     return chr(point)
 
 
@@ -290,4 +286,4 @@ def _utf8(data: bytes) -> str:
     try:
         return data.decode()
     except UnicodeDecodeError:
-        raise Unreadable("is not valid UTF-8") from None
+        raise UnreadableValueError("is not valid UTF-8") from None

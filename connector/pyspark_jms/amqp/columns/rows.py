@@ -28,7 +28,7 @@ from pyspark_jms.amqp.columns.fields import (
     times,
 )
 from pyspark_jms.amqp.columns.one_body import BY_ANNOTATION
-from pyspark_jms.amqp.columns.one_message import Reading
+from pyspark_jms.amqp.columns.one_message import BlockContext
 from pyspark_jms.amqp.columns.properties import property_columns, wanted_properties
 from pyspark_jms.amqp.columns.walk import Parts
 from pyspark_jms.amqp.wire.constructors import LONG, SMALL_LONG, STR8, STR32, SYM8, SYM32
@@ -49,17 +49,17 @@ _EXPIRY, _CREATED = 8, 9
 _TTL = 2
 
 
-def columns_of(reader: ByteReader, parts: Parts, reading: Reading) -> tuple[dict[str, pa.Array], Ints]:
+def columns_of(reader: ByteReader, parts: Parts, context: BlockContext) -> tuple[dict[str, pa.Array], Ints]:
     """Every wanted column but ``sequence``, and the rows that are left to the reader of one message."""
     refusals = Refusals()
-    return _Rows(reader, parts, reading, refusals).columns(), refusals.rows()
+    return _Rows(reader, parts, context, refusals).columns(), refusals.rows()
 
 
 class _Rows:
-    def __init__(self, reader: ByteReader, parts: Parts, reading: Reading, refusals: Refusals) -> None:
+    def __init__(self, reader: ByteReader, parts: Parts, context: BlockContext, refusals: Refusals) -> None:
         self._reader = reader
         self._parts = parts
-        self._reading = reading
+        self._reading = context
         self._refusals = refusals
         self._annotations = Annotations(reader, parts.annotations, len(parts), refusals)
 

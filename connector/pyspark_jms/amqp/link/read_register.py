@@ -16,7 +16,7 @@ from pyspark_jms.amqp.link.staged_messages import SeenBlock, block_message, seen
 from pyspark_jms.amqp.link.transactions import Transactions
 from pyspark_jms.amqp.wire.receiver import Receiver
 from pyspark_jms.blocks.staged import Packed
-from pyspark_jms.delivery.register.token import Sighting, Token
+from pyspark_jms.delivery.register.token import StoredToken, Token
 from pyspark_jms.errors import JMSError
 from pyspark_jms.network.settings import ConnectionSettings
 from pyspark_jms.network.state_condition import StateCondition
@@ -138,7 +138,7 @@ class ReadRegister(Register[Token]):
         self.connection.drop()
 
 
-def tokens_of(connection: Connection, name: RegisterName) -> tuple[Sighting[Token], ...]:
+def tokens_of(connection: Connection, name: RegisterName) -> tuple[StoredToken[Token], ...]:
     """All tokens of a register, on any connection. ``DataLossError``: one is no token of this connector."""
     return tokens_at(connection, name.place, Token)
 

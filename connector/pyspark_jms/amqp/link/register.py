@@ -22,7 +22,7 @@ from pyspark_jms.amqp.wire.receiver import Receiver
 from pyspark_jms.amqp.wire.sections import delivery_count
 from pyspark_jms.amqp.wire.types import Source
 from pyspark_jms.blocks.block import MessageBlock, block_of
-from pyspark_jms.delivery.register.token import Sighting
+from pyspark_jms.delivery.register.token import StoredToken
 from pyspark_jms.errors import (
     IllegalStateError,
     InvalidDestinationError,
@@ -92,7 +92,7 @@ class Register(Generic[T]):
         self._lock: Pull | None = None
         self._taken: list[bytes | None] = []
         """Delivery-ids of what was received and not accepted."""
-        self._tokens: list[Sighting[T]] = []
+        self._tokens: list[StoredToken[T]] = []
         self._streams: set[str] = set()
         """What the blocks state as their streams."""
 
@@ -196,14 +196,14 @@ class Register(Generic[T]):
 
     # --- the value -----------------------------------------------------------------------------
 
-    def peek(self) -> tuple[Sighting[T], ...]:
+    def peek(self) -> tuple[StoredToken[T], ...]:
         """The tokens without receiving them: then no death counts as a delivery.
 
         Tokens that a transaction has are not shown.
         """
         return tokens_at(self.connection, self.place, self._token_class)
 
-    def take(self, expected: int | None = None, wait_seconds: float = 0.0) -> tuple[Sighting[T], ...]:
+    def take(self, expected: int | None = None, wait_seconds: float = 0.0) -> tuple[StoredToken[T], ...]:
         """Receive the value. Returns its tokens, also those that were taken before and not accepted.
 
         ``expected``: how many messages there should be; that is one round trip. If others come, all are asked for.
@@ -230,7 +230,7 @@ class Register(Generic[T]):
             message = taken.message(index)
             stream = stream_of(message)
             if stream is None:
-                self._tokens.append(_sighting(message, self.place, self._token_class))
+                self._tokens.append(_stored_token(message, self.place, self._token_class))
             else:
                 self._streams.add(stream)
 
@@ -271,15 +271,15 @@ class Register(Generic[T]):
         await_accepted(self.connection, sender, "a token")
 
 
-def tokens_at(connection: Connection, place: Place, token_class: type[T]) -> tuple[Sighting[T], ...]:
+def tokens_at(connection: Connection, place: Place, token_class: type[T]) -> tuple[StoredToken[T], ...]:
     """All tokens of a register, on any connection. No delivery count rises."""
     source = copy_of(place.queue, TOKENS if place.has_blocks else None)
     block = look(connection, source, _MOST_TOKENS)
-    return tuple(_sighting(block.message(index), place, token_class) for index in range(len(block)))
+    return tuple(_stored_token(block.message(index), place, token_class) for index in range(len(block)))
 
 
-def _sighting(message: bytes, place: Place, token_class: type[T]) -> Sighting[T]:
+def _stored_token(message: bytes, place: Place, token_class: type[T]) -> StoredToken[T]:
     try:
-        return Sighting(token_class.parse(body_of(message)), delivery_count(message))
+        return StoredToken(token_class.parse(body_of(message)), delivery_count(message))
     except ValueError:
         raise token_class.foreign(place.address) from None

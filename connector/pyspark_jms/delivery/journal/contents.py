@@ -14,14 +14,14 @@ from pyspark_jms.delivery.journal.journal_log import FILE_NAME as LOG_NAME
 from pyspark_jms.delivery.journal.journal_log import JournalLog, Position
 from pyspark_jms.delivery.journal.lines import Facts, read_line, write_line
 from pyspark_jms.delivery.journal.segment import Encoded, Segment, read_head
-from pyspark_jms.delivery.journal.unconfirmed import TOMBSTONE, Unconfirmed, read_tombstone
+from pyspark_jms.delivery.journal.unconfirmed import TOMBSTONE, UnconfirmedRange, read_tombstone
 from pyspark_jms.errors import CorruptJournalError, InvalidOptionError, UnsupportedError
 
 __all__ = [
     "FORMAT",
     "LOCK_NAME",
     "META_NAME",
-    "Meta",
+    "JournalIdentity",
     "SegmentInfo",
     "StoredBlock",
     "info_of",
@@ -67,7 +67,7 @@ def require_ours(path: Path) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class Meta:
+class JournalIdentity:
     """The identity of a journal. ``replaces``: ids of lost journals whose checkpoints continue with this one."""
 
     id: str
@@ -103,7 +103,7 @@ def _create(folder: Folder, now: float) -> None:
         raise CorruptJournalError(f"The journal {folder.path} has lost its file {META_NAME}, but holds {orphans[0]}.")
     JournalLog.create(folder)
     created = datetime.fromtimestamp(now, UTC).isoformat(timespec="seconds")
-    Meta(os.urandom(16).hex(), created).store(folder)
+    JournalIdentity(os.urandom(16).hex(), created).store(folder)
 
 
 # --- segments ----------------------------------------------------------------------------------
@@ -188,7 +188,7 @@ def require_consecutive(path: Path, log: JournalLog, segments: list[SegmentInfo]
     return expected
 
 
-def load_tombstones(folder: Folder, position: Position) -> dict[int, Unconfirmed]:
+def load_tombstones(folder: Folder, position: Position) -> dict[int, UnconfirmedRange]:
     """By first sequence. Deletes tombstones of a release that a crash interrupted before it recorded its position."""
     tombstones = {}
     for name in folder.names():

@@ -70,9 +70,9 @@ class JournalLog:
         """Durable on return. Drops the batches that end before the position."""
         self._append({"position": [position.oldest, position.next]}, durable=True)
 
-    def record_batch(self, start: int, end: int, cuts: list[int]) -> None:
+    def record_batch(self, start: int, end: int, starts: list[int]) -> None:
         """Durable on return."""
-        self._append({"batch": [start, end], "cuts": cuts}, durable=True)
+        self._append({"batch": [start, end], "partitions": starts}, durable=True)
 
     def record_acknowledged(self, first: int) -> None:
         """Durable with the next entry that is durable on return."""
@@ -104,7 +104,7 @@ class JournalLog:
 
     def _entries(self) -> list[Facts]:
         entries: list[Facts] = [{"position": [self.position.oldest, self.position.next]}]
-        entries += [{"batch": [*batch], "cuts": cuts} for batch, cuts in self.batches.items()]
+        entries += [{"batch": [*batch], "partitions": starts} for batch, starts in self.batches.items()]
         entries += [{"acknowledged": first} for first in sorted(self.acknowledged)]
         entries += [{"subscribed": self.subscribed}] if self.subscribed else []
         return entries
@@ -127,9 +127,9 @@ class JournalLog:
         match entry:
             case {"position": [int(oldest), int(following)]}:
                 self.position = Position(oldest, following)
-                self.batches = {batch: cuts for batch, cuts in self.batches.items() if batch[1] > oldest}
-            case {"batch": [int(start), int(end)], "cuts": list(cuts)}:
-                self.batches[start, end] = cuts
+                self.batches = {batch: starts for batch, starts in self.batches.items() if batch[1] > oldest}
+            case {"batch": [int(start), int(end)], "partitions": list(starts)}:
+                self.batches[start, end] = starts
             case {"acknowledged": int(first)}:
                 self.acknowledged.add(first)
             case {"subscribed": int(seconds) | float(seconds)}:

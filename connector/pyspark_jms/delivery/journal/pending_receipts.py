@@ -12,9 +12,9 @@ from pyspark_jms.delivery.journal.contents import SegmentInfo, load_tombstones, 
 from pyspark_jms.delivery.journal.folder import Folder
 from pyspark_jms.delivery.journal.journal_log import JournalLog
 from pyspark_jms.delivery.journal.segment import Segment
-from pyspark_jms.delivery.journal.unconfirmed import Unconfirmed, tombstone_name, write_tombstone
+from pyspark_jms.delivery.journal.unconfirmed import UnconfirmedRange, tombstone_name, write_tombstone
 
-__all__ = ["Fingerprints", "PendingReceipts", "Unacknowledged"]
+__all__ = ["Fingerprints", "PendingReceipts", "UnacknowledgedMessage"]
 
 _RECORD_EVERY_SECONDS = 60.0
 """A process that is killed loses at most this much of the time that it was subscribed."""
@@ -23,7 +23,7 @@ Fingerprints: TypeAlias = Callable[[Segment], Sequence[bytes]]
 """For each message of a segment a digest (16 bytes) of the parts that are the same in a redelivery."""
 
 
-class Unacknowledged(NamedTuple):
+class UnacknowledgedMessage(NamedTuple):
     """A message without a recorded receipt. When it is redelivered, it is acknowledged and not read again."""
 
     source: str
@@ -62,17 +62,17 @@ class PendingReceipts:
         """Bytes of all tombstones."""
         return sum(messages.size for messages in self._unconfirmed.values())
 
-    def unacknowledged(self) -> Iterator[Unacknowledged]:
+    def unacknowledged(self) -> Iterator[UnacknowledgedMessage]:
         for messages in self._unconfirmed.values():
             for identifier, fingerprint in self._fingerprints(messages).items():
-                yield Unacknowledged(messages.source, identifier, fingerprint)
+                yield UnacknowledgedMessage(messages.source, identifier, fingerprint)
 
     def fingerprints_from(self, first: int) -> dict[bytes, bytes]:
         """By id, those of the segment or tombstone that begins with this sequence."""
         messages = self._unconfirmed.get(first)
         return {} if messages is None else self._fingerprints(messages)
 
-    def _fingerprints(self, messages: Unconfirmed) -> dict[bytes, bytes]:
+    def _fingerprints(self, messages: UnconfirmedRange) -> dict[bytes, bytes]:
         """Made from the segment as long as it exists: making them for every received message would cost too much."""
         if messages.since is not None:
             return messages.fingerprints
@@ -84,7 +84,7 @@ class PendingReceipts:
 
     def expect(self, segment: Segment) -> None:
         """The messages of this segment are stored, and may be acknowledged."""
-        self._unconfirmed[segment.first] = Unconfirmed(
+        self._unconfirmed[segment.first] = UnconfirmedRange(
             first=segment.first,
             last=segment.last,
             source=segment.source,
@@ -105,7 +105,7 @@ class PendingReceipts:
             if not messages.fingerprints:
                 self._confirmed(messages)
 
-    def _confirmed(self, messages: Unconfirmed) -> None:
+    def _confirmed(self, messages: UnconfirmedRange) -> None:
         """Nothing of it is redelivered any more: record that, or delete the tombstone."""
         if messages.since is None:
             self._log.record_acknowledged(messages.first)
@@ -115,7 +115,7 @@ class PendingReceipts:
 
     # --- tombstones ----------------------------------------------------------------------------
 
-    def write_tombstones(self, done: Collection[SegmentInfo]) -> dict[int, Unconfirmed]:
+    def write_tombstones(self, done: Collection[SegmentInfo]) -> dict[int, UnconfirmedRange]:
         """For those of these segments whose receipt was not recorded. Durable on return; see ``use_tombstones``."""
         tombstones = {}
         for info in done:
@@ -125,11 +125,11 @@ class PendingReceipts:
                 tombstones[info.first] = write_tombstone(self._folder, known, self._subscribed)
         return tombstones
 
-    def use_tombstones(self, tombstones: Mapping[int, Unconfirmed]) -> None:
+    def use_tombstones(self, tombstones: Mapping[int, UnconfirmedRange]) -> None:
         """From now on they recognise the messages, and their segments may be deleted."""
         self._unconfirmed.update(tombstones)
 
-    def expire(self) -> list[Unconfirmed]:
+    def expire(self) -> list[UnconfirmedRange]:
         """Delete and return the tombstones whose time is over."""
         expired = [messages for messages in self._unconfirmed.values() if messages.expired(self._subscribed)]
         for messages in expired:

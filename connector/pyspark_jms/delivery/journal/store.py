@@ -18,7 +18,7 @@ from typing import Self
 
 from pyspark_jms.delivery.journal.contents import (
     LOCK_NAME,
-    Meta,
+    JournalIdentity,
     SegmentInfo,
     info_of,
     load_segments,
@@ -31,7 +31,7 @@ from pyspark_jms.delivery.journal.journal_log import JournalLog, Position
 from pyspark_jms.delivery.journal.lock import WriterGuard, WriterLock
 from pyspark_jms.delivery.journal.pending_receipts import Fingerprints
 from pyspark_jms.delivery.journal.segment import Segment, encode
-from pyspark_jms.delivery.journal.unconfirmed import Unconfirmed
+from pyspark_jms.delivery.journal.unconfirmed import UnconfirmedRange
 from pyspark_jms.delivery.journal.view import JournalView
 from pyspark_jms.errors import IllegalStateError, JournalError
 
@@ -48,7 +48,7 @@ class JournalStore(JournalView):
     def __init__(
         self, folder: Folder, lock: WriterLock, clock: Callable[[], float], fingerprints: Fingerprints
     ) -> None:
-        meta = Meta.load(folder, clock())
+        meta = JournalIdentity.load(folder, clock())
         self._lock = lock
         self._guard = WriterGuard(folder, lock)
         super().__init__(folder, meta, JournalLog.load(folder), clock, fingerprints)
@@ -125,7 +125,7 @@ class JournalStore(JournalView):
         self._next = segment.last
         return info
 
-    def release(self, upto: int) -> list[Unconfirmed]:
+    def release(self, upto: int) -> list[UnconfirmedRange]:
         """Every batch below ``upto`` is done: delete its segments, after tombstones for messages without a receipt.
 
         The steps are in this order, so that a crash between two of them loses nothing: tombstones, position,
@@ -198,19 +198,19 @@ class JournalStore(JournalView):
 
     # --- batches -------------------------------------------------------------------------------
 
-    def record_batch(self, start: int, end: int, cuts: list[int]) -> None:
-        """Durable on return. ``cuts`` are the sequences at which the batch's partitions begin, after the first.
+    def record_batch(self, start: int, end: int, starts: list[int]) -> None:
+        """Durable on return. ``starts`` are the sequences at which the batch's partitions begin, after the first.
 
-        The same batch may be recorded again, with the same cuts: Spark may have read it already.
+        The same batch may be recorded again, with the same partitions: Spark may have read it already.
         """
         self._guard.require_open("record_batch")
-        bounds = [start, *cuts, end]
+        bounds = [start, *starts, end]
         if not self.position.oldest <= start < end <= self._next or bounds != sorted(bounds):
             raise IllegalStateError(
-                f"Event record_batch({start}, {end}, {len(cuts)} cuts) in a journal {self.position}."
+                f"Event record_batch({start}, {end}, {len(starts)} later partitions) in a journal {self.position}."
             )
         recorded = self.batch(start, end)
         if recorded is None:
-            self._log.record_batch(start, end, list(cuts))
-        elif recorded != list(cuts):
-            raise IllegalStateError(f"Event record_batch({start}, {end}) with other cuts than those recorded.")
+            self._log.record_batch(start, end, list(starts))
+        elif recorded != list(starts):
+            raise IllegalStateError(f"Event record_batch({start}, {end}) with other partitions than those recorded.")

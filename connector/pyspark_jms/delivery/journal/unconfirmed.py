@@ -11,7 +11,7 @@ from pyspark_jms.delivery.journal.folder import Folder
 from pyspark_jms.delivery.journal.lines import read_line, write_line
 from pyspark_jms.errors import CorruptJournalError
 
-__all__ = ["TOMBSTONE", "TOMBSTONE_SECONDS", "Unconfirmed", "read_tombstone", "tombstone_name", "write_tombstone"]
+__all__ = ["TOMBSTONE", "TOMBSTONE_SECONDS", "UnconfirmedRange", "read_tombstone", "tombstone_name", "write_tombstone"]
 
 TOMBSTONE = re.compile(r"tombstone-\d{19}")
 """Name of the file of a tombstone."""
@@ -21,7 +21,7 @@ _FINGERPRINT_BYTES = 16
 
 
 @dataclass(slots=True, kw_only=True)
-class Unconfirmed:
+class UnconfirmedRange:
     """Those of the messages ``first`` to ``last`` (not included) of ``source`` that may be redelivered."""
 
     first: int
@@ -42,7 +42,7 @@ def tombstone_name(first: int) -> str:
     return f"tombstone-{first:019d}"
 
 
-def write_tombstone(folder: Folder, messages: Unconfirmed, subscribed: float) -> Unconfirmed:
+def write_tombstone(folder: Folder, messages: UnconfirmedRange, subscribed: float) -> UnconfirmedRange:
     """Durable on return. Returns the same messages, recognised by the tombstone from now on."""
     facts = {
         "first": messages.first,
@@ -56,14 +56,14 @@ def write_tombstone(folder: Folder, messages: Unconfirmed, subscribed: float) ->
     return replace(messages, since=subscribed, size=size)
 
 
-def read_tombstone(folder: Folder, name: str) -> Unconfirmed:
+def read_tombstone(folder: Folder, name: str) -> UnconfirmedRange:
     data = folder.read(name)
     facts = read_line(data, str(folder.path / name))
     try:
         digests = bytes.fromhex(facts["fingerprints"])
         ids = [identifier.encode("latin-1") for identifier in facts["ids"]]
         fingerprints = [digests[at : at + _FINGERPRINT_BYTES] for at in range(0, len(digests), _FINGERPRINT_BYTES)]
-        return Unconfirmed(
+        return UnconfirmedRange(
             first=int(facts["first"]),
             last=int(facts["last"]),
             source=str(facts["source"]),

@@ -3,10 +3,10 @@
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 
-from pyspark_jms.delivery.journal.contents import Meta, SegmentInfo, read_segment
+from pyspark_jms.delivery.journal.contents import JournalIdentity, SegmentInfo, read_segment
 from pyspark_jms.delivery.journal.folder import Folder
 from pyspark_jms.delivery.journal.journal_log import JournalLog, Position
-from pyspark_jms.delivery.journal.pending_receipts import Fingerprints, PendingReceipts, Unacknowledged
+from pyspark_jms.delivery.journal.pending_receipts import Fingerprints, PendingReceipts, UnacknowledgedMessage
 from pyspark_jms.delivery.journal.segment import Segment
 from pyspark_jms.errors import IllegalStateError
 
@@ -17,7 +17,12 @@ class JournalView:
     """The reading half of ``JournalStore``, which fills and changes it."""
 
     def __init__(
-        self, folder: Folder, meta: Meta, log: JournalLog, clock: Callable[[], float], fingerprints: Fingerprints
+        self,
+        folder: Folder,
+        meta: JournalIdentity,
+        log: JournalLog,
+        clock: Callable[[], float],
+        fingerprints: Fingerprints,
     ) -> None:
         self.path = folder.path
         self.meta = meta
@@ -82,7 +87,7 @@ class JournalView:
         """Messages of segments and tombstones whose acknowledgement the broker has not confirmed."""
         return self._receipts.messages
 
-    def unacknowledged(self) -> Iterator[Unacknowledged]:
+    def unacknowledged(self) -> Iterator[UnacknowledgedMessage]:
         """Every message of segments and tombstones without a recorded receipt."""
         return self._receipts.unacknowledged()
 
@@ -93,10 +98,10 @@ class JournalView:
     # --- batches -------------------------------------------------------------------------------
 
     def batch(self, start: int, end: int) -> list[int] | None:
-        """The recorded cuts of the batch of exactly these sequences."""
+        """Return where the partitions of the batch of exactly these sequences begin, if it is recorded."""
         return self._log.batches.get((start, end))
 
     def batch_ending(self, end: int) -> tuple[int, list[int]] | None:
-        """Start and cuts of the last recorded batch that ends there."""
-        found = [(start, cuts) for (start, last), cuts in self._log.batches.items() if last == end]
+        """Return the start and the beginnings of the partitions of the last recorded batch that ends there."""
+        found = [(start, starts) for (start, last), starts in self._log.batches.items() if last == end]
         return found[-1] if found else None

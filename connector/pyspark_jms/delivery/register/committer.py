@@ -16,7 +16,7 @@ from pyspark_jms.delivery.register import steps
 from pyspark_jms.delivery.register.machine import Machine
 from pyspark_jms.delivery.register.outcomes import Phase, Stop
 from pyspark_jms.delivery.register.table import Table
-from pyspark_jms.delivery.register.token import Sighting, is_worn
+from pyspark_jms.delivery.register.token import StoredToken, needs_renewal
 from pyspark_jms.errors import JMSError, SinkFencedError, TokenMissingError, WriteIdentityError
 
 __all__ = [
@@ -254,7 +254,7 @@ class Committer(Machine[CommitState, Command]):
 
     def _peeked(self, seen: steps.Peeked[CommitToken]) -> Command:
         """What cannot be browsed is taken: the user may lack the permission, or a transaction has the token."""
-        if seen.tokens and not is_worn(seen.tokens):
+        if seen.tokens and not needs_renewal(seen.tokens):
             return self._foreign(seen.tokens) or self._done(_merged(seen.tokens))
         return self._take(patient=bool(seen.tokens))
 
@@ -271,13 +271,13 @@ class Committer(Machine[CommitState, Command]):
         self._set(token=token, lost_second=False)
         if stop := self._later(token):
             return stop
-        if is_worn(taken.tokens) and not self.state.renewed:
+        if needs_renewal(taken.tokens) and not self.state.renewed:
             return self._renew(token)
         return self._proceed(token)
 
-    def _foreign(self, sightings: Sequence[Sighting[CommitToken]]) -> Stop | None:
+    def _foreign(self, tokens: Sequence[StoredToken[CommitToken]]) -> Stop | None:
         """No entry answers for the rows of somebody else."""
-        other = next((each.token.owner for each in sightings if each.token.owner != str(self._owner)), None)
+        other = next((each.token.owner for each in tokens if each.token.owner != str(self._owner)), None)
         return None if other is None else self._stop(OtherOwner(self._owner, other))
 
     def _later(self, token: CommitToken) -> Stop | None:
@@ -344,5 +344,5 @@ class Committer(Machine[CommitState, Command]):
         return token
 
 
-def _merged(sightings: Sequence[Sighting[CommitToken]]) -> CommitToken:
-    return merged(sighting.token for sighting in sightings)
+def _merged(tokens: Sequence[StoredToken[CommitToken]]) -> CommitToken:
+    return merged(stored.token for stored in tokens)

@@ -17,10 +17,10 @@ from pyspark_jms.delivery.register.outcomes import (
     Phase,
     Read,
     SetBack,
-    Shared,
+    SharedRegister,
     Stop,
 )
-from pyspark_jms.delivery.register.token import Alone, Sighting, Token
+from pyspark_jms.delivery.register.token import LoneMessage, StoredToken, Token
 
 __all__ = ["Command", "RegisterHolder", "State"]
 
@@ -57,7 +57,7 @@ class State:
     renewed: Token | None = None
     """What replaces the token in a transaction of its own, before anything is received."""
 
-    note: Alone | None = None
+    note: LoneMessage | None = None
     """A message that has to be received alone, and the token does not tell yet."""
 
     found: int | None = None
@@ -88,20 +88,20 @@ class RegisterHolder(Machine[State, Command]):
 
     # --- the tokens -----------------------------------------------------------------------------------
 
-    def _named(self, sightings: Iterable[Sighting[Token]], stream: str, name: str | None) -> Sighting[Token] | None:
+    def _named(self, tokens: Iterable[StoredToken[Token]], stream: str, name: str | None) -> StoredToken[Token] | None:
         """L9: a token counts if the offset log names it."""
-        mine = (each for each in sightings if (each.token.stream, each.token.name) == (stream, name))
+        mine = (each for each in tokens if (each.token.stream, each.token.name) == (stream, name))
         return max(mine, key=lambda each: each.token.batch, default=None)
 
-    def _foreign(self, sightings: Iterable[Sighting[Token]], stream: str) -> Stop | None:
+    def _foreign(self, tokens: Iterable[StoredToken[Token]], stream: str) -> Stop | None:
         """L14: a register has one stream. A stream that has received nothing gives way."""
-        others = (each.token for each in sightings if each.token.stream != stream)
+        others = (each.token for each in tokens if each.token.stream != stream)
         moved = next((token for token in others if token.batch or token.next), None)
-        return self._stop(Shared(moved.stream)) if moved else None
+        return self._stop(SharedRegister(moved.stream)) if moved else None
 
-    def _later(self, sightings: Iterable[Sighting[Token]], stream: str, reader: int, batch: int) -> Stop | None:
+    def _later(self, tokens: Iterable[StoredToken[Token]], stream: str, reader: int, batch: int) -> Stop | None:
         """L2: a token of a later batch stops this run."""
-        later = max((each.token.batch for each in sightings if each.token.stream == stream), default=batch)
+        later = max((each.token.batch for each in tokens if each.token.stream == stream), default=batch)
         return self._stop(Fenced(batch, reader, later)) if later > batch else None
 
     def _set_back(self, token: Token, since: int) -> Stop | None:
@@ -128,7 +128,7 @@ class RegisterHolder(Machine[State, Command]):
         token = self._token()
         foreign = next((stream for stream, _ in taken.blocks if stream != token.stream), None)
         if foreign is not None:
-            return self._stop(Shared(foreign))
+            return self._stop(SharedRegister(foreign))
         if token not in {each.token for each in taken.tokens}:
             return self._drop()
         if stop := self._set_back(token, max((batch for _, batch in taken.blocks), default=0)):

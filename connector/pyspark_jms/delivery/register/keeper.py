@@ -68,17 +68,17 @@ class TokenKeeper(RegisterHolder):
             return stop
         if stop := self._foreign(seen.tokens, keep.stream):
             return stop
-        sighting = self._named(seen.tokens, keep.stream, keep.name)
-        if sighting is not None and sighting.token.batch >= keep.used:
-            return self._kept(sighting.token)
+        stored = self._named(seen.tokens, keep.stream, keep.name)
+        if stored is not None and stored.token.batch >= keep.used:
+            return self._kept(stored.token)
         if not has_lock:
             return self._lock()
         if keep.name is None:
             return self._create()
-        if sighting is None:
+        if stored is None:
             self._set(phase=Phase.PROVING)
             return steps.ProveLink()
-        return self._close(sighting.token, len(seen.tokens))
+        return self._close(stored.token, len(seen.tokens))
 
     # --- L9: a token is made when a batch is planned, not by a task -----------------------------------
 

@@ -14,16 +14,16 @@ __all__ = [
     "READER",
     "Answer",
     "BlocksMissing",
-    "Elsewhere",
     "Fenced",
     "Keep",
     "Kept",
+    "OtherPlace",
     "Phase",
     "PoisonLoop",
     "Read",
     "Reason",
     "SetBack",
-    "Shared",
+    "SharedRegister",
     "Stop",
     "TokenMissing",
 ]
@@ -150,7 +150,7 @@ class PoisonLoop:
 
 
 @dataclass(frozen=True, slots=True)
-class Shared:
+class SharedRegister:
     """The register has a value of another stream."""
 
     stream: str
@@ -164,7 +164,7 @@ class Shared:
 
 
 @dataclass(frozen=True, slots=True)
-class Elsewhere:
+class OtherPlace:
     """The offset names another broker, or another address."""
 
     what: str

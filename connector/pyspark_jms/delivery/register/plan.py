@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from pyspark_jms.delivery.register.outcomes import Elsewhere, Keep, Read, Stop
+from pyspark_jms.delivery.register.outcomes import Keep, OtherPlace, Read, Stop
 from pyspark_jms.delivery.register.token import Offset
 
 __all__ = ["keeps", "planned", "reads", "require_place"]
@@ -60,7 +60,7 @@ def reads(start: Offset, end: Offset) -> tuple[Read, ...]:
 def require_place(offset: Offset, address: str, broker: str | None) -> Stop | None:
     """L16: registers that the log names are at one address of one broker; elsewhere nothing begins anew."""
     if offset.address not in {None, address}:
-        return Stop(Elsewhere("address", str(offset.address), address))
+        return Stop(OtherPlace("address", str(offset.address), address))
     if broker is not None and offset.broker not in {None, broker}:
-        return Stop(Elsewhere("broker", str(offset.broker), broker))
+        return Stop(OtherPlace("broker", str(offset.broker), broker))
     return None

@@ -17,7 +17,7 @@ from pyspark_jms.delivery.register.outcomes import (
     Read,
     TokenMissing,
 )
-from pyspark_jms.delivery.register.token import Alone, Sighting, Token, is_worn
+from pyspark_jms.delivery.register.token import LoneMessage, StoredToken, Token, needs_renewal
 
 __all__ = ["MAX_SOURCE_DELIVERIES", "ReaderTask"]
 
@@ -73,14 +73,14 @@ class ReaderTask(RegisterHolder):
             return stop
         if stop := self._foreign(seen.tokens, read.stream):
             return stop
-        sighting = self._named(seen.tokens, read.stream, read.name)
-        if sighting is None:
+        stored = self._named(seen.tokens, read.stream, read.name)
+        if stored is None:
             return self._prove()
-        if stop := self._set_back(sighting.token, read.since):
+        if stop := self._set_back(stored.token, read.since):
             return stop
-        if sighting.token.batch == read.batch:
-            return self._replay(sighting.token)
-        return self._receive(sighting, len(seen.tokens))
+        if stored.token.batch == read.batch:
+            return self._replay(stored.token)
+        return self._receive(stored, len(seen.tokens))
 
     def _replay(self, token: Token) -> Command:
         if not token.blocks:
@@ -88,10 +88,10 @@ class ReaderTask(RegisterHolder):
         self._set(phase=Phase.BROWSING, token=token)
         return steps.Browse(token.stream, token.batch, token.blocks)
 
-    def _receive(self, sighting: Sighting[Token], tokens: int) -> Command:
+    def _receive(self, stored: StoredToken[Token], tokens: int) -> Command:
         """L11: a token that was delivered too often is replaced first. L1: the blocks of its batch are not needed."""
-        token = sighting.token
-        if is_worn([sighting]) or self.state.note is not None:
+        token = stored.token
+        if needs_renewal([stored]) or self.state.note is not None:
             empty = replace(token, blocks=0, first=token.next)
             self._set(renewed=replace(empty, alone=self.state.note or token.alone))
         return self._open(token, tokens + token.blocks)
@@ -162,7 +162,7 @@ class ReaderTask(RegisterHolder):
     def _suspected(self, received: steps.Received) -> Command | None:
         """None: it is alone, and the token tells so."""
         alone = self._token().alone
-        now = Alone(message=received.suspect or "", deliveries=received.deliveries)
+        now = LoneMessage(message=received.suspect or "", deliveries=received.deliveries)
         if alone is not None and alone.message == now.message:
             if now.deliveries > alone.deliveries:
                 return self._stop(PoisonLoop(now.message, now.deliveries))

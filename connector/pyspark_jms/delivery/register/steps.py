@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Generic, TypeVar
 
 from pyspark_jms.delivery.commit_token import LedgerEntry
-from pyspark_jms.delivery.register.token import Sighting
+from pyspark_jms.delivery.register.token import StoredToken
 
 __all__ = [
     "AcceptValue",
@@ -215,7 +215,7 @@ class NoRegister:
 
 @dataclass(frozen=True, slots=True)
 class Peeked(Generic[T]):
-    tokens: tuple[Sighting[T], ...]
+    tokens: tuple[StoredToken[T], ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -230,7 +230,7 @@ class Opened:
 
 @dataclass(frozen=True, slots=True)
 class Taken(Generic[T]):
-    tokens: tuple[Sighting[T], ...]
+    tokens: tuple[StoredToken[T], ...]
     """Also those that were taken before and not replaced."""
 
     blocks: tuple[tuple[str, int], ...] = ()

@@ -12,7 +12,7 @@ from typing import Any, Generic, Self, TypeVar
 
 from pyspark_jms.errors import DataLossError, JMSError
 
-__all__ = ["MAX_VALUE_DELIVERIES", "Alone", "Offset", "Sighting", "Token", "is_worn"]
+__all__ = ["MAX_VALUE_DELIVERIES", "LoneMessage", "Offset", "StoredToken", "Token", "needs_renewal"]
 
 T = TypeVar("T")
 """A token: of a read, or of a commit ledger."""
@@ -23,7 +23,7 @@ moves a message to its dead-letter queue after 10 deliveries by default, and eac
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Alone:
+class LoneMessage:
     """A message that many attempts have died with, or whose producer wrote such a count: it is received alone."""
 
     message: str
@@ -55,7 +55,7 @@ class Token:
     drained: bool = False
     """The source had no more messages."""
 
-    alone: Alone | None = None
+    alone: LoneMessage | None = None
     metrics: tuple[tuple[str, int], ...] = ()
     """For the progress of the query."""
 
@@ -117,12 +117,12 @@ class Token:
         )
 
 
-def _alone(value: Any) -> Alone | None:
+def _alone(value: Any) -> LoneMessage | None:
     match value:
         case None:
             return None
         case {"message": str(message), "deliveries": int(deliveries)}:
-            return Alone(message=message, deliveries=deliveries)
+            return LoneMessage(message=message, deliveries=deliveries)
     raise ValueError("not a token of a read partition")
 
 
@@ -133,7 +133,7 @@ def _metrics(value: Any) -> tuple[tuple[str, int], ...]:
 
 
 @dataclass(frozen=True, slots=True)
-class Sighting(Generic[T]):
+class StoredToken(Generic[T]):
     """A token as the broker shows it."""
 
     token: T
@@ -141,9 +141,9 @@ class Sighting(Generic[T]):
     """How often the broker delivered it before without an acknowledgement (AMQP's delivery-count)."""
 
 
-def is_worn(sightings: Iterable[Sighting[Any]]) -> bool:
+def needs_renewal(tokens: Iterable[StoredToken[Any]]) -> bool:
     """Return whether the broker may soon move a token to its dead-letter queue."""
-    return any(sighting.deliveries >= MAX_VALUE_DELIVERIES for sighting in sightings)
+    return any(stored.deliveries >= MAX_VALUE_DELIVERIES for stored in tokens)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

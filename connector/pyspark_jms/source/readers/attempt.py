@@ -8,7 +8,7 @@ from typing import Any
 from pyspark_jms.delivery.register import steps
 from pyspark_jms.delivery.register.holder import RegisterHolder
 from pyspark_jms.delivery.register.outcomes import Answer, Keep, Kept, Read, Stop
-from pyspark_jms.delivery.register.token import Sighting, Token
+from pyspark_jms.delivery.register.token import StoredToken, Token
 from pyspark_jms.errors import (
     BrokerError,
     JMSError,
@@ -43,7 +43,7 @@ class Attempt:
         machine: RegisterHolder,
         connect: Callable[[], ReaderLink],
         receive: Callable[[ReaderLink, steps.Receive], tuple[steps.Received, Receipt]] | None = None,
-        peek: Callable[[], Sequence[Sighting[Token]]] | None = None,
+        peek: Callable[[], Sequence[StoredToken[Token]]] | None = None,
         missing: Callable[[ReaderLink], object] | None = None,
         *,
         pause: Callable[[float], None] = time.sleep,

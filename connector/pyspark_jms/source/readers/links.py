@@ -5,7 +5,7 @@ from typing import Any, Protocol
 
 from pyspark_jms.blocks.block import MessageBlock
 from pyspark_jms.blocks.staged import Packed, StagedBlock
-from pyspark_jms.delivery.register.token import Sighting, Token
+from pyspark_jms.delivery.register.token import StoredToken, Token
 from pyspark_jms.jms.model import Destination, DurableSubscription
 from pyspark_jms.jms.subscription import Subscription
 from pyspark_jms.network.settings import ConnectionSettings
@@ -64,13 +64,13 @@ class RegisterLink(Connected, Protocol):
 
     def prove(self) -> None: ...
 
-    def peek(self) -> tuple[Sighting[Token], ...]: ...
+    def peek(self) -> tuple[StoredToken[Token], ...]: ...
 
     def browse(self, stream: str, batch: int) -> Sequence[StagedRange]: ...
 
     def open(self) -> None: ...
 
-    def take(self, expected: int | None) -> tuple[Sighting[Token], ...]: ...
+    def take(self, expected: int | None) -> tuple[StoredToken[Token], ...]: ...
 
     @property
     def blocks(self) -> tuple[tuple[str, int], ...]:
@@ -117,7 +117,7 @@ class Probe(Connected, Protocol):
 
     def has_messages(self) -> bool: ...
 
-    def peek(self, base: str, reader: int) -> Iterable[Sighting[Token]]: ...
+    def peek(self, base: str, reader: int) -> Iterable[StoredToken[Token]]: ...
 
 
 class ReaderProtocol(SourceProtocol, Protocol):

@@ -14,7 +14,7 @@ from typing import Any
 from pyspark_jms.delivery.register.keeper import TokenKeeper
 from pyspark_jms.delivery.register.outcomes import Keep, Kept
 from pyspark_jms.delivery.register.plan import keeps, planned, reads, require_place
-from pyspark_jms.delivery.register.token import Offset, Sighting, Token
+from pyspark_jms.delivery.register.token import Offset, StoredToken, Token
 from pyspark_jms.errors import IllegalStateError, JMSError, UnsupportedError
 from pyspark_jms.jms.model import DestinationKind
 from pyspark_jms.management.queue_watch import QueueWatch
@@ -182,7 +182,7 @@ class ReaderSource:
         if probe is not None:
             probe.drop()
 
-    def _peek(self, base: str, reader: int) -> tuple[Sighting[Token], ...]:
+    def _peek(self, base: str, reader: int) -> tuple[StoredToken[Token], ...]:
         try:
             return tuple(self._open_probe().peek(base, reader))
         except JMSError:
@@ -277,10 +277,8 @@ def _watch(options: SourceOptions, protocol: ReaderProtocol, history: BatchHisto
     return QueueWatch(protocol.open_management, options.connection, queues, None, compared(options, history.moved))
 
 
-def _named(sightings: Iterable[Sighting[Token]], name: str) -> Token | None:
-    return max(
-        (each.token for each in sightings if each.token.name == name), key=lambda token: token.batch, default=None
-    )
+def _named(tokens: Iterable[StoredToken[Token]], name: str) -> Token | None:
+    return max((each.token for each in tokens if each.token.name == name), key=lambda token: token.batch, default=None)
 
 
 def _logged(offset: Offset) -> dict[str, Any]:

@@ -13,7 +13,14 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pyspark_jms.columns.envelope import Element, EnvelopeElements, EnvelopeKind, Unreadable, column_of, read_elements
+from pyspark_jms.columns.envelope import (
+    Element,
+    EnvelopeElements,
+    EnvelopeKind,
+    UnreadableValueError,
+    column_of,
+    read_elements,
+)
 from pyspark_jms.columns.schema import COLUMNS
 from pyspark_jms.columns.strings import Ints, Mask, is_utf8, not_utf8, strings_at
 from pyspark_jms.columns.value_texts import BODY_TYPE_NAMES, integers
@@ -236,7 +243,7 @@ def read_xml(kind: EnvelopeKind, texts: pa.Array, max_elements: int = MAX_ELEMEN
     for row, text in enumerate(texts.to_pylist()):
         try:
             found.append(_elements(text, max_elements))
-        except Unreadable as unreadable:
+        except UnreadableValueError as unreadable:
             found.append(None)
             reasons[row] = str(unreadable)
     return EnvelopeElements(column_of(kind, found), reasons)
@@ -246,21 +253,21 @@ def _elements(data: bytes, most: int) -> list[Element]:
     try:
         whole = _MAP_XML.fullmatch(data.decode())
     except UnicodeDecodeError:
-        raise Unreadable("text is not valid UTF-8") from None
+        raise UnreadableValueError("text is not valid UTF-8") from None
     if whole is None:
-        raise Unreadable(_NO_MAP)
+        raise UnreadableValueError(_NO_MAP)
     entries = whole["entries"] or ""
     elements: dict[str, Element] = {}
     at = number = 0
     while at < len(entries) and (entry := _ENTRY.match(entries, at)):
         number += 1
         if number > most:
-            raise Unreadable(f"the map has {too_many('elements', most)}")
+            raise UnreadableValueError(f"the map has {too_many('elements', most)}")
         element = _element(entry, number)
         elements[element["name"] or ""] = element
         at = entry.end()
     if entries[at:].strip():
-        raise Unreadable(_NO_MAP)
+        raise UnreadableValueError(_NO_MAP)
     return list(elements.values())
 
 
@@ -270,7 +277,7 @@ def _element(entry: re.Match[str], number: int) -> Element:
     if value is not None and kind == "bytes":
         value = "".join(value.split())  # base64 may have line ends
     if value is not None and element_value_problem(kind, value):
-        raise Unreadable(f"element {number} of the map is not of type {kind}")
+        raise UnreadableValueError(f"element {number} of the map is not of type {kind}")
     return {"name": _plain(entry["name"]), "type": kind, "value": value}
 
 
@@ -284,5 +291,5 @@ def _character(reference: re.Match[str]) -> str:
     code = int(reference["decimal"] or "0") or int(reference["hex"] or "0", 16)
     surrogate = range(0xD800, 0xE000)
     if not code or code in surrogate or code > 0x10FFFF:  # noqa: PLR2004 - the last code point of Unicode
-        raise Unreadable(_NO_MAP)
+        raise UnreadableValueError(_NO_MAP)
     return chr(code)

@@ -24,7 +24,7 @@ from pyspark_jms.columns.strings import (
 )
 from pyspark_jms.stomp.wire.header import ESCAPE_CODES
 
-__all__ = ["Unescaped", "escape_column", "unescape_buffer"]
+__all__ = ["UnescapedData", "escape_column", "unescape_buffer"]
 
 _BACKSLASH = ord("\\")
 _JOINT = pa.scalar(b"\\", pa.binary())
@@ -87,7 +87,7 @@ def _one_list(array: pa.Array) -> pa.Array:
 # --- unescape --------------------------------------------------------------------------------------------
 
 
-class Unescaped(NamedTuple):
+class UnescapedData(NamedTuple):
     """A buffer with one byte for each escape; positions are those in the buffer before."""
 
     data: Uint8s
@@ -97,7 +97,7 @@ class Unescaped(NamedTuple):
     """The backslashes of undefined escapes, in order. They stay as they were."""
 
 
-def unescape_buffer(data: Uint8s) -> Unescaped:
+def unescape_buffer(data: Uint8s) -> UnescapedData:
     """Undo the escapes of header lines, of which each ends in its LF."""
     slashes = np.flatnonzero(data == _BACKSLASH)
     slashes = slashes[_opens_escape(slashes)]
@@ -106,7 +106,7 @@ def unescape_buffer(data: Uint8s) -> Unescaped:
     removed = slashes[defined]
     coded = data.copy()
     coded[removed + 1] = plain[defined]
-    return Unescaped(_without(coded, removed), removed, slashes[~defined])
+    return UnescapedData(_without(coded, removed), removed, slashes[~defined])
 
 
 def _opens_escape(slashes: Int64s) -> Mask:

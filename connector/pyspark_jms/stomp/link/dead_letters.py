@@ -28,13 +28,13 @@ from pyspark_jms.stomp.dialects import Dialect
 from pyspark_jms.stomp.link.producer import Producer
 from pyspark_jms.stomp.wire.header import escape
 
-__all__ = ["DeadLetter", "send_dead_letters"]
+__all__ = ["StompDeadLetter", "send_dead_letters"]
 
 _MAX_REASON_CHARACTERS = 1000
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class DeadLetter:
+class StompDeadLetter:
     """``head`` is the MESSAGE frame up to its blank line; a body in a file is as long as the file."""
 
     head: bytes
@@ -44,7 +44,7 @@ class DeadLetter:
     message_id: str
 
 
-def send_dead_letters(settings: ConnectionSettings, queue: str, letters: Sequence[DeadLetter]) -> None:
+def send_dead_letters(settings: ConnectionSettings, queue: str, letters: Sequence[StompDeadLetter]) -> None:
     """Return when the broker has confirmed all of them; raise the ``JMSError`` that prevented it."""
     with Producer(settings) as producer:
         for letter in letters:
@@ -52,7 +52,7 @@ def send_dead_letters(settings: ConnectionSettings, queue: str, letters: Sequenc
         producer.try_commit()
 
 
-def _send(producer: Producer, queue: str, letter: DeadLetter) -> None:
+def _send(producer: Producer, queue: str, letter: StompDeadLetter) -> None:
     transacted = producer.dialect.transactions
     confirmed_by = {"transaction": producer.transaction} if transacted else {"receipt": "dead-letter"}
     receipt = confirmed_by.get("receipt")
@@ -68,7 +68,7 @@ def _send(producer: Producer, queue: str, letter: DeadLetter) -> None:
 
 
 def _mapped(
-    dialect: Dialect, queue: str, letter: DeadLetter, body: BinaryIO, confirmed_by: Mapping[str, str]
+    dialect: Dialect, queue: str, letter: StompDeadLetter, body: BinaryIO, confirmed_by: Mapping[str, str]
 ) -> memoryview:
     """The whole SEND frame in a file, mapped so that it need not fit into memory.
 
@@ -93,7 +93,7 @@ def _send_frame(producer: Producer, frame: bytes | memoryview, receipt: str | No
         producer.await_each([receipt])
 
 
-def _head(dialect: Dialect, queue: str, letter: DeadLetter, size: int, confirmed_by: Mapping[str, str]) -> bytes:
+def _head(dialect: Dialect, queue: str, letter: StompDeadLetter, size: int, confirmed_by: Mapping[str, str]) -> bytes:
     """The SEND frame up to and including its blank line. The length is sent, because a body may contain a NUL."""
     destination = Destination(DestinationKind.QUEUE, queue)
     headers = {

@@ -6,7 +6,7 @@ import pytest
 from amqp_messages import NULL, binary, int_, list_, map_, section, string, symbol, timestamp, uint, ulong
 
 from pyspark_jms.amqp.columns.one_body import BodyFacts, is_text_type, read_body
-from pyspark_jms.amqp.columns.one_value import Unreadable
+from pyspark_jms.amqp.columns.one_value import UnreadableValueError
 from pyspark_jms.amqp.wire.sections import sections
 
 OBJECT = "application/x-java-serialized-object"
@@ -103,7 +103,7 @@ def test_forced_types(message, choice, expected):
     ],
 )
 def test_unreadable_bodies(message, annotation, reason):
-    with pytest.raises(Unreadable, match=reason):
+    with pytest.raises(UnreadableValueError, match=reason):
         body(message, annotation)
 
 

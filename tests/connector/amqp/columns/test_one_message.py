@@ -19,13 +19,13 @@ from amqp_messages import (
 from plain_amqp import EPOCH, row_of
 
 from pyspark_jms.amqp.columns.decode import decode
-from pyspark_jms.amqp.columns.one_message import Reading, delivery_id, read_message
+from pyspark_jms.amqp.columns.one_message import BlockContext, delivery_id, read_message
 from pyspark_jms.amqp.dialects import ARTEMIS
 from pyspark_jms.jms.model import Destination
 from pyspark_jms.sentences import MAX_FAULTS_SHOWN
 
 SOURCE = Destination.parse("queue://orders")
-READING = Reading(dialect=ARTEMIS, source=SOURCE, body_type="auto")
+CONTEXT = BlockContext(dialect=ARTEMIS, source=SOURCE, body_type="auto")
 UUID = b"\x98" + bytes(16)
 ARRAY = b"\xe0\x03\x01\x50\x01"
 GOOD = (string("good"), string("x"))
@@ -37,7 +37,7 @@ def test_rows_are_those_of_the_plain_decoder():
     messages = Messages(5, 0.05)
     for _ in range(1000):
         message = messages.damaged()
-        found, wanted = read_message(message, READING), row_of(message, ARTEMIS, SOURCE)
+        found, wanted = read_message(message, CONTEXT), row_of(message, ARTEMIS, SOURCE)
         assert bool(found.pop("body_error", None)) == bool(wanted.pop("body_error", None))
         for name, value in wanted.items():
             assert _plain(name, found.get(name)) == value, (name, message)
@@ -77,7 +77,7 @@ def _typed(element):
 )
 def test_reasons(message, reason):
     """The row has the whole message, to be read by other means."""
-    row = read_message(message, READING)
+    row = read_message(message, CONTEXT)
     assert row["body_error"].startswith(reason)
     assert (row["bytes"], row.get("text")) == (message, None)
 
@@ -121,18 +121,18 @@ def test_a_fault_elsewhere_does_not_hide_the_body(faulty, reason, alone):
 
 def test_what_can_be_read_is_read():
     message = text_message() + b""
-    row = read_message(message[: message.rindex(b"\0\x53\x77")] + section(0x77, ARRAY), READING)
+    row = read_message(message[: message.rindex(b"\0\x53\x77")] + section(0x77, ARRAY), CONTEXT)
     assert (row["JMSMessageID"], dict(row["properties"])["customer"]) == ("ID:1", "C1")
 
 
 def test_reasons_have_a_limit_and_no_values():
     secret = {f"n{i}": b"\xa1\x07secret\xff" for i in range(20)}
-    reason = read_message(application_properties(**secret), READING)["body_error"]
+    reason = read_message(application_properties(**secret), CONTEXT)["body_error"]
     assert (reason.count(";"), reason.endswith("; and more")) == (MAX_FAULTS_SHOWN, True)
     assert "secret" not in reason
 
 
 def test_delivery_id():
-    assert delivery_id(READING, "ID:1", b"") == "orders/ID:1"
-    assert delivery_id(READING, None, b"x").startswith("orders/~")
-    assert delivery_id(READING, "", b"x") == delivery_id(READING, None, b"x")
+    assert delivery_id(CONTEXT, "ID:1", b"") == "orders/ID:1"
+    assert delivery_id(CONTEXT, None, b"x").startswith("orders/~")
+    assert delivery_id(CONTEXT, "", b"x") == delivery_id(CONTEXT, None, b"x")

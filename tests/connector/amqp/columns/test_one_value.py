@@ -19,7 +19,7 @@ from amqp_messages import (
 )
 from plain_amqp import NotJmsError, take, typed
 
-from pyspark_jms.amqp.columns.one_value import Unreadable, decimal_text, element_text, number, property_text
+from pyspark_jms.amqp.columns.one_value import UnreadableValueError, decimal_text, element_text, number, property_text
 from pyspark_jms.amqp.columns.one_value import binary as binary_of
 from pyspark_jms.amqp.columns.one_value import string as string_of
 from pyspark_jms.amqp.columns.one_value import symbol as symbol_of
@@ -60,7 +60,7 @@ def test_typed_texts_are_those_of_the_plain_decoder(element):
         try:
             wanted = typed(take(value)[0], element=element)
         except NotJmsError:
-            with pytest.raises(Unreadable):
+            with pytest.raises(UnreadableValueError):
                 read(value, 0)
         else:
             assert read(value, 0) == wanted
@@ -106,5 +106,5 @@ def test_strings_symbols_and_binaries():
     assert (string_of(string("é"), 0), symbol_of(symbol("s"), 0), binary_of(binary(b"\xff"), 0)) == ("é", "s", b"\xff")
     assert binary_of(string("a"), 0) is None
     for read, wrong in ((string_of, symbol("s")), (symbol_of, string("s")), (string_of, b"\xa1\x01\xff")):
-        with pytest.raises(Unreadable):
+        with pytest.raises(UnreadableValueError):
             read(wrong, 0)

@@ -5,7 +5,7 @@ import pyarrow as pa
 from amqp_messages import annotations, block_of, byte, list_, properties, section, string, text_message, ubyte
 
 from pyspark_jms.amqp.columns.byte_reader import ByteReader
-from pyspark_jms.amqp.columns.one_message import Reading
+from pyspark_jms.amqp.columns.one_message import BlockContext
 from pyspark_jms.amqp.columns.rows import columns_of
 from pyspark_jms.amqp.columns.walk import walk
 from pyspark_jms.amqp.dialects import ARTEMIS
@@ -14,14 +14,14 @@ from pyspark_jms.blocks.block import positions_of
 from pyspark_jms.columns.schema import COLUMNS
 from pyspark_jms.jms.model import Destination
 
-READING = Reading(dialect=ARTEMIS, source=Destination.parse("queue://orders"), body_type="auto")
+CONTEXT = BlockContext(dialect=ARTEMIS, source=Destination.parse("queue://orders"), body_type="auto")
 
 
 def columns(messages):
     block = block_of(messages)
     ends = positions_of(block.ends)
     reader = ByteReader(pa.py_buffer(block.data)).padded()
-    return columns_of(reader, walk(reader, np.concatenate(([0], ends))[:-1], ends), READING)
+    return columns_of(reader, walk(reader, np.concatenate(([0], ends))[:-1], ends), CONTEXT)
 
 
 def test_every_column_but_the_sequence():

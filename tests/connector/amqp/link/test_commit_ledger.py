@@ -1,4 +1,4 @@
-"""The token of a commit ledger on the real broker: races, what a new owner finds, and a token that is lost or worn."""
+"""The token of a commit ledger on the real broker: races, what a new owner finds, a lost token and a renewed one."""
 
 import contextlib
 import random
@@ -184,7 +184,7 @@ def test_without_permission_nothing_is_sent(fresh_broker, settings_for, owner):
         await_count(broker, "q", 0)
 
 
-# --- a token that is missing, foreign or worn ---------------------------------------------------------------
+# --- a token that is missing, foreign or to be renewed ---------------------------------------------------------------
 
 
 @pytest.fixture
@@ -409,7 +409,7 @@ def die_at(task, point):
     accept = register.accept
 
     def accepted(own=None):
-        """A worn token is replaced before, in a transaction of its own."""
+        """A token that was delivered often is replaced before, in a transaction of its own."""
         accept(own)
         if own is None:
             die()

@@ -8,7 +8,7 @@ from pyspark_jms.amqp.link.read_register import ReadRegister, RegisterName, conn
 from pyspark_jms.amqp.link.reader_consumer import ReaderConsumer
 from pyspark_jms.blocks.block import MessageBlock, index_of
 from pyspark_jms.blocks.staged import pack
-from pyspark_jms.delivery.register.token import Sighting, Token
+from pyspark_jms.delivery.register.token import StoredToken, Token
 from pyspark_jms.errors import DataLossError, JMSError, SubscriptionInUseError
 
 FIRST = Token(stream="s", name="t", reader=1, batch=0)
@@ -75,7 +75,7 @@ def test_one_connection_has_the_lock_until_it_ends(registers):
 def test_a_value_is_seen_by_the_next_holder_as_it_was_sent(registers):
     with_value(registers).close()
     register = locked(registers)
-    assert register.peek() == (Sighting(SECOND),)
+    assert register.peek() == (StoredToken(SECOND),)
     blocks = register.browse("s", 1)
     assert [(block.first, block.end) for block in blocks] == [(0, 2), (2, 3)]
     assert [block.block.messages.message(0) for block in blocks] == [b"a", b"c" * 300_000]
@@ -86,11 +86,11 @@ def test_a_value_is_seen_by_the_next_holder_as_it_was_sent(registers):
 def test_all_of_a_value_is_replaced_however_much_was_expected(registers, broker, name, expected):
     register = with_value(registers)
     register.open()
-    assert (register.take(expected), register.blocks) == ((Sighting(SECOND),), (("s", 1),))
+    assert (register.take(expected), register.blocks) == ((StoredToken(SECOND),), (("s", 1),))
     register.accept()
     third = Token(stream="s", name="t", reader=1, batch=2, first=3, next=3)
     register.replace(third)
-    assert register.peek() == (Sighting(third),)
+    assert register.peek() == (StoredToken(third),)
     await_count(broker, name.queue.partition("::")[2], 1)
 
 
@@ -98,10 +98,10 @@ def test_whoever_looks_sees_tokens_only_and_costs_no_delivery(registers):
     register = with_value(registers)
     for _ in range(3):
         looking = registers()
-        assert looking.peek() == (Sighting(SECOND),)
+        assert looking.peek() == (StoredToken(SECOND),)
         looking.browse("s", 1)
         looking.drop()
-    assert register.peek() == (Sighting(SECOND),)
+    assert register.peek() == (StoredToken(SECOND),)
 
 
 def test_a_death_before_the_discharge_changes_nothing_but_a_count(
@@ -163,7 +163,7 @@ def test_of_two_transactions_that_took_one_value_the_broker_carries_out_one(regi
     with pytest.raises(JMSError):
         first.accept()
     first.close()
-    assert second.peek() == (Sighting(third),)
+    assert second.peek() == (StoredToken(third),)
 
 
 def test_a_message_of_somebody_else_is_not_taken_for_a_token(registers, broker, name):

@@ -6,7 +6,7 @@ import pytest
 from model_broker import block_of
 
 from pyspark_jms.delivery.journal.contents import (
-    Meta,
+    JournalIdentity,
     StoredBlock,
     load_segments,
     load_tombstones,
@@ -74,7 +74,7 @@ def test_a_strange_file_in_a_journal_is_left_alone(folder):
     for name in ("notes.txt", "notes.tmp", "segment-1", "segment-1.tmp"):
         (folder.path / name).write_bytes(b"mine")
     require_ours(folder.path)
-    Meta.load(folder, 0)
+    JournalIdentity.load(folder, 0)
     assert [info.first for _, info in load_segments(folder)] == [3, 7]
     assert (folder.path / "notes.tmp").read_bytes() == b"mine"
     assert (folder.path / "segment-1.tmp").read_bytes() == b"mine"
@@ -84,29 +84,29 @@ def test_a_strange_file_in_a_journal_is_left_alone(folder):
 
 
 def test_a_new_journal_has_an_id_of_its_own(tmp_path):
-    one, two = (Meta.load(Folder(tmp_path / name), 0.0) for name in "ab")
+    one, two = (JournalIdentity.load(Folder(tmp_path / name), 0.0) for name in "ab")
     assert one.id != two.id
     assert one.created == "1970-01-01T00:00:00+00:00"
-    assert Meta.load(Folder(tmp_path / "a"), 99.0) == one
+    assert JournalIdentity.load(Folder(tmp_path / "a"), 99.0) == one
 
 
 def test_what_was_half_written_is_swept(folder):
     for name in ("log.tmp", "journal.tmp", segment_name(9) + ".tmp", f"tombstone-{3:019d}.tmp"):
         (folder.path / name).write_bytes(b"half")
-    Meta.load(folder, 0)
+    JournalIdentity.load(folder, 0)
     assert [name for name in folder.names() if name.endswith(".tmp")] == []
 
 
 def test_a_journal_of_a_newer_format_is_refused_by_its_number(folder):
     folder.write("journal", [write_line({"format": 2, "id": "x", "created": "y"})])
     with pytest.raises(UnsupportedError, match=r"format 2\b.*\b1\b"):
-        Meta.load(folder, 0)
+        JournalIdentity.load(folder, 0)
 
 
 def test_a_journal_that_lost_its_name_is_no_new_one(folder):
     folder.delete("journal")
     with pytest.raises(CorruptJournalError, match=f"file journal.*{segment_name(3)}"):
-        Meta.load(folder, 0)
+        JournalIdentity.load(folder, 0)
 
 
 # --- what is missing or twice ------------------------------------------------------------------

@@ -50,7 +50,7 @@ def test_an_entry_that_a_crash_cut_short_did_not_happen(folder):
     log.close()
     path = folder.path / FILE_NAME
     whole = path.read_bytes()
-    path.write_bytes(whole + write_line({"batch": [5, 9], "cuts": []}, whole.splitlines()[-1])[:-4])
+    path.write_bytes(whole + write_line({"batch": [5, 9], "partitions": []}, whole.splitlines()[-1])[:-4])
     log = JournalLog.load(folder)
     assert log.batches == {(0, 5): [2]}
     log.record_batch(5, 7, [])

@@ -3,7 +3,7 @@ import pytest
 from pyspark_jms.delivery.journal.lines import read_line, read_log, write_line
 from pyspark_jms.errors import CorruptJournalError
 
-ENTRIES = [{"position": [0, 5]}, {"batch": [0, 5], "cuts": []}, {"text": "ü\n\0"}]
+ENTRIES = [{"position": [0, 5]}, {"batch": [0, 5], "partitions": []}, {"text": "ü\n\0"}]
 
 
 def log_of(entries):

@@ -4,7 +4,7 @@ from model_broker import block_of
 from pyspark_jms.delivery.journal.contents import info_of, segment_name
 from pyspark_jms.delivery.journal.folder import Folder
 from pyspark_jms.delivery.journal.journal_log import JournalLog
-from pyspark_jms.delivery.journal.pending_receipts import PendingReceipts, Unacknowledged
+from pyspark_jms.delivery.journal.pending_receipts import PendingReceipts, UnacknowledgedMessage
 from pyspark_jms.delivery.journal.segment import Segment, encode
 from pyspark_jms.delivery.journal.unconfirmed import TOMBSTONE_SECONDS
 
@@ -57,7 +57,7 @@ def fingerprints(segment):
 
 
 def known(first, last, source=QUEUE):
-    return {Unacknowledged(source, b"id%d" % n, b"%016d" % n) for n in range(first, last)}
+    return {UnacknowledgedMessage(source, b"id%d" % n, b"%016d" % n) for n in range(first, last)}
 
 
 def delete(folder, segments, first):

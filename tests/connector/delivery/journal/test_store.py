@@ -15,7 +15,7 @@ import model_broker
 import pytest
 from model_broker import block_of
 
-from pyspark_jms.delivery.journal.pending_receipts import Unacknowledged
+from pyspark_jms.delivery.journal.pending_receipts import UnacknowledgedMessage
 from pyspark_jms.delivery.journal.segment import Segment
 from pyspark_jms.delivery.journal.store import JournalStore, Position
 from pyspark_jms.errors import (
@@ -58,7 +58,7 @@ def messages(first, last, source=QUEUE, size=0):
 
 
 def known(first, last, source=QUEUE):
-    return {Unacknowledged(source, b"id%d" % n, b"%016d" % n) for n in range(first, last)}
+    return {UnacknowledgedMessage(source, b"id%d" % n, b"%016d" % n) for n in range(first, last)}
 
 
 def view(store):
@@ -159,7 +159,7 @@ def test_batches(store, again):
     store.record_batch(0, 4, [1, 3])
     store.record_batch(0, 4, [1, 3])
     store.record_batch(4, 6, [])
-    with pytest.raises(IllegalStateError, match="cuts"):
+    with pytest.raises(IllegalStateError, match="other partitions"):
         store.record_batch(0, 4, [2])
     later = again()
     assert (later.batch(0, 4), later.batch(4, 6), later.batch(0, 6)) == ([1, 3], [], None)
@@ -556,8 +556,8 @@ def test_killed_at_any_time_nothing_is_lost_that_was_promised(tmp_path):
         for info in store.segments():
             value = store.read(info.first)
             assert facts_of(value) in {facts_of(messages(info.first, info.last, size=size)) for size in (0, 5000)}
-        for (start, end), cuts in batches.items():
-            assert store.batch(start, end) == cuts or end <= position.oldest
+        for (start, end), starts in batches.items():
+            assert store.batch(start, end) == starts or end <= position.oldest
         unacknowledged = {int(found.id[2:]) for found in store.unacknowledged()}
         assert unacknowledged >= set(range(position.next)) - marked
         following, released = position.next, position.oldest

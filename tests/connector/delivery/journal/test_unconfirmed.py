@@ -2,7 +2,12 @@ import pytest
 
 from pyspark_jms.delivery.journal.folder import Folder
 from pyspark_jms.delivery.journal.lines import write_line
-from pyspark_jms.delivery.journal.unconfirmed import TOMBSTONE_SECONDS, Unconfirmed, read_tombstone, write_tombstone
+from pyspark_jms.delivery.journal.unconfirmed import (
+    TOMBSTONE_SECONDS,
+    UnconfirmedRange,
+    read_tombstone,
+    write_tombstone,
+)
 from pyspark_jms.errors import CorruptJournalError
 
 NAME = f"tombstone-{7:019d}"
@@ -11,7 +16,7 @@ NAME = f"tombstone-{7:019d}"
 @pytest.fixture
 def messages():
     ids = [b"12", b"\xff\x00\n", "ü".encode()]
-    return Unconfirmed(first=7, last=11, source="queue://q", fingerprints={i: i.ljust(16, b".") for i in ids})
+    return UnconfirmedRange(first=7, last=11, source="queue://q", fingerprints={i: i.ljust(16, b".") for i in ids})
 
 
 def test_a_tombstone_is_read_as_it_was_written(tmp_path, messages):

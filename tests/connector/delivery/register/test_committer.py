@@ -39,7 +39,7 @@ from pyspark_jms.delivery.register.steps import (
     Taken,
     ValueAccepted,
 )
-from pyspark_jms.delivery.register.token import MAX_VALUE_DELIVERIES, Sighting
+from pyspark_jms.delivery.register.token import MAX_VALUE_DELIVERIES, StoredToken
 from pyspark_jms.errors import SinkFencedError, TokenMissingError, WriteIdentityError
 
 QUERY, JOB = LedgerOwner("query", "q"), LedgerOwner("job", "j")
@@ -50,7 +50,7 @@ FIRST = LedgerEntry(task="q/0/0", batch=0, rows=1, digest="d", execution="e")
 
 
 def seen(*tokens, deliveries=0):
-    return tuple(Sighting(token, deliveries) for token in tokens)
+    return tuple(StoredToken(token, deliveries) for token in tokens)
 
 
 def commands(request, *events, owner=QUERY):
@@ -163,14 +163,14 @@ def test_a_register_without_a_token_gets_a_first_one_which_the_broker_drops_if_t
     assert isinstance(NoToken(owner, entry.task).error(), TokenMissingError)
 
 
-# --- a worn token -------------------------------------------------------------------------------------
+# --- the renewal of a token -------------------------------------------------------------------------------------
 
 
-def test_a_worn_token_is_renewed_first_and_once():
-    worn = taken(EMPTY, deliveries=MAX_VALUE_DELIVERIES)
-    assert last(Commit(ENTRY), *worn) == Renew(EMPTY)
-    assert last(Commit(ENTRY), *worn, Renewed()) == Take()
-    assert last(Commit(ENTRY), *worn, Renewed(), worn[1]) == Admit(())
+def test_a_token_that_was_delivered_often_is_renewed_first_and_once():
+    often = taken(EMPTY, deliveries=MAX_VALUE_DELIVERIES)
+    assert last(Commit(ENTRY), *often) == Renew(EMPTY)
+    assert last(Commit(ENTRY), *often, Renewed()) == Take()
+    assert last(Commit(ENTRY), *often, Renewed(), often[1]) == Admit(())
 
 
 # --- the other requests -------------------------------------------------------------------------------
@@ -180,9 +180,9 @@ def test_a_look_browses_and_takes_the_token_only_if_it_must():
     assert commands(Find(), Locked(), Peeked(seen(EMPTY))) == [Lock(create=False), Peek(patient=False), Done(EMPTY)]
     assert last(Find(), Locked(), Peeked(())) == Take(patient=False)
     assert last(Find(), Locked(), Peeked(()), Taken(())) == Done(EMPTY)
-    worn = seen(EMPTY, deliveries=MAX_VALUE_DELIVERIES)
-    assert last(Find(), Locked(), Peeked(worn)) == Take()
-    assert last(Find(), Locked(), Peeked(worn), Taken(worn), Renewed()) == Done(EMPTY)
+    often = seen(EMPTY, deliveries=MAX_VALUE_DELIVERIES)
+    assert last(Find(), Locked(), Peeked(often)) == Take()
+    assert last(Find(), Locked(), Peeked(often), Taken(often), Renewed()) == Done(EMPTY)
     assert last(Find(), Locked(), Peeked(seen(CommitToken(owner="x")))) == Stop(OtherOwner(QUERY, "x"))
 
 

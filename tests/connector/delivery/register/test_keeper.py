@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from pyspark_jms.delivery.register.keeper import TokenKeeper
-from pyspark_jms.delivery.register.outcomes import Fenced, Keep, Kept, SetBack, Shared, Stop, TokenMissing
+from pyspark_jms.delivery.register.outcomes import Fenced, Keep, Kept, SetBack, SharedRegister, Stop, TokenMissing
 from pyspark_jms.delivery.register.steps import (
     AcceptValue,
     Create,
@@ -26,7 +26,7 @@ from pyspark_jms.delivery.register.steps import (
     Taken,
     ValueAccepted,
 )
-from pyspark_jms.delivery.register.token import Sighting, Token
+from pyspark_jms.delivery.register.token import StoredToken, Token
 
 TOKEN = Token(stream="s", name="t", reader=0, batch=4, blocks=2, first=10, next=20)
 KEEP = Keep(stream="s", name="t", reader=0, batch=4, used=4)
@@ -38,7 +38,7 @@ def keeper(**how):
 
 
 def seen(*tokens):
-    return Peeked(tuple(map(Sighting, tokens)))
+    return Peeked(tuple(map(StoredToken, tokens)))
 
 
 def with_lock(keep, *tokens, **how):
@@ -89,7 +89,7 @@ def test_l10_a_reader_that_nobody_read_is_closed():
     machine, command = with_lock(replace(KEEP, batch=6, used=6), TOKEN)
     assert command == Open()
     assert machine.next(Opened()) == Take(3)
-    assert machine.next(Taken((Sighting(TOKEN),), (("s", 4),))) == AcceptValue()
+    assert machine.next(Taken((StoredToken(TOKEN),), (("s", 4),))) == AcceptValue()
     closed = replace(TOKEN, batch=6, blocks=0, first=20)
     assert machine.next(ValueAccepted()) == Renew(closed)
     assert machine.next(Renewed()) == Kept(closed, closed=True)
@@ -103,7 +103,7 @@ def test_l2_a_later_token_fences():
 
 
 def test_l14_a_register_of_another_stream_is_refused():
-    assert with_lock(NEW, replace(TOKEN, stream="z"))[1] == Stop(Shared("z"))
+    assert with_lock(NEW, replace(TOKEN, stream="z"))[1] == Stop(SharedRegister("z"))
 
 
 @pytest.mark.parametrize("fails", [True, False])

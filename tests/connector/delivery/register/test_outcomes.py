@@ -6,12 +6,12 @@ from pyspark_jms.delivery.register.outcomes import (
     KEEPER,
     READER,
     BlocksMissing,
-    Elsewhere,
     Fenced,
+    OtherPlace,
     Phase,
     PoisonLoop,
     SetBack,
-    Shared,
+    SharedRegister,
     TokenMissing,
 )
 from pyspark_jms.delivery.register.steps import Lost
@@ -42,9 +42,9 @@ def test_every_phase_with_a_connection_bears_its_loss(table):
         (BlocksMissing(2, 7, 3, 5), DataLossError, ["Reader 2", "3 of the 5", "batch 7"]),
         (SetBack(2, 3, 5), DataLossError, ["reader 2", "batch 3", "batch 5"]),
         (PoisonLoop("m", 6), PoisonLoopError, ["message m", "6 times"]),
-        (Shared("abc"), SourceFencedError, ["stream abc"]),
-        (Elsewhere("address", "a", "b"), DataLossError, ["address a", "b"]),
-        (Elsewhere("broker", "a", "b"), OtherBrokerError, ["broker a", "b"]),
+        (SharedRegister("abc"), SourceFencedError, ["stream abc"]),
+        (OtherPlace("address", "a", "b"), DataLossError, ["address a", "b"]),
+        (OtherPlace("broker", "a", "b"), OtherBrokerError, ["broker a", "b"]),
     ],
 )
 def test_a_stop_names_what_was_found(reason, error, names):

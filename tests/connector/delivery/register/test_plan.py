@@ -1,4 +1,4 @@
-from pyspark_jms.delivery.register.outcomes import Elsewhere, Keep, Read, Stop
+from pyspark_jms.delivery.register.outcomes import Keep, OtherPlace, Read, Stop
 from pyspark_jms.delivery.register.plan import keeps, planned, reads, require_place
 from pyspark_jms.delivery.register.token import Offset
 
@@ -47,5 +47,5 @@ def test_l16_registers_that_the_log_names_are_nowhere_else():
     assert require_place(Offset(), "there", "z") is None
     assert require_place(FOUR, "here", "b") is None
     assert require_place(FOUR, "here", None) is None, "the broker does not tell"
-    assert require_place(FOUR, "there", "b") == Stop(Elsewhere("address", "here", "there"))
-    assert require_place(FOUR, "here", "z") == Stop(Elsewhere("broker", "b", "z"))
+    assert require_place(FOUR, "there", "b") == Stop(OtherPlace("address", "here", "there"))
+    assert require_place(FOUR, "here", "z") == Stop(OtherPlace("broker", "b", "z"))

@@ -20,7 +20,7 @@ from pyspark_jms.delivery.register.outcomes import (
     PoisonLoop,
     Read,
     SetBack,
-    Shared,
+    SharedRegister,
     Stop,
     TokenMissing,
 )
@@ -53,7 +53,7 @@ from pyspark_jms.delivery.register.steps import (
     Taken,
     ValueAccepted,
 )
-from pyspark_jms.delivery.register.token import MAX_VALUE_DELIVERIES, Alone, Sighting, Token
+from pyspark_jms.delivery.register.token import MAX_VALUE_DELIVERIES, LoneMessage, StoredToken, Token
 
 PAGE = Path(__file__).parents[4] / "docs" / "internals-exactly-once.md"
 WALKS, PARTS = 3_000, 10
@@ -152,7 +152,7 @@ OWN = replace(TOKEN, batch=5)
 
 
 def seen(*tokens):
-    return tuple(map(Sighting, tokens))
+    return tuple(map(StoredToken, tokens))
 
 
 def looking(*tokens, read=READ, deliveries=0, **how):
@@ -160,7 +160,7 @@ def looking(*tokens, read=READ, deliveries=0, **how):
     task = ReaderTask(**how)
     assert task.next(read) == Lock()
     assert task.next(Locked()) == Peek("t")
-    return task, task.next(Peeked(tuple(Sighting(token, deliveries) for token in tokens)))
+    return task, task.next(Peeked(tuple(StoredToken(token, deliveries) for token in tokens)))
 
 
 def receiving(token=TOKEN, **how):
@@ -243,7 +243,7 @@ def test_l6_after_a_loss_everything_is_read_again(phase):
     task = ReaderTask()
     task.next(READ)
     task.state = replace(
-        task.state, phase=phase, token=TOKEN, renewed=TOKEN, found=1, note=Alone(message="m", deliveries=5)
+        task.state, phase=phase, token=TOKEN, renewed=TOKEN, found=1, note=LoneMessage(message="m", deliveries=5)
     )
     assert task.next(Lost()) == Lock()
     fresh = ReaderTask()
@@ -268,10 +268,10 @@ def test_l13_a_suspected_message_is_received_alone_and_only_then_stops_the_query
     assert task.next(Received(7, 1, MAX_SOURCE_DELIVERIES, "m")) == GiveBack()
     assert task.next(GivenBack()) == Lock()
     task.next(Locked())
-    assert task.next(Peeked((Sighting(TOKEN),))) == Open()
+    assert task.next(Peeked((StoredToken(TOKEN),))) == Open()
     task.next(Opened())
     task.next(Taken(seen(TOKEN)))
-    noted = replace(TOKEN, blocks=0, first=20, alone=Alone(message="m", deliveries=5))
+    noted = replace(TOKEN, blocks=0, first=20, alone=LoneMessage(message="m", deliveries=5))
     assert task.next(ValueAccepted()) == Renew(noted)
     task.next(Renewed())
     task.next(Opened())
@@ -285,17 +285,17 @@ def test_l13_a_suspected_message_is_received_alone_and_only_then_stops_the_query
 
 @pytest.mark.parametrize("suspect", ["m", "n"])
 def test_l13_another_suspect_is_noted_too(suspect):
-    task, _ = receiving(replace(TOKEN, blocks=0, alone=Alone(message="m", deliveries=5)))
+    task, _ = receiving(replace(TOKEN, blocks=0, alone=LoneMessage(message="m", deliveries=5)))
     assert task.next(Received(2 - (suspect == "n"), 1, 5, suspect)) == GiveBack()
 
 
 def test_l14_a_register_of_another_stream_is_refused():
     other = replace(TOKEN, stream="z")
-    assert looking(TOKEN, other)[1] == Stop(Shared("z"))
+    assert looking(TOKEN, other)[1] == Stop(SharedRegister("z"))
     assert looking(TOKEN, replace(other, batch=0, next=0))[1] == Open(), "it has received nothing, and gives way"
     task, _ = looking(TOKEN)
     task.next(Opened())
-    assert task.next(Taken(seen(TOKEN), (("z", 1),))) == Stop(Shared("z"))
+    assert task.next(Taken(seen(TOKEN), (("z", 1),))) == Stop(SharedRegister("z"))
 
 
 @pytest.mark.parametrize("fails", [True, False])

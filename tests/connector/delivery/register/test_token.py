@@ -2,7 +2,14 @@ from dataclasses import replace
 
 import pytest
 
-from pyspark_jms.delivery.register.token import MAX_VALUE_DELIVERIES, Alone, Offset, Sighting, Token, is_worn
+from pyspark_jms.delivery.register.token import (
+    MAX_VALUE_DELIVERIES,
+    LoneMessage,
+    Offset,
+    StoredToken,
+    Token,
+    needs_renewal,
+)
 
 TOKEN = Token(stream="s", name="t", reader=1, batch=4, blocks=2, first=10, next=20)
 OFFSET = Offset(stream="s", address="a", broker="b", batch=4, names=("t", "u"), used=(4, 3))
@@ -12,7 +19,7 @@ def test_the_text_of_a_token_is_the_token_and_is_stable():
     text = '{"stream":"s","name":"t","reader":1,"batch":4,"blocks":2,"first":10,"next":20}'
     assert TOKEN.text() == text
     assert Token.parse(text) == TOKEN
-    full = replace(TOKEN, drained=True, alone=Alone(message="m", deliveries=5), metrics=(("bytes", 9),))
+    full = replace(TOKEN, drained=True, alone=LoneMessage(message="m", deliveries=5), metrics=(("bytes", 9),))
     assert Token.parse(full.text()) == full
 
 
@@ -32,11 +39,11 @@ def test_another_text_is_no_token(text):
         Token.parse(text)
 
 
-def test_a_token_is_worn_long_before_the_limit_of_a_broker():
-    fresh, worn = Sighting(TOKEN, MAX_VALUE_DELIVERIES - 1), Sighting(TOKEN, MAX_VALUE_DELIVERIES)
-    assert not is_worn([])
-    assert not is_worn([fresh, fresh])
-    assert is_worn([fresh, worn])
+def test_a_token_is_renewed_long_before_the_limit_of_a_broker():
+    fresh, often = StoredToken(TOKEN, MAX_VALUE_DELIVERIES - 1), StoredToken(TOKEN, MAX_VALUE_DELIVERIES)
+    assert not needs_renewal([])
+    assert not needs_renewal([fresh, fresh])
+    assert needs_renewal([fresh, often])
     assert MAX_VALUE_DELIVERIES < 10 / 2, "the renewal may fail as often again"
 
 

@@ -7,7 +7,7 @@ import pytest
 from rawstomp import RawStomp
 
 from pyspark_jms.network.settings import TlsSettings
-from pyspark_jms.stomp.link.dead_letters import DeadLetter, send_dead_letters
+from pyspark_jms.stomp.link.dead_letters import StompDeadLetter, send_dead_letters
 
 HEAD = b"""MESSAGE
 subscription:1
@@ -37,7 +37,7 @@ BODY = b"\0\xff\n"
 
 
 def letter(body=BODY, reason="element 1 of the map is not of type int"):
-    return DeadLetter(head=HEAD, body=body, reason=reason, source="queue://orders", message_id="77")
+    return StompDeadLetter(head=HEAD, body=body, reason=reason, source="queue://orders", message_id="77")
 
 
 def read(broker, queue):
