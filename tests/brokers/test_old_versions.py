@@ -14,7 +14,7 @@ from pyspark_jms.options.sink import SinkOptions
 from pyspark_jms.options.source import SourceOptions
 from pyspark_jms.sink.sending import send_at_least_once
 from pyspark_jms.source.peek import peek
-from pyspark_jms.source.receiver import Receiver
+from pyspark_jms.source.receiver import BatchReceiver
 from pyspark_jms.source.stopping import StopRequest
 from pyspark_jms.spark.protocols import sink_protocol, source_protocol
 
@@ -55,7 +55,7 @@ def test_rows_come_back_also_when_the_broker_is_killed(old, access):
     assert send_at_least_once(sink_protocol(sink), sink, iter([pa.record_batch({"text": texts})])) == (COUNT, 0)
     shown = peek(source, source_protocol(source))
     assert sorted(text for batch in shown for text in batch.column("text").to_pylist()) == sorted(texts)
-    receiver = Receiver(source, source_protocol(source), StopRequest(), store=None, sequence=0)
+    receiver = BatchReceiver(source, source_protocol(source), StopRequest(), store=None, sequence=0)
     try:
         wait_until(lambda: receiver.next_batch_end() == COUNT)
         broker.kill()

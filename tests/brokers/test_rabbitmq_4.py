@@ -29,7 +29,7 @@ from pyspark_jms.options.sink import SinkOptions
 from pyspark_jms.options.source import SourceOptions
 from pyspark_jms.sink.sending import send_at_least_once
 from pyspark_jms.source.peek import peek
-from pyspark_jms.source.receiver import Receiver
+from pyspark_jms.source.receiver import BatchReceiver
 from pyspark_jms.source.stopping import StopRequest
 from pyspark_jms.stomp.sink import STOMP_SINK
 from pyspark_jms.stomp.source import StompSource
@@ -76,7 +76,7 @@ def shown(rabbit, **options):
 @contextmanager
 def receiving(rabbit, **options):
     given = SourceOptions.parse(access(rabbit, **options))
-    receiver = Receiver(given, AmqpSource(), StopRequest(), store=None, sequence=0)
+    receiver = BatchReceiver(given, AmqpSource(), StopRequest(), store=None, sequence=0)
     try:
         yield receiver
     finally:

@@ -37,7 +37,7 @@ from pyspark_jms.options.sink import SinkOptions
 from pyspark_jms.options.source import SourceOptions
 from pyspark_jms.sink.sending import send_at_least_once
 from pyspark_jms.source.peek import peek
-from pyspark_jms.source.receiver import Receiver
+from pyspark_jms.source.receiver import BatchReceiver
 from pyspark_jms.source.stopping import StopRequest
 from pyspark_jms.testing import JmsClient
 
@@ -46,7 +46,7 @@ from pyspark_jms.testing import JmsClient
 def receiving(broker, queue, url=None, **options):
     how = {name: options.pop(name) for name in ("drain", "restarted") if name in options}
     given = access(broker) | {"brokerUrl": url or broker.amqp_url, "queue": queue} | options
-    receiver = Receiver(SourceOptions.parse(given), AmqpSource(), StopRequest(), store=None, sequence=0, **how)
+    receiver = BatchReceiver(SourceOptions.parse(given), AmqpSource(), StopRequest(), store=None, sequence=0, **how)
     try:
         yield receiver
     finally:
@@ -100,7 +100,7 @@ def test_unconfirmed_acknowledgements_are_part_of_the_guarantee():
     with ProtonBroker(product="RabbitMQ") as peer:
         peer.queues["/queues/q"] = ["one"]
         given = SourceOptions.parse({"brokerUrl": peer.amqp_url, "queue": "q"})
-        receiver = Receiver(given, AmqpSource(), StopRequest(), store=None, sequence=0)
+        receiver = BatchReceiver(given, AmqpSource(), StopRequest(), store=None, sequence=0)
         try:
             assert read(receiver, 1) == ["one"]
             guarantee = receiver.progress()["guarantee"]

@@ -17,7 +17,7 @@ from pyspark_jms.errors import UnsupportedError
 from pyspark_jms.options.sink import SinkOptions
 from pyspark_jms.options.source import SourceOptions
 from pyspark_jms.sink.sending import send_at_least_once
-from pyspark_jms.source.receiver import Receiver
+from pyspark_jms.source.receiver import BatchReceiver
 from pyspark_jms.source.stopping import StopRequest
 
 AMQP = "amqp://127.0.0.1:1"
@@ -65,7 +65,7 @@ def test_azure_gives_a_reader_no_more_than_it_acknowledges_before_the_locks_end(
     with ProtonBroker() as peer:
         peer.queues["q"] = [f"{n}" for n in range(500)]
         options = SourceOptions.parse({"brokerUrl": peer.amqp_url, "broker": "azure-service-bus", "queue": "q"})
-        receiver = Receiver(options, AmqpSource(), StopRequest(), store=None, sequence=0)
+        receiver = BatchReceiver(options, AmqpSource(), StopRequest(), store=None, sequence=0)
         try:
             wait_until(lambda: receiver.next_batch_end() == 200)
             assert peer.deliveries == 200
