@@ -62,7 +62,8 @@ def probe_queue(connection: Connection, settings: ConnectionSettings, subscribe:
     except UnconvertibleMessageError:
         spend_attempt(settings, subscribe, dialect, first)
         raise
-    _take_last(connection)
+    late = _take_last(connection)  # the first message of a busy broker, which came before the receipt only
+    first = first or late
     if first is None or not is_redelivered(first):
         return
     try:

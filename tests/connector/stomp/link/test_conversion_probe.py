@@ -1,9 +1,13 @@
 """A message that Artemis cannot send over STOMP, among others: what each start and each look costs them."""
 
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+
 import pytest
 from amqp_messages import application_properties, section, string, timestamp
 from amqp_sending import put_encoded
 from plain_decoder import block_of
+from proxy import Proxy
 from pyspark.sql.streaming.datasource import ReadMaxBytes
 from rawstomp import RawStomp
 from streaming import access
@@ -122,6 +126,28 @@ def test_however_often_a_query_starts_only_the_message_that_cannot_be_sent_is_mo
             counts = broker.delivery_counts(queue)
             assert sorted(counts)[-NEIGHBOURS - 1] <= FEW, counts
     assert rows == healthy, "the message is gone now, and no other"
+    broker.purge(queue)
+
+
+@pytest.mark.broker
+def test_a_first_message_that_arrives_late_is_looked_at(broker, queue, settings_for, consume):
+    put_healthy(broker, queue, "1", "2")
+    consumer = consume(settings_for(broker), queue)
+    wait_until(lambda: consumer.waiting()[0] == 2)
+    consumer.drop()
+    await_value(lambda: broker.delivery_counts(queue), [1, 1])
+    subscription = replace(consumer.subscription, probes=True)
+    put_unconvertible(broker, queue)
+    put_healthy(broker, queue, *map(str, range(20)))
+    with Proxy(broker.host, broker.port) as proxy, ThreadPoolExecutor(1) as pool:
+        proxy.to_client.hold_at(b"MESSAGE\n")
+        opened = pool.submit(Consumer, settings_for(broker, url=proxy.url), subscription)
+        assert proxy.to_client.held.wait(30)
+        wait_until(lambda: broker.consumer_count(queue) == 0, what="the end of the first look")
+        proxy.to_client.release()
+        assert isinstance(opened.exception(60), UnconvertibleMessageError)
+    wait_until(lambda: broker.consumer_count(queue) == 0)
+    assert sum(count > 0 for count in broker.delivery_counts(queue)) <= 2 + NEIGHBOURS
     broker.purge(queue)
 
 
