@@ -9,7 +9,7 @@ import pytest
 from amqp_messages import TRUE, application_properties, block_of, list_, properties, section, string, timestamp
 from amqp_sending import put, settings_of
 from pyspark.errors import StreamingQueryException
-from streaming import access, batches_done, left, run_available
+from streaming import access, batches_done, left, run_available, scheduled
 from waiting import wait_until
 
 from pyspark_jms.amqp.link.consumer import Consumer
@@ -119,6 +119,23 @@ def started(frame, folder):
     query = writer.option("checkpointLocation", str(folder / "checkpoint")).start()
     wait_until(lambda: "Initializing" not in query.status["message"], what="the start of a query")
     return query
+
+
+def test_messages_with_a_delivery_delay_are_read_when_they_are_due(spark, broker, queue, tmp_path):
+    """Over STOMP such a message is one of CORE, with ``_AMQ_SCHED_DELIVERY``."""
+    put(broker, queue, *map(str, range(20)))
+    frame = read(spark, broker, queue, readers="2", maxMessagesPerTrigger="10").select("text")
+    urls = (broker.amqp_url, broker.url)
+    for number, (url, delay) in enumerate((url, delay) for delay in ("1s", "1h") for url in urls):
+        rows = spark.range(20 + 10 * number, 30 + 10 * number).selectExpr("string(id) AS text")
+        target = access(broker) | {"brokerUrl": url, "queue": queue, "deliveryDelay": delay}
+        rows.write.format("jms").mode("append").options(**target).save()
+    run_available(frame, tmp_path / "checkpoint", "parquet", path=str(tmp_path / "out"))
+    assert numbers(spark, tmp_path / "out").keys() >= set(range(20))
+    wait_until(lambda: scheduled(broker, queue) == 20, what="the end of the short delays")
+    run_available(frame, tmp_path / "checkpoint", "parquet", path=str(tmp_path / "out"))
+    assert numbers(spark, tmp_path / "out") == Counter(range(40))
+    assert left(broker, queue, 20) == scheduled(broker, queue) == 20
 
 
 @pytest.mark.deep

@@ -49,6 +49,12 @@ def left(broker, queue, expected=0, seconds=10):
     return broker.message_count(queue)
 
 
+def scheduled(broker, queue):
+    """How many messages of the queue wait for their delivery time."""
+    with broker._queue(queue) as found:
+        return int(found.getScheduledCount())
+
+
 def batches_done(folder):
     """The number of batches in the commit log of ``folder/checkpoint``."""
     commits = folder / "checkpoint" / "commits"

@@ -5,10 +5,22 @@ import time
 from collections import Counter
 
 import pytest
-from amqp_messages import NULL, TRUE, application_properties, list_, properties, section, string, timestamp, uint
+from amqp_messages import (
+    NULL,
+    TRUE,
+    annotations,
+    application_properties,
+    list_,
+    long,
+    properties,
+    section,
+    string,
+    timestamp,
+    uint,
+)
 from amqp_sending import put_encoded, settings_of
 from full_disk import full_disk
-from streaming import left
+from streaming import left, scheduled
 from waiting import wait_until
 
 from pyspark_jms.amqp.link import read_register
@@ -65,10 +77,13 @@ def test_a_consumer_of_the_staging_queue_makes_a_task_wait(broker, queue, put, q
 
 
 def test_messages_that_the_broker_acts_on(broker, queue, query):
-    """Priorities, an expiry, groups, duplicate detection, equal ids and equal bodies: none of it is on the blocks."""
+    """Priorities, an expiry, a delay, groups, duplicate detection, equal ids and equal bodies: none of it is on what is
+    staged.
+    """
     in_an_hour = timestamp(int(time.time() * 1000) + 3_600_000)
     messages = [
         section(0x70, list_(TRUE, encode(TypedValue("ubyte", number % 10))))
+        + annotations(delivery_delay=long(100 * (number % 4)))
         + properties(
             message_id=string(f"ID:{number % 3}"), absolute_expiry_time=in_an_hour, group_id=string(f"g{number % 2}")
         )
@@ -77,10 +92,41 @@ def test_messages_that_the_broker_acts_on(broker, queue, query):
         for number in range(100)
     ]
     put_encoded(broker, queue, messages)
+    wait_until(lambda: scheduled(broker, queue) == 0, what="the end of the delays")
     running = query(readers=2, maxMessagesPerTrigger=40)
     assert Counter(running.texts(100)) == Counter(str(number % 5) for number in range(100))
     assert left(broker, queue) == 0
     assert not running.plan()
+    address = running.log[-1]["address"]
+    staged = [each for reader in range(2) for each in acted_on(broker, f"{address}.{reader}")]
+    assert len(staged) >= 3, "two tokens and a block"
+    assert set(staged) == {(253_402_300_799_000, 4, None, None, None)}
+
+
+def acted_on(broker, queue):
+    """What the broker acts on, of each message of a queue."""
+    messages = (reference.getMessage() for reference in broker._waiting(queue))
+    return [
+        (
+            each.getExpiration(),
+            each.getPriority(),
+            each.getScheduledDeliveryTime() or None,
+            each.getGroupID(),
+            each.getDuplicateProperty(),
+        )
+        for each in messages
+    ]
+
+
+def test_a_reader_keeps_the_order_of_groups(broker, queue, query):
+    """The broker gives a group to one consumer, and each task is a new one."""
+    messages = [
+        section(0x70, list_(TRUE)) + properties(group_id=string(f"g{number % 3}")) + section(0x77, string(str(number)))
+        for number in range(60)
+    ]
+    put_encoded(broker, queue, messages)
+    assert query(maxMessagesPerTrigger=7).texts(60) == [str(number) for number in range(60)]
+    assert left(broker, queue) == 0
 
 
 @pytest.mark.parametrize("fails", [True, False])
