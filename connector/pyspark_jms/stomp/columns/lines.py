@@ -6,7 +6,7 @@ Every step works on the header blocks of all frames at once. Only lines that are
 from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import compress
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -27,7 +27,7 @@ from pyspark_jms.sentences import MAX_FAULTS_SHOWN
 from pyspark_jms.stomp.columns.escapes import unescape_buffer
 from pyspark_jms.stomp.columns.frames import FrameBounds, wrong_index
 
-__all__ = ["Fault", "Lines", "split_lines"]
+__all__ = ["AlikeLines", "Fault", "Lines", "MixedLines", "split_lines"]
 
 _LF, _CR, _COLON, _BACKSLASH = 10, 13, 58, 92
 _NOT_ASCII = 0x80
@@ -49,7 +49,54 @@ class Fault(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Lines:
+class AlikeLines:
+    """The header lines of frames that all have the names of the first one, in the same order: ASCII without escapes.
+
+    Only the values that are asked for are located.
+    """
+
+    buffer: pa.Buffer
+    limits: Ints
+    """Line i ends at the LF at ``limits[i + 1]``, and begins after ``limits[i]``."""
+    template: list[bytes]
+    """The names of the first frame, each with its colon."""
+    first: Ints
+    """Frame i has the lines ``first[i]`` to ``first[i + 1]``."""
+
+    @property
+    def alike(self) -> bool:
+        return True
+
+    @property
+    def faults(self) -> list[Fault]:
+        return []
+
+    def __len__(self) -> int:
+        return int(self.first[-1])
+
+    def names(self, lines: Ints) -> pa.Array:
+        return pa.array([name[:-1] for name in self.template], pa.string()).take(pa.array(lines % len(self.template)))
+
+    def values(self, lines: Ints) -> pa.Array:
+        """Null where ``lines`` is negative."""
+        keep = lines >= 0
+        return strings_at(self.buffer, *self._bounds(lines * keep), None if keep.all() else keep)
+
+    def one_value(self, lines: Ints) -> bool:
+        """Whether the values of ``lines`` are all the same short text. False: unknown."""
+        if not len(lines) or lines.min() < 0:
+            return False
+        starts, ends = self._bounds(lines)
+        return Pieces(self.buffer, starts, ends).all_same(np.arange(len(lines)))
+
+    def _bounds(self, lines: Ints) -> tuple[Ints, Ints]:
+        """Where the values begin and end."""
+        names = np.fromiter(map(len, self.template), np.int32, len(self.template))
+        return self.limits[lines] + names[lines % len(names)] + 1, self.limits[lines + 1]
+
+
+@dataclass(frozen=True, slots=True)
+class MixedLines:
     """The header lines of all frames; piece 2i is the name of line i, piece 2i + 1 its value."""
 
     pieces: Pieces
@@ -72,6 +119,9 @@ class Lines:
     def one_value(self, lines: Ints) -> bool:
         """Whether the values of ``lines`` are all the same short text. False: unknown."""
         return self.pieces.all_same(2 * lines + 1)
+
+
+Lines: TypeAlias = AlikeLines | MixedLines
 
 
 @dataclass(slots=True)
@@ -107,27 +157,31 @@ class _Block:
 
 def split_lines(frames: FrameBounds) -> Lines:
     """Read every header line. A line without a colon is left out, and is a fault."""
-    block = _block(frames)
+    heads = strings_at(frames.raw, frames.starts + _COMMAND_LENGTH, frames.heads + 1)
+    buffer, limits = contents(heads)
+    data: Uint8s = np.frombuffer(buffer, np.uint8)[: limits[-1]]
+    alike = _as_in_first(data, limits)
+    ascii_only = data.max(initial=0) < _NOT_ASCII
+    plain = ascii_only and not _holds(data, _CR) and not _holds(data, _BACKSLASH)
+    if alike is not None and plain:
+        names, ends = alike
+        return AlikeLines(buffer, np.append(np.int32(-1), ends), names, np.arange(len(frames) + 1) * len(names))
+    block = _block(data, limits, None if alike is None else _separators_of(*alike))
     whole = block.starts[:, _VALUE] <= block.ends[:, _VALUE]
     if _holds(block.data, _CR):
         _trim_cr(block)
     if _holds(block.data, _BACKSLASH):
         _undo_escapes(block, whole)
     buffer = pa.py_buffer(block.data)
-    ascii_only = block.data.max(initial=0) < _NOT_ASCII
     if not (ascii_only or is_utf8(strings_at(buffer, np.array([0]), np.array([len(block.data)])))):
         buffer = _replace_wrong_utf8(block, whole)
     if not whole.all():
         _leave_out(block, whole)
     pieces = Pieces(buffer, block.starts.ravel(), block.ends.ravel())
-    return Lines(pieces, block.first, block.alike, block.faults)
+    return MixedLines(pieces, block.first, block.alike, block.faults)
 
 
-def _block(frames: FrameBounds) -> _Block:
-    heads = strings_at(frames.raw, frames.starts + _COMMAND_LENGTH, frames.heads + 1)
-    buffer, limits = contents(heads)
-    data: Uint8s = np.frombuffer(buffer, np.uint8)[: limits[-1]]
-    of_first = _separators_as_in_first(data, limits)
+def _block(data: Uint8s, limits: Ints, of_first: Ints | None) -> _Block:
     ends = _separators(data) if of_first is None else of_first
     starts = np.empty_like(ends)
     starts.ravel()[:1] = 0
@@ -144,8 +198,8 @@ def _first_lines(line_ends: Ints, limits: Ints) -> Ints:
     return np.searchsorted(line_ends, limits)
 
 
-def _separators_as_in_first(data: Uint8s, limits: Ints) -> Ints | None:
-    """The result of ``_separators``, if every frame has the names of the first one in the same order; else None."""
+def _as_in_first(data: Uint8s, limits: Ints) -> tuple[list[bytes], Ints] | None:
+    """The names of the first frame and the LF of each line, if every frame has these names in this order; else None."""
     frames = len(limits) - 1
     names = _names(data, limits, 0)
     # In mixed layouts neighbours mostly differ, so this check is cheap.
@@ -154,15 +208,22 @@ def _separators_as_in_first(data: Uint8s, limits: Ints) -> Ints | None:
     ends = _positions(data, _LF)
     if len(ends) != frames * len(names) or (ends[len(names) - 1 :: len(names)] + 1 != limits[1:]).any():
         return None
-    found = np.empty((frames, len(names), 2), np.int32)
-    found[:, :, 1] = ends.reshape(frames, len(names))
     begins = limits[:-1]
-    for number, name in enumerate(names):
+    for name, of_line in zip(names, ends.reshape(frames, len(names)).T, strict=True):
         if not all_begin_with(name, data, begins):
             return None
-        found[:, number, 0] = begins + (len(name) - 1)
-        begins = found[:, number, 1] + 1
-    return found.reshape(-1, 2)
+        begins = of_line.astype(np.int64) + 1
+    return names, ends
+
+
+def _separators_of(names: list[bytes], ends: Ints) -> Ints:
+    """The result of ``_separators`` for lines with these names."""
+    found = np.empty((len(ends), 2), np.int32)
+    found[:, 1] = ends
+    found[0, 0] = -1
+    found[1:, 0] = ends[:-1]
+    found[:, 0] += np.tile(np.fromiter(map(len, names), np.int32, len(names)), len(ends) // len(names))
+    return found
 
 
 def _names(data: Uint8s, limits: Ints, frame: int) -> list[bytes] | None:
