@@ -89,6 +89,8 @@ def parse_condition(text: str) -> Part:
         raise UnsupportedConditionError(f"The condition has more than {MAX_LENGTH:,} characters.")
     if not text.strip():
         raise UnsupportedConditionError("The condition is empty.", "Leave out option selector to read all messages.")
+    if (start := text.find("${")) >= 0:
+        raise refuse(text, start, start + 2, "begins a variable, which Spark replaces by the value of a setting")
     try:
         return _parser().parse(text)
     except UnexpectedInput as error:

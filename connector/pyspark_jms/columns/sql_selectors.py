@@ -50,6 +50,7 @@ _MIRRORED = {"=": "=", "<>": "<>", "<": ">", ">": "<", "<=": ">=", ">=": "<="}
 _DECLARE = 'Declare its type: selector_for(condition, schema="orderId INT").'
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _ARTEMIS_PREFIX = "_AMQ_"
+_COLLATE, _BINARY = "collate", "utf8_binary"
 
 _Column: TypeAlias = tuple[str, str | None]
 """The name of a header or property, and its type; None: nothing shows the type."""
@@ -67,7 +68,8 @@ def selector_text(condition: str, types: Mapping[str, str] | None = None) -> str
 # --- the columns --------------------------------------------------------------------------------
 
 _DECLARATION = re.compile(
-    r"\s*(?:`(?P<quoted>(?:[^`]|``)+)`|(?P<plain>\w+))\s*(?::|\s)\s*(?P<type>\w+)(?:\W.*)?", re.DOTALL
+    r"\s*(?:`(?P<quoted>(?:[^`]|``)+)`|(?P<plain>\w+))\s*(?::|\s)\s*(?P<type>\w+(?:\s+COLLATE\s+[\w.`]+)?)(?:\W.*)?",
+    re.DOTALL | re.IGNORECASE,
 )
 
 
@@ -115,7 +117,7 @@ class _Columns:
         name = column_name(str(part.children[0]))
         if fixed := BY_LOWER_NAME.get(name.lower()):
             if fixed in _HEADERS:
-                return fixed, _HEADERS[fixed]
+                return fixed, self._collated(name) or _HEADERS[fixed]
             raise refuse(self._text, start, end, f"is column {fixed}, which selectors do not see")
         if name.lower() in SINK_ONLY:
             raise refuse(self._text, start, end, "is a column of the sink, which messages that are read do not have")
@@ -133,6 +135,11 @@ class _Columns:
             raise refuse(self._text, start, end, reason, _DECLARE)
         return name, kind or self._shown.get(name)
 
+    def _collated(self, name: str) -> str | None:
+        """The declared type of a header, if the type has a collation."""
+        _, kind = self._by_name.get(name.lower(), (name, ""))
+        return kind if _COLLATE in kind else None
+
     def show(self, part: Any, column: _Column, kind: str) -> _Column:
         """The column with the type that a literal shows, if it has no type yet."""
         name, known = column
@@ -147,10 +154,13 @@ class _Columns:
 
 
 def _short_type(kind: str) -> str:
-    """``DECIMAL(9,2)`` → ``decimal``."""
-    word = re.match(r"\s*(\w*)", kind.lower())
-    plain = word[1] if word else ""
-    return _ALIASES.get(plain, plain)
+    """``DECIMAL(9,2)`` → ``decimal``. A collation stays: it decides which texts are equal."""
+    words = kind.lower().split()
+    if words[1:2] == [_COLLATE] and words[2:3] != [_BINARY]:
+        return " ".join(words[:3])
+    plain = re.match(r"\w*", words[0] if words else "")
+    name = plain[0] if plain else ""
+    return _ALIASES.get(name, name)
 
 
 # --- the condition ------------------------------------------------------------------------------
@@ -209,7 +219,7 @@ class _Translation:
             return In(Property(self.columns.resolve(operand)[0]), texts, negated)
         if len(compared) == 1:
             return compared[0]
-        return And(compared) if negated else Or(compared)
+        return _joined(And if negated else Or, compared)
 
     def _check_list(self, part: Any, values: list[Any]) -> None:
         """Spark compares all values of a list as their common type: with a double among them, as doubles."""
@@ -282,10 +292,7 @@ class _Translation:
         number = _exact_number(kind, value)
         if number is None:
             raise self._refused(part, *_mismatch(name, kind, value))
-        if kind in _FLOATING and operator in {">", ">="}:
-            # In Spark, NaN is above all numbers. In JMS, no comparison but <> is true of NaN.
-            return Not(_compared(name, _INVERSE[operator], number))
-        return _compared(name, operator, number)
+        return _floating(name, operator, number) if kind in _FLOATING else _compared(name, operator, number)
 
     def _equality(self, part: Any, name: str, operator: str, value: Constant) -> Node:
         if isinstance(value, bool):
@@ -323,7 +330,14 @@ class _Translation:
         whole = kind in _INTEGRAL and other_kind in _INTEGRAL
         if not whole and not (kind == other_kind in {"string", "boolean"} and operator in {"=", "<>"}):
             raise self._refused(part, f"compares {kind} with {other_kind}, otherwise in Spark than in a selector")
-        return Compare(operator, Property(name), Property(other))
+        if not whole or kind == other_kind == "tinyint":
+            return Compare(operator, Property(name), Property(other))
+        # Artemis and Classic find a byte or short on the right unequal to a wider number on the left.
+        one, mirrored = (
+            Compare(op, *map(Property, names))
+            for op, names in ((operator, (name, other)), (_MIRRORED[operator], (other, name)))
+        )
+        return And((one, mirrored)) if operator == "<>" else Or((one, mirrored))
 
 
 def _joined(kind: type[And | Or], parts: tuple[Node, ...]) -> Node:
@@ -334,6 +348,24 @@ def _joined(kind: type[And | Or], parts: tuple[Node, ...]) -> Node:
 def _compared(name: str, operator: str, number: float) -> Node:
     kind = integer_kind(number) if isinstance(number, int) else Kind.DOUBLE
     return Compare(operator, Property(name), Literal(number, kind))
+
+
+def _floating(name: str, operator: str, number: float) -> Node:
+    """The comparison of a float or double: in Spark NaN is above all numbers, and -0.0 equals 0.0.
+
+    In JMS, no comparison but <> is true of NaN. Artemis and Classic have -0.0 below 0.0.
+    """
+    if operator in {">", ">="}:
+        return Not(_floating(name, _INVERSE[operator], number))
+    if number != 0:
+        return _compared(name, operator, number)
+    negative, positive = _compared(name, operator, -0.0), _compared(name, operator, 0.0)
+    match operator:
+        case "=":
+            return Or((positive, negative))
+        case "<>":
+            return And((positive, negative))
+    return negative if operator == "<" else positive
 
 
 def _shown_type(value: Constant) -> str:
@@ -365,7 +397,7 @@ def _exact_number(kind: str | None, value: Constant) -> float | None:
 def _whole(value: float | Decimal) -> float | None:
     """Compared with a whole number: Spark compares decimals exactly, and a selector compares doubles."""
     if isinstance(value, int | float):
-        return value
+        return value + 0  # -0.0 + 0 is 0.0
     if value == value.to_integral_value() and abs(value) < _DOUBLE_WHOLES:
         return int(value)
     number, exponent = float(value), value.as_tuple().exponent
