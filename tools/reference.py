@@ -111,7 +111,7 @@ def _guarantee(dialect: Dialect) -> str:
 
 
 def _sink(dialect: Dialect) -> str:
-    return "at-least-once" if dialect.transactions else "at-least-once, row by row"
+    return "at-least-once" if dialect.has_transactions else "at-least-once, row by row"
 
 
 def _selectors(dialect: Dialect) -> str:
@@ -141,7 +141,7 @@ def _maps(dialect: Dialect) -> str:
 
 
 def _reads_without_counting(dialect: Dialect) -> bool:
-    return dialect.unsubscribe_keeps_delivery_count or dialect.browse_headers is not None
+    return dialect.unsubscribe_keeps_delivery_count or dialect.browses
 
 
 def _stops(dialect: Dialect) -> str:
@@ -159,8 +159,11 @@ _CAPABILITIES: tuple[tuple[str, Callable[[Dialect], str]], ...] = (
     ("redeliveries are recognised (`delivery_id`)", lambda d: _yes(d.stable_id_separator is not None, _NO_DELIVERY_ID)),
     ("`JMSMessageID`", _message_id),
     ("Spark → queue", _sink),
-    ("one transaction for each task (`transaction=task`)", lambda d: _yes(d.transactions, "refused")),
-    ("receipts with `transaction=none`", lambda d: "one for each row" if d.send_receipts else "one for all rows"),
+    ("one transaction for each task (`transaction=task`)", lambda d: _yes(d.has_transactions, "refused")),
+    (
+        "receipts with `transaction=none`",
+        lambda d: "one for each row" if d.confirms_single_messages else "one for all rows",
+    ),
     ("exactly-once writes (`deliveryGuarantee=exactly-once`)", lambda _: "refused: they need AMQP"),
     ("selectors", _selectors),
     ("shared durable subscriptions (`sharedSubscription`)", lambda d: _yes(d.durable_subscriptions.shared, "refused")),

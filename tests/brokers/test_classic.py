@@ -7,7 +7,7 @@ import pytest
 from streaming import run_available
 from waiting import await_count, await_value, wait_until
 
-from pyspark_jms.amqp.sink import AMQP_SINK
+from pyspark_jms.amqp.sink import AmqpSinkLink
 from pyspark_jms.cli import main
 from pyspark_jms.errors import JMSSecurityError
 from pyspark_jms.options.sink import SinkOptions
@@ -136,7 +136,7 @@ def test_a_refused_message_ends_its_transaction_over_amqp(classic, capsys):
     def send_over_amqp(destinations, **login):
         given = {"brokerUrl": classic.amqp_url, "user": classic.user, "password": classic.password} | login
         rows = pa.RecordBatch.from_pydict({"text": ["x"] * len(destinations), "destination": destinations})
-        send_at_least_once(AMQP_SINK, SinkOptions.parse(given), iter([rows]))
+        send_at_least_once(AmqpSinkLink, SinkOptions.parse(given), iter([rows]))
 
     for destinations in (["queue://mine.amqp", "queue://theirs", "queue://mine.amqp"], ["queue://theirs"]):
         with pytest.raises(JMSSecurityError, match=r"limited.*theirs"):

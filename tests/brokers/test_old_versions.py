@@ -16,7 +16,7 @@ from pyspark_jms.sink.sending import send_at_least_once
 from pyspark_jms.source.peek import peek
 from pyspark_jms.source.receiver import BatchReceiver
 from pyspark_jms.source.stopping import StopRequest
-from pyspark_jms.spark.protocols import sink_protocol, source_protocol
+from pyspark_jms.spark.protocols import connect_sink, source_protocol
 
 pytestmark = [pytest.mark.broker, pytest.mark.deep]
 
@@ -52,7 +52,7 @@ def test_rows_come_back_also_when_the_broker_is_killed(old, access):
     queue = f"q.{uuid.uuid4().hex[:8]}"
     texts = [str(n) for n in range(COUNT)]
     sink, source = SinkOptions.parse(access | {"queue": queue}), SourceOptions.parse(access | {"queue": queue})
-    assert send_at_least_once(sink_protocol(sink), sink, iter([pa.record_batch({"text": texts})])) == (COUNT, 0)
+    assert send_at_least_once(connect_sink(sink), sink, iter([pa.record_batch({"text": texts})])) == (COUNT, 0)
     shown = peek(source, source_protocol(source))
     assert sorted(text for batch in shown for text in batch.column("text").to_pylist()) == sorted(texts)
     receiver = BatchReceiver(source, source_protocol(source), StopRequest(), store=None, sequence=0)

@@ -168,7 +168,7 @@ def test_a_broker_answers_while_it_has_no_more_messages(stage, queue):
             return
         for come in range(3):
             wait_until(lambda come=come: silence.is_exhausted([link], come))
-        link.await_receipt(link.acknowledge([one for block in link.take() for one in block.ids]))
+        link.has_receipt(link.acknowledge([one for block in link.take() for one in block.ids]), wait=True)
     await_count(stage.broker, queue, 0)
 
 

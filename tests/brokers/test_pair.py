@@ -10,7 +10,7 @@ from artemis_pair import ArtemisPair, ClusterNode
 from waiting import wait_until
 
 from pyspark_jms import cli
-from pyspark_jms.amqp.sink import AMQP_SINK
+from pyspark_jms.amqp.sink import AmqpSinkLink
 from pyspark_jms.amqp.source import AmqpSource
 from pyspark_jms.jms.model import Destination
 from pyspark_jms.jms.subscription import Subscription
@@ -35,7 +35,7 @@ def pair(tmp_path):
 def send(broker, queue, numbers):
     access = {"brokerUrl": broker.amqp_url, "user": broker.user, "password": broker.password, "queue": queue}
     rows = pa.record_batch({"text": [str(number) for number in numbers]})
-    send_at_least_once(AMQP_SINK, SinkOptions.parse(access), iter([rows]), patience=60)
+    send_at_least_once(AmqpSinkLink, SinkOptions.parse(access), iter([rows]), patience=60)
 
 
 def shown(broker, queue):
@@ -137,7 +137,7 @@ def test_a_reader_of_one_node_sees_the_other_node_s_messages_only_with_redistrib
         send(first, queue, range(100))
         with _reading(second, queue) as link:
             if queue == "kept":
-                link.await_receipt(link.probe())
+                link.has_receipt(link.probe(), wait=True)
                 assert link.waiting()[0] == 0, "to AvailableNow the queue is empty"
                 send(second, queue, range(100, 110))
                 wait_until(lambda link=link: link.waiting()[0] >= 10)

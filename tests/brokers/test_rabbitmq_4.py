@@ -14,7 +14,7 @@ from waiting import await_count, wait_until
 
 from pyspark_jms import cli
 from pyspark_jms.amqp.link.connection import connect
-from pyspark_jms.amqp.sink import AMQP_SINK
+from pyspark_jms.amqp.sink import AmqpSinkLink
 from pyspark_jms.amqp.source import AmqpSource
 from pyspark_jms.errors import (
     BrokerError,
@@ -24,6 +24,7 @@ from pyspark_jms.errors import (
     JMSSecurityError,
     UnsupportedError,
 )
+from pyspark_jms.jms.subscription import Subscription
 from pyspark_jms.network.state_condition import StateCondition
 from pyspark_jms.options.sink import SinkOptions
 from pyspark_jms.options.source import SourceOptions
@@ -31,7 +32,7 @@ from pyspark_jms.sink.sending import send_at_least_once
 from pyspark_jms.source.peek import peek
 from pyspark_jms.source.receiver import BatchReceiver
 from pyspark_jms.source.stopping import StopRequest
-from pyspark_jms.stomp.sink import STOMP_SINK
+from pyspark_jms.stomp.sink import StompSinkLink
 from pyspark_jms.stomp.source import StompSource
 
 pytestmark = [pytest.mark.broker, pytest.mark.deep]
@@ -65,7 +66,7 @@ def access(rabbit, **more):
 
 def write(rabbit, texts, columns=None, **options):
     rows = pa.RecordBatch.from_pydict({"text": texts} | (columns or {}))
-    return send_at_least_once(AMQP_SINK, SinkOptions.parse(access(rabbit, **options)), iter([rows]))
+    return send_at_least_once(AmqpSinkLink, SinkOptions.parse(access(rabbit, **options)), iter([rows]))
 
 
 def shown(rabbit, **options):
@@ -192,7 +193,7 @@ def test_what_it_does_not_have_is_refused_before_anything_is_read_or_sent(rabbit
     source = AmqpSource()
     given = SourceOptions.parse(access(rabbit, topic="orders.#"))
     with closing(source.connect(given.connection, StateCondition())) as link, pytest.raises(UnsupportedError):
-        link.require_supported(given.destinations[0], None, selected=False, min_messages=None)
+        link.subscribe(Subscription(destination=given.destinations[0], window_bytes=1))
     with pytest.raises(InvalidDestinationError, match="Bind a queue"):
         shown(rabbit, queue="/exchanges/amq.topic/orders.de")
     with pytest.raises(UnsupportedError, match="no transactions over AMQP"):
@@ -270,7 +271,7 @@ def test_rows_come_back_over_stomp_too(rabbit):
     stomp = {"brokerUrl": rabbit.url, "user": rabbit.user, "password": rabbit.password}
     stomp |= {"queue": f"stomp.{uuid.uuid4().hex[:8]}"}
     rows = pa.RecordBatch.from_pydict({"text": ["by stomp"], "JMSCorrelationID": ["c"]})
-    assert send_at_least_once(STOMP_SINK, SinkOptions.parse(stomp), iter([rows])) == (1, 0)
+    assert send_at_least_once(StompSinkLink, SinkOptions.parse(stomp), iter([rows])) == (1, 0)
     batches = peek(SourceOptions.parse(stomp | {"idleTimeout": "500ms"}), StompSource())
     [row] = pa.Table.from_batches(batches).to_pylist()
     assert (row["text"], row["JMSCorrelationID"]) == ("by stomp", "c")

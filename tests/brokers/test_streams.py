@@ -12,7 +12,7 @@ from rabbit4 import Rabbit4, require_rabbit4
 from streaming import run_available, uncommit
 from waiting import wait_until
 
-from pyspark_jms.amqp.sink import AMQP_SINK
+from pyspark_jms.amqp.sink import AmqpSinkLink
 from pyspark_jms.amqp.source import AmqpSource
 from pyspark_jms.errors import DataLossError, InvalidSelectorError, UnsupportedError
 from pyspark_jms.options.sink import SinkOptions
@@ -51,7 +51,7 @@ def send(rabbit, stream, numbers):
     texts, kinds = [str(n) for n in numbers], [[("kind", "ab"[n % 2])] for n in numbers]
     types = pa.schema([("text", pa.string()), ("properties", pa.map_(pa.string(), pa.string()))])
     rows = pa.RecordBatch.from_pydict({"text": texts, "properties": kinds}, schema=types)
-    send_at_least_once(AMQP_SINK, SinkOptions.parse(access(rabbit, queue=stream)), iter([rows]))
+    send_at_least_once(AmqpSinkLink, SinkOptions.parse(access(rabbit, queue=stream)), iter([rows]))
 
 
 class Reading:

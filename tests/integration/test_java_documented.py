@@ -14,7 +14,7 @@ from pyspark_jms.options.sink import SinkOptions
 from pyspark_jms.options.source import SourceOptions
 from pyspark_jms.sink.sending import send_at_least_once
 from pyspark_jms.spark.batch_reader import JmsPeek
-from pyspark_jms.stomp.sink import STOMP_SINK
+from pyspark_jms.stomp.sink import StompSinkLink
 from pyspark_jms.testing import JmsClient, Typed
 
 pytestmark = [pytest.mark.broker, pytest.mark.deep]
@@ -55,7 +55,7 @@ def send(broker, queue):
         names = {name for row in rows for name in row}
         columns = {name: pa.array([row.get(name) for row in rows], TYPES.get(name, pa.string())) for name in names}
         options = SinkOptions.parse(access(broker) | {"queue": queue})
-        assert send_at_least_once(STOMP_SINK, options, iter([pa.record_batch(columns)])) == (len(rows), 0)
+        assert send_at_least_once(StompSinkLink, options, iter([pa.record_batch(columns)])) == (len(rows), 0)
 
     return send
 

@@ -91,7 +91,7 @@ def test_a_rival_and_messages_that_the_broker_acts_on(spark, broker, queue, tmp_
         )
         while not ends.wait(0.1):
             for block in link.take():
-                link.await_receipt(link.acknowledge(block.ids))
+                link.has_receipt(link.acknowledge(block.ids), wait=True)
                 taken.update(int(block.message(index).rpartition(b"\xa1")[2][1:]) for index in range(len(block)))
         link.close()
 

@@ -19,7 +19,7 @@ from jms_selector import EvaluationError, arrow, evaluate, parse, push
 from jms_selector.meaning.message import Message
 from jms_selector.syntax.dialects import DIALECTS
 from jms_selector.syntax.kinds import Kind, Value
-from pyspark_jms.amqp.sink import AMQP_SINK
+from pyspark_jms.amqp.sink import AmqpSinkLink
 from pyspark_jms.amqp.source import AmqpSource
 from pyspark_jms.blocks.block import MessageBlock
 from pyspark_jms.jms.model import DeliveryMode, Destination
@@ -147,7 +147,7 @@ def send_rows(broker, messages):
     types = {"properties": strings, "property_types": strings, "JMSPriority": pa.int32(), "JMSDeliveryMode": pa.int32()}
     batch = pa.record_batch({name: pa.array(of, types.get(name, pa.string())) for name, of in rows.items()})
     options = SinkOptions.parse(access(broker))
-    assert send_at_least_once(AMQP_SINK, options, iter([batch])) == (len(messages), 0)
+    assert send_at_least_once(AmqpSinkLink, options, iter([batch])) == (len(messages), 0)
 
 
 def stomp_message(place, message):
@@ -207,7 +207,7 @@ def browsed(broker, text):
         )
         seen, blocks = 0, []
         while True:
-            link.await_receipt(link.probe())
+            link.has_receipt(link.probe(), wait=True)
             taken = link.take()
             if not taken:
                 break

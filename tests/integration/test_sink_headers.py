@@ -15,7 +15,7 @@ from pyspark_jms.columns.schema import TYPED_VALUE
 from pyspark_jms.jms.model import BodyType, DeliveryMode
 from pyspark_jms.options.sink import SinkOptions
 from pyspark_jms.sink.sending import send_at_least_once
-from pyspark_jms.stomp.sink import STOMP_SINK
+from pyspark_jms.stomp.sink import StompSinkLink
 from pyspark_jms.testing import JmsClient, Typed
 
 pytestmark = pytest.mark.broker
@@ -54,7 +54,7 @@ def send(broker, queue):
         columns = {name: pa.array([row.get(name) for row in rows], TYPES.get(name, pa.string())) for name in names}
         given = {"queue": queue} | {name: str(value) for name, value in options.items()}
         sent = send_at_least_once(
-            STOMP_SINK, SinkOptions.parse(access(broker) | given), iter([pa.record_batch(columns)])
+            StompSinkLink, SinkOptions.parse(access(broker) | given), iter([pa.record_batch(columns)])
         )
         assert sent == (len(rows), 0)
 
@@ -235,7 +235,7 @@ def test_numbers_are_read_back_as_the_same_numbers(send, java, broker, queue):
         {"text": ["t"] * len(doubles), "d": pa.array(doubles), "f": pa.array(doubles, pa.float32())}
     )
     options = SinkOptions.parse(access(broker) | {"queue": queue, "propertyColumns": "d,f"})
-    send_at_least_once(STOMP_SINK, options, iter([batch]))
+    send_at_least_once(StompSinkLink, options, iter([batch]))
     parse_double, parse_float = broker.jvm.java.lang.Double.parseDouble, broker.jvm.java.lang.Float.parseFloat
     for row in batch.to_pylist():
         properties = java.receive(queue).properties

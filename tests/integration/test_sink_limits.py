@@ -15,7 +15,7 @@ from pyspark_jms.errors import (
 )
 from pyspark_jms.options.sink import SinkOptions
 from pyspark_jms.sink.sending import send_at_least_once
-from pyspark_jms.stomp.sink import STOMP_SINK
+from pyspark_jms.stomp.sink import StompSinkLink
 from pyspark_jms.testing import AddressSettings, EmbeddedArtemis, User
 
 pytestmark = pytest.mark.broker
@@ -77,10 +77,10 @@ def test_no_permission_for_one_of_many_destinations(strict, queue, names):
         strict.create_queue(name)
     options = options_of(strict, user="limited", password="pw")
     with pytest.raises(TransactionRolledBackError, match=r"\[JMS_TRANSACTION_ROLLED_BACK\].* AMQ\d+ ") as caught:
-        send_at_least_once(STOMP_SINK, options, rows_to(*names, closed, text="s3cr3t"))
+        send_at_least_once(StompSinkLink, options, rows_to(*names, closed, text="s3cr3t"))
     assert "s3cr3t" not in str(caught.value)
     assert [left(strict, name) for name in (names[0], names[2], closed)] == [0, 0, 0]
-    assert send_at_least_once(STOMP_SINK, options, rows_to(*names)) == (30, 0)
+    assert send_at_least_once(StompSinkLink, options, rows_to(*names)) == (30, 0)
     assert numbers(strict, names[2]) == list(range(2, 30, 3))
 
 
@@ -91,13 +91,13 @@ def test_one_of_many_destinations_does_not_exist_and_may_not_come_into_being(str
     options = options_of(strict, transaction=transaction)
     refused = pytest.raises((InvalidDestinationError, TransactionRolledBackError), match=rf"\[JMS_\w+\].*made\.{queue}")
     with refused:
-        send_at_least_once(STOMP_SINK, options, rows_to(*names))
+        send_at_least_once(StompSinkLink, options, rows_to(*names))
     assert numbers(strict, f"open.{queue}") == list(range(there))
 
 
 def test_rows_for_many_destinations_keep_their_order_in_each(strict, queue):
     names = [f"open.{queue}.{k}" for k in range(50)]
-    assert send_at_least_once(STOMP_SINK, options_of(strict, transaction=77), rows_to(*names, count=2_000)) == (
+    assert send_at_least_once(StompSinkLink, options_of(strict, transaction=77), rows_to(*names, count=2_000)) == (
         2_000,
         0,
     )
@@ -116,9 +116,11 @@ def numbers_at_once(broker, queue, wanted):
 def test_a_full_address_that_fails_takes_back_the_whole_transaction(strict, queue):
     full = f"full.fail.{queue}"
     with pytest.raises(TransactionRolledBackError, match=r"\[JMS_TRANSACTION_ROLLED_BACK\].*full"):
-        send_at_least_once(STOMP_SINK, options_of(strict), rows_to(f"open.{queue}", full, count=400, text="x" * 1000))
+        send_at_least_once(
+            StompSinkLink, options_of(strict), rows_to(f"open.{queue}", full, count=400, text="x" * 1000)
+        )
     assert [left(strict, name) for name in (f"open.{queue}", full)] == [0, 0]
-    assert send_at_least_once(STOMP_SINK, options_of(strict), rows_to(full, count=20)) == (20, 0)
+    assert send_at_least_once(StompSinkLink, options_of(strict), rows_to(full, count=20)) == (20, 0)
 
 
 @pytest.mark.parametrize("policy", ["block", "page"])
@@ -126,14 +128,17 @@ def test_a_full_address_that_blocks_or_pages_takes_every_row(strict, queue, poli
     """Over STOMP Artemis does not hold a producer back: what BLOCK should stop it keeps in memory."""
     full = f"full.{policy}.{queue}"
     for start in (0, 400):
-        assert send_at_least_once(STOMP_SINK, options_of(strict), rows_to(full, count=400, text="x" * 1000)) == (400, 0)
+        assert send_at_least_once(StompSinkLink, options_of(strict), rows_to(full, count=400, text="x" * 1000)) == (
+            400,
+            0,
+        )
         assert left(strict, full, start + 400) == start + 400
 
 
 def test_a_full_address_that_drops_loses_rows_and_confirms_them(strict, queue):
     """Nobody but the broker knows: the guarantees say so (docs/guarantees.md)."""
     full = f"full.drop.{queue}"
-    assert send_at_least_once(STOMP_SINK, options_of(strict), rows_to(full, count=400, text="x" * 1000)) == (400, 0)
+    assert send_at_least_once(StompSinkLink, options_of(strict), rows_to(full, count=400, text="x" * 1000)) == (400, 0)
     wait_until(lambda: strict.message_count(full), what="the rows that the broker kept")  # it counts a moment later
     assert strict.message_count(full) < 400
 
@@ -143,7 +148,7 @@ def test_a_row_beyond_the_limit_is_named_with_its_size_before_it_is_sent(strict,
     rows = pa.record_batch({"text": ["a", "x" * 70_000, "b"]})
     options = options_of(strict, queue=f"open.{queue}", maxMessageBytes="64k", transaction=transaction)
     with pytest.raises(MessageTooLargeError, match=r"\[JMS_MESSAGE_TOO_LARGE\] Row 1 .*\b70\d{3} .*65536"):
-        send_at_least_once(STOMP_SINK, options, iter([rows]))
+        send_at_least_once(StompSinkLink, options, iter([rows]))
     await_count(strict, f"open.{queue}", there)
 
 
@@ -155,7 +160,7 @@ def test_a_broker_that_takes_nothing_more_fails_the_task(strict, queue):
     with Proxy(strict.host, strict.port) as proxy:
         options = options_of(strict, proxy.url, receiptTimeout="1s")
         with pytest.raises(ReceiptTimeoutError, match=r"\[JMS_RECEIPT_TIMEOUT\].* 1 s"):
-            send_at_least_once(STOMP_SINK, options, stalled_on_the_way(proxy, f"open.{queue}"))
+            send_at_least_once(StompSinkLink, options, stalled_on_the_way(proxy, f"open.{queue}"))
     assert left(strict, f"open.{queue}") == 0
 
 
@@ -171,5 +176,5 @@ def test_a_receipt_that_does_not_come_fails_the_task_in_time(strict, queue):
         proxy.to_broker.hold_at(b"COMMIT\n")
         options = options_of(strict, proxy.url, receiptTimeout="500ms")
         with pytest.raises(TransactionRolledBackError, match=r"\[JMS_TRANSACTION_ROLLED_BACK\].*COMMIT.* 0\.5 s"):
-            send_at_least_once(STOMP_SINK, options, rows_to(f"open.{queue}"))
+            send_at_least_once(StompSinkLink, options, rows_to(f"open.{queue}"))
     assert left(strict, f"open.{queue}") == 0

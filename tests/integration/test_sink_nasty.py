@@ -15,7 +15,7 @@ from pyspark_jms.columns.schema import TYPED_VALUE
 from pyspark_jms.errors import InvalidDestinationError, JMSSecurityError, TransactionRolledBackError
 from pyspark_jms.options.sink import SinkOptions
 from pyspark_jms.sink.sending import send_at_least_once
-from pyspark_jms.stomp.sink import STOMP_SINK
+from pyspark_jms.stomp.sink import StompSinkLink
 
 pytestmark = pytest.mark.broker
 
@@ -100,7 +100,7 @@ def test_each_row_is_one_message_and_sets_what_it_says(broker, queue, seed):
     rows = Rows(seed)
     sent = [rows.row() for _ in range(ROWS)]
     options = SinkOptions.parse(access(broker) | {"queue": queue})
-    assert send_at_least_once(STOMP_SINK, options, iter([batch_of(sent)])) == (ROWS, 0)
+    assert send_at_least_once(StompSinkLink, options, iter([batch_of(sent)])) == (ROWS, 0)
     with RawStomp(broker) as client:
         found = client.read(queue, wanted=ROWS) + client.read(queue, quiet=0.5)
         forged = client.read("forged", quiet=0.2)
@@ -140,7 +140,10 @@ NASTY_NAMES = ["a:b", "a\\b", "é🐘", "a b", "a\tb", "a\\nreceipt:forged", "qu
 def test_a_destination_is_a_name_whatever_it_holds(broker, queue):
     names = [f"{queue} {name}" for name in NASTY_NAMES]
     rows = [{"text": name, "destination": f"queue://{name}", "JMSReplyTo": f"queue://{name}"} for name in names]
-    assert send_at_least_once(STOMP_SINK, SinkOptions.parse(access(broker)), iter([batch_of(rows)])) == (len(rows), 0)
+    assert send_at_least_once(StompSinkLink, SinkOptions.parse(access(broker)), iter([batch_of(rows)])) == (
+        len(rows),
+        0,
+    )
     for name in names:
         with RawStomp(broker) as client:
             (message,) = client.read(name, wanted=1)
@@ -167,7 +170,7 @@ def send_until_refused(broker, rows):
     """Now and then Artemis closes the connection before its ERROR is out. Then, too, nothing was sent."""
     for _ in range(10):
         with contextlib.suppress(TransactionRolledBackError):
-            send_at_least_once(STOMP_SINK, SinkOptions.parse(access(broker)), iter([rows]))
+            send_at_least_once(StompSinkLink, SinkOptions.parse(access(broker)), iter([rows]))
 
 
 def test_what_is_no_name_of_a_property_is_left_out_with_its_row(broker, queue):
@@ -177,6 +180,6 @@ def test_what_is_no_name_of_a_property_is_left_out_with_its_row(broker, queue):
         {"text": "good"}
     ]
     options = SinkOptions.parse(access(broker) | {"queue": queue, "onBadRow": "drop"})
-    assert send_at_least_once(STOMP_SINK, options, iter([batch_of(rows)])) == (1, len(bad))
+    assert send_at_least_once(StompSinkLink, options, iter([batch_of(rows)])) == (1, len(bad))
     with RawStomp(broker) as client:
         assert [message.body for message in client.read(queue, quiet=0.5)] == [b"good"]

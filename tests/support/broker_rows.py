@@ -7,7 +7,7 @@ from pyspark_jms.options.sink import SinkOptions
 from pyspark_jms.options.source import SourceOptions
 from pyspark_jms.sink.sending import send_at_least_once
 from pyspark_jms.source.peek import peek
-from pyspark_jms.spark.protocols import sink_protocol, source_protocol
+from pyspark_jms.spark.protocols import connect_sink, source_protocol
 
 
 def access_over(broker, protocol):
@@ -19,12 +19,12 @@ def write_rows(access, queue, rows, **options):
     """Send rows in the JSON of ``pyspark-jms send --json-lines``, as one task of a write."""
     parsed = SinkOptions.parse(access | {"queue": queue} | options)
     lines = read_lines((json.dumps(row) for row in rows), has_default=True)
-    send_at_least_once(sink_protocol(parsed), parsed, batches_of(lines, has_default=True))
+    send_at_least_once(connect_sink(parsed), parsed, batches_of(lines, has_default=True))
 
 
 def write_batch(access, queue, batch, **options):
     parsed = SinkOptions.parse(access | {"queue": queue} | options)
-    send_at_least_once(sink_protocol(parsed), parsed, iter([batch]))
+    send_at_least_once(connect_sink(parsed), parsed, iter([batch]))
 
 
 def read_batches(access, queue, **options):

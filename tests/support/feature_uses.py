@@ -12,7 +12,7 @@ from pyspark_jms.options.source import SourceOptions
 from pyspark_jms.sink.sending import send_at_least_once
 from pyspark_jms.source.peek import peek
 from pyspark_jms.source.stream import StreamSource
-from pyspark_jms.spark.protocols import sink_protocol, source_protocol
+from pyspark_jms.spark.protocols import connect_sink, source_protocol
 
 PAGE = Path(__file__).parents[2] / "docs" / "security.md"
 
@@ -81,7 +81,7 @@ def reading(options):
 
 def write(options):
     parsed, rows = SinkOptions.parse(options), iter([pa.record_batch({"text": ["hello"]})])
-    send_at_least_once(sink_protocol(parsed), parsed, rows)
+    send_at_least_once(connect_sink(parsed), parsed, rows)
 
 
 def divert(access, dead, source, put_large, left):

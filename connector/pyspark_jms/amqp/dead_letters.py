@@ -90,10 +90,7 @@ def _send(settings: ConnectionSettings, queue: str, letters: Sequence[AmqpDeadLe
         for letter in letters:
             message = message_of(letter)
             send(MessageBlock(message, ends=index_of(np.array([len(message)]))))
-        if in_transaction:
-            producer.commit()
-        else:
-            producer.await_all()
+        producer.commit()
 
 
 def message_of(letter: AmqpDeadLetter) -> bytes:

@@ -56,7 +56,7 @@ def _pair(text: str) -> tuple[str, str]:
 def _run(options: argparse.Namespace) -> int:
     from pyspark_jms.cli.json_rows import batches_of
     from pyspark_jms.sink.sending import send_at_least_once
-    from pyspark_jms.spark.protocols import sink_protocol
+    from pyspark_jms.spark.protocols import connect_sink
 
     _require_consistent(options)
     parsed = sink_options(options, queue=options.queue, topic=options.topic)
@@ -64,7 +64,7 @@ def _run(options: argparse.Namespace) -> int:
     with ProgressLine("encoded") as progress:
         rows = _rows(options, has_default=has_default)
         batches = _shown(batches_of(rows, has_default=has_default), progress)
-        sent = send_at_least_once(sink_protocol(parsed), parsed, batches)
+        sent = send_at_least_once(connect_sink(parsed), parsed, batches)
     target = str(parsed.destination) if has_default else None
     if options.json:
         print(json.dumps({"sent": sent.rows, "dropped": sent.dropped, "destination": target}))

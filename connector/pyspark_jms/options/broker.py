@@ -1,11 +1,12 @@
 """Options ``brokerUrl`` and ``broker`` → the protocol, and what its brokers refuse. Nothing connects here."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Protocol
+from typing import Any
 
 from pyspark_jms.amqp.dialects import DIALECTS as AMQP_DIALECTS
 from pyspark_jms.amqp.dialects import refusals as amqp_refusals
 from pyspark_jms.errors import OptionConflictError, UnsupportedError
+from pyspark_jms.jms.dialect import BrokerDialect
 from pyspark_jms.jms.model import DestinationKind, DurableSubscription
 from pyspark_jms.network.address import Protocol as ProtocolName
 from pyspark_jms.stomp.dialects import DIALECTS as STOMP_DIALECTS
@@ -13,7 +14,6 @@ from pyspark_jms.stomp.dialects import refusals as stomp_refusals
 
 __all__ = [
     "BROKERS",
-    "NamedDialect",
     "dialect_of",
     "possible_dialects",
     "protocol_of",
@@ -27,16 +27,6 @@ __all__ = [
     "require_streams",
     "require_transactions",
 ]
-
-
-class NamedDialect(Protocol):
-    """The dialect of a broker, as far as splitting a selector needs it."""
-
-    @property
-    def name(self) -> str: ...
-
-    @property
-    def selector_dialect(self) -> str | None: ...
 
 
 _DIALECTS: Mapping[ProtocolName, Mapping[str, Any]] = {"stomp": STOMP_DIALECTS, "amqp": AMQP_DIALECTS}
@@ -62,15 +52,15 @@ def require_known_broker(values: Mapping[str, Any]) -> None:
         )
 
 
-def possible_dialects(values: Mapping[str, Any]) -> tuple[NamedDialect, ...]:
+def possible_dialects(values: Mapping[str, Any]) -> tuple[BrokerDialect, ...]:
     """The dialect of option ``broker``, or with ``auto`` all dialects of the protocol."""
     dialects, broker = _DIALECTS[protocol_of(values)], values["broker"]
     return tuple(dialects.values()) if broker == "auto" else (dialects[broker],)
 
 
-def dialect_of(protocol: ProtocolName, broker: str) -> NamedDialect:
+def dialect_of(protocol: ProtocolName, broker: str) -> BrokerDialect:
     """The dialect with this value of option ``broker``."""
-    dialect: NamedDialect = _DIALECTS[protocol][broker]
+    dialect: BrokerDialect = _DIALECTS[protocol][broker]
     return dialect
 
 

@@ -16,12 +16,12 @@ from pyspark_jms.errors import (
     UnknownOptionError,
     UnsupportedError,
 )
+from pyspark_jms.jms.dialect import BrokerDialect
 from pyspark_jms.jms.model import Destination, DestinationKind, DurableSubscription
 from pyspark_jms.jms.names import may_receive
 from pyspark_jms.jms.subscription import ASSUMED_MESSAGE_BYTES
 from pyspark_jms.network.settings import ConnectionSettings
 from pyspark_jms.options.broker import (
-    NamedDialect,
     possible_dialects,
     protocol_of,
     require_connections,
@@ -172,11 +172,11 @@ class SourceOptions:
         """Bytes of the prefetch window of one connection."""
         return max(1, self.window_bytes // (len(self.destinations) * self.connections))
 
-    def selector_for(self, dialect: NamedDialect) -> str | None:
+    def selector_for(self, dialect: BrokerDialect) -> str | None:
         """The selector text for a broker of this dialect."""
         return None if self.selector is None else selection(self.selector, dialect.name, dialect.selector_dialect).text
 
-    def selector_warnings(self, dialect: NamedDialect) -> tuple[str, ...]:
+    def selector_warnings(self, dialect: BrokerDialect) -> tuple[str, ...]:
         return (
             () if self.selector is None else selection(self.selector, dialect.name, dialect.selector_dialect).warnings
         )

@@ -4,11 +4,10 @@ Also the look-up before a task sends. Tasks and the driver commit exactly-once r
 """
 
 import logging
-from collections.abc import Callable, Collection, Iterable
-from functools import partial
+from collections.abc import Collection, Iterable
 from typing import assert_never
 
-from pyspark_jms.delivery.commit_token import LedgerEntry
+from pyspark_jms.delivery.commit_token import LedgerEntry, write_of
 from pyspark_jms.errors import (
     CommitInDoubtError,
     JMSError,
@@ -21,7 +20,7 @@ from pyspark_jms.errors import (
 )
 from pyspark_jms.network.patience import keep_trying
 from pyspark_jms.options.sink import SinkOptions
-from pyspark_jms.sink.links import CommitLedger, LedgerLink, SinkProtocol
+from pyspark_jms.sink.links import CommitLedger, LedgerLink
 from pyspark_jms.sink.replay import CommitDecision, admission, contains_rows
 from pyspark_jms.sink.tasks import LedgerTask
 
@@ -30,7 +29,6 @@ __all__ = [
     "commit_with_entry",
     "find_for_task",
     "find_for_write",
-    "ledger_of",
     "own_entries",
     "replay_mismatch",
 ]
@@ -42,10 +40,6 @@ SAME_PARTITIONS = (
     " spark.sql.files.minPartitionNum and maxPartitionBytes. onReplayMismatch=send sends the rows of this run too, as"
     " duplicates of the first ones."
 )
-
-
-def ledger_of(protocol: SinkProtocol, options: SinkOptions, task: LedgerTask) -> CommitLedger:
-    return protocol.commit_ledger(options.connection, task.owner)
 
 
 def own_entries(task: LedgerTask, known: Iterable[LedgerEntry]) -> tuple[LedgerEntry, ...]:
@@ -60,32 +54,23 @@ def find_for_task(ledger: CommitLedger, task: LedgerTask, patience: float = 0.0)
 
     It leaves out other tasks of the same execution: their entries do not matter, and grow with every task that ends.
     """
-    find = partial(ledger.find_for_task, task.name, write=task.write, execution=task.execution)
-    return _find(ledger, task, find, patience)
+    found = find_for_write(ledger, task, patience)
+    return tuple(each for each in found if each.task == task.name or each.execution != task.execution)
 
 
 def find_for_write(ledger: CommitLedger, task: LedgerTask, patience: float = 0.0) -> tuple[LedgerEntry, ...]:
     """All entries of a task's write, before the driver sends anything."""
-    return _find(ledger, task, partial(ledger.find_for_write, task.write), patience)
-
-
-def _find(
-    ledger: CommitLedger, task: LedgerTask, find: Callable[[], tuple[LedgerEntry, ...]], patience: float
-) -> tuple[LedgerEntry, ...]:
+    queue = task.owner.queue
     try:
-        return keep_trying(find, f"the look-up in {ledger.queue}", timeout=patience)
+        found = keep_trying(ledger.find, f"the look-up in {queue}", timeout=patience)
     except (UnsupportedError, MaxConsumersError, WriteIdentityError):
         raise  # there is no commit ledger for this write, however often it is tried
     except JMSError as error:
         raise CommitInDoubtError(
-            f"Queue {ledger.queue} cannot be read, so it is not known whether {task.write} was already sent:"
-            f" {error.fact}",
-            f"Nothing was sent. {error.remedy} {_requirements(ledger, error)}".rstrip(),
+            f"Queue {queue} cannot be read, so it is not known whether {task.write} was already sent: {error.fact}",
+            f"Nothing was sent. {error.remedy}",
         ) from None
-
-
-def _requirements(ledger: CommitLedger, error: JMSError) -> str:
-    return "" if error.transient else ledger.requirements
+    return tuple(each for each in found if write_of(each) == task.write)
 
 
 # --- the commit ---------------------------------------------------------------------------------------
@@ -93,12 +78,12 @@ def _requirements(ledger: CommitLedger, error: JMSError) -> str:
 
 def commit_with_entry(
     ledger: CommitLedger,
+    options: SinkOptions,
     task: LedgerTask,
     link: LedgerLink,
     entry: LedgerEntry,
     *,
     whole: Collection[LedgerEntry] | None = None,
-    send_on_mismatch: bool,
 ) -> None:
     """Return when the rows of the entry and the entry are at the broker, from this transaction of the link or before.
 
@@ -106,12 +91,13 @@ def commit_with_entry(
     """
 
     def admit(known: tuple[LedgerEntry, ...]) -> bool:
-        return _admit(task, known, entry, admission(known, entry, whole=whole, send_on_mismatch=send_on_mismatch))
+        mismatch = options.send_on_mismatch
+        return _admit(task, known, entry, admission(known, entry, whole=whole, send_on_mismatch=mismatch))
 
     try:
         link.commit_with_entry(entry, admit)
     except LinkError as error:
-        _resolve_failed_commit(ledger, task, entry, error, send_on_mismatch=send_on_mismatch)
+        _resolve_failed_commit(ledger, options, task, entry, error)
 
 
 def _admit(task: LedgerTask, known: Iterable[LedgerEntry], entry: LedgerEntry, admitted: CommitDecision) -> bool:
@@ -134,21 +120,21 @@ def _admit(task: LedgerTask, known: Iterable[LedgerEntry], entry: LedgerEntry, a
 
 
 def _resolve_failed_commit(
-    ledger: CommitLedger, task: LedgerTask, entry: LedgerEntry, error: LinkError, *, send_on_mismatch: bool
+    ledger: CommitLedger, options: SinkOptions, task: LedgerTask, entry: LedgerEntry, error: LinkError
 ) -> None:
     """Return if the ledger has the entry after all. Otherwise raise what is known about the commit."""
-    found = _find_late(ledger, task, error)
+    found = _find_late(ledger, task, error, options.connection.reconnect_timeout)
     if contains_rows(found, entry):
         _log.info(
             "= %s is committed: the ledger has its entry, although the confirmation failed: %s", task.name, error.fact
         )
         return
-    if found and not send_on_mismatch:
+    if found and not options.send_on_mismatch:
         raise replay_mismatch(task, found, entry)
     if error.transient:
         raise CommitInDoubtError(
             f"The broker did not confirm the commit of {task.name}: {error.fact} Its entry is not in queue"
-            f" {ledger.queue}.",
+            f" {task.owner.queue}.",
             "The next attempt reads the ledger before it sends.",
         )
     raise TransactionRolledBackError(
@@ -157,16 +143,18 @@ def _resolve_failed_commit(
     )
 
 
-def _find_late(ledger: CommitLedger, task: LedgerTask, error: LinkError) -> tuple[LedgerEntry, ...]:
+def _find_late(ledger: CommitLedger, task: LedgerTask, error: LinkError, patience: float) -> tuple[LedgerEntry, ...]:
+    """A commit whose connection is lost was carried out before the lock was free again, or never will be."""
+    queue = task.owner.queue
     try:
-        return ledger.find_late(task.name)
+        found = keep_trying(ledger.find, f"the look-up in {queue}", timeout=patience)
     except JMSError as reason:
         raise CommitInDoubtError(
             f"It is not known whether the broker committed {task.name}: {error.fact}"
-            f" Queue {ledger.queue} cannot be read: {reason.fact}",
-            f"The next attempt reads the ledger before it sends. {reason.remedy}"
-            f" {_requirements(ledger, reason)}".rstrip(),
+            f" Queue {queue} cannot be read: {reason.fact}",
+            f"The next attempt reads the ledger before it sends. {reason.remedy}",
         ) from None
+    return own_entries(task, found)
 
 
 def replay_mismatch(task: LedgerTask, known: Iterable[LedgerEntry], entry: LedgerEntry) -> ReplayMismatchError:

@@ -3,6 +3,7 @@
 import logging
 import time
 from collections.abc import Iterator, Sequence
+from contextlib import closing
 from functools import partial
 
 import pyarrow as pa
@@ -12,7 +13,7 @@ from pyspark_jms.columns.row_parts import BadRows, good_rows
 from pyspark_jms.columns.sink_schema import SendDefaults
 from pyspark_jms.errors import JMSError
 from pyspark_jms.options.sink import SinkOptions
-from pyspark_jms.sink.links import SinkLink, SinkProtocol
+from pyspark_jms.sink.links import ConnectSink, SinkLink
 from pyspark_jms.sink.schema import check_schema
 from pyspark_jms.sink.tasks import Sent
 
@@ -113,7 +114,7 @@ def _now_ms() -> int:
 
 
 def send_at_least_once(
-    protocol: SinkProtocol, options: SinkOptions, batches: Iterator[pa.RecordBatch], *, patience: float = 0.0
+    connect: ConnectSink, options: SinkOptions, batches: Iterator[pa.RecordBatch], *, patience: float = 0.0
 ) -> Sent:
     """Return how many rows were sent and confirmed. Raise if the broker has not confirmed all of them.
 
@@ -122,7 +123,7 @@ def send_at_least_once(
     rows = nonempty_batches(options, batches)
     if rows is None:
         return Sent(0)
-    with protocol.connect(options.connection, patience=patience) as link:
+    with closing(connect(options.connection, patience)) as link:
         encoder = RowEncoder(options, link)
         _send_all(link, encoder, encoder.sendable(rows), _transaction_of(options, link))
         link.commit()
@@ -131,16 +132,13 @@ def send_at_least_once(
 
 def _transaction_of(options: SinkOptions, link: SinkLink) -> str | int:
     """Option ``transaction`` on the broker that answered: not ``auto``."""
-    chosen = options.transaction
-    if chosen == "auto":
-        chosen = "task" if link.has_transactions else "none"
-    if chosen != "none":
-        link.require_transactions()
-    return chosen
+    if options.transaction == "auto":
+        return "task" if link.dialect.has_transactions else "none"
+    return options.transaction
 
 
 def _send_all(link: SinkLink, encoder: RowEncoder, rows: Iterator[pa.RecordBatch], transaction: str | int) -> None:
-    if transaction == "none" and link.confirms_single_messages:
+    if transaction == "none" and link.dialect.confirms_single_messages:
         _send_confirming_each(link, encoder, rows)
     elif transaction == "none":
         _send_confirming_last(link, encoder, rows)
@@ -156,10 +154,9 @@ def _send_confirming_each(link: SinkLink, encoder: RowEncoder, rows: Iterator[pa
     for batch in rows:
         for start in range(0, batch.num_rows, _MAX_UNCONFIRMED_ROWS):
             part = batch.slice(start, _MAX_UNCONFIRMED_ROWS)
-            first = encoder.next_row
             for block in encoder.take(part, in_transaction=False, confirm_each=True):
-                link.send_at_once(block)
-            link.await_each(first, part.num_rows)
+                link.send(block, in_transaction=False)
+            link.commit()
 
 
 def _send(link: SinkLink, encoder: RowEncoder, batch: pa.RecordBatch) -> None:
@@ -188,7 +185,7 @@ def _send_confirming_last(link: SinkLink, encoder: RowEncoder, rows: Iterator[pa
         for part in (last, batch.slice(0, batch.num_rows - 1)):
             if part is not None and part.num_rows:
                 for block in encoder.take(part, in_transaction=False):
-                    link.send_at_once(block)
+                    link.send(block, in_transaction=False)
         last = batch.slice(batch.num_rows - 1)
     if last is not None:
         _send(link, encoder, last)

@@ -6,15 +6,17 @@ the caller gives the task, and whether it may be a repetition.
 
 import logging
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import closing
 
 import pyarrow as pa
 
 from pyspark_jms.blocks.block import MessageBlock
+from pyspark_jms.columns.row_parts import RowsDigest
 from pyspark_jms.delivery.commit_token import LedgerEntry
 from pyspark_jms.errors import ReplayMismatchError
 from pyspark_jms.options.sink import SinkOptions
-from pyspark_jms.sink.committing import commit_with_entry, find_for_task, ledger_of, own_entries, replay_mismatch
-from pyspark_jms.sink.links import LedgerLink, SinkProtocol
+from pyspark_jms.sink.committing import commit_with_entry, find_for_task, own_entries, replay_mismatch
+from pyspark_jms.sink.links import CommitLedger, LedgerLink
 from pyspark_jms.sink.replay import Plan, contains_rows, plan
 from pyspark_jms.sink.sending import RowEncoder, nonempty_batches
 from pyspark_jms.sink.tasks import LedgerTask, Sent, TaskOutcome
@@ -29,7 +31,7 @@ driver's memory, and Spark cannot carry a value of 2 GB."""
 
 
 def send_exactly_once(
-    protocol: SinkProtocol,
+    ledger: CommitLedger,
     options: SinkOptions,
     task: LedgerTask,
     batches: Iterator[pa.RecordBatch],
@@ -43,12 +45,11 @@ def send_exactly_once(
     rows = nonempty_batches(options, batches)
     if rows is None:
         return TaskOutcome(sent=Sent(0), task=task)
-    ledger = ledger_of(protocol, options, task)
     known = find_for_task(ledger, task, patience) if task.may_be_repeated else ()
     _require_same_batch(task, known)
     planned = plan(known, task.name, task.execution, send_on_mismatch=options.send_on_mismatch)
     own, held = own_entries(task, known), _HeldBlocks(task)
-    with ledger.connect(patience=patience) as link:
+    with closing(ledger.connect(patience)) as link:
         take = {Plan.SEND: link.send, Plan.HOLD: held.take}.get(planned, _discard)
         entry, sent = _encode(options, task, link, rows, take)
         if contains_rows(own, entry):
@@ -56,8 +57,7 @@ def send_exactly_once(
         elif planned is Plan.COMPARE:
             raise replay_mismatch(task, own, entry)
         elif planned is Plan.SEND and entry.rows:
-            mismatch = options.send_on_mismatch
-            commit_with_entry(ledger, task, link, entry, send_on_mismatch=mismatch)
+            commit_with_entry(ledger, options, task, link, entry)
     return TaskOutcome(
         sent=sent,
         task=task,
@@ -89,7 +89,7 @@ def _encode(
     take: Callable[[MessageBlock], None],
 ) -> tuple[LedgerEntry, Sent]:
     """Give all blocks to ``take``, and return the entry for their rows."""
-    encoder, digest = RowEncoder(options, link), link.new_digest()
+    encoder, digest = RowEncoder(options, link), RowsDigest()
     for batch in encoder.sendable(rows):
         digest.add(encoder.at_the_epoch(batch))
         for block in encoder.take(batch):

@@ -1,53 +1,34 @@
-"""One write, a batch of a query or a ``df.write``: what each of its tasks does, and what the driver does at its end.
+"""The end of one exactly-once write, a batch of a query or a ``df.write``, on the driver.
 
 A task holds its rows when an earlier execution of its write sent some rows, and the task cannot know whether its own
 are among them (``sink.replay``). The driver can: it has the outcomes of all tasks.
 """
 
 import logging
-from collections.abc import Iterator, Sequence
-
-import pyarrow as pa
+from collections.abc import Sequence
+from contextlib import closing
 
 from pyspark_jms.delivery.commit_token import LedgerEntry, finished_entry
 from pyspark_jms.errors import JMSError, ReplayMismatchError
 from pyspark_jms.options.sink import SinkOptions
-from pyspark_jms.sink.committing import SAME_PARTITIONS, commit_with_entry, find_for_write, ledger_of
-from pyspark_jms.sink.links import CommitLedger, SinkProtocol
+from pyspark_jms.sink.committing import SAME_PARTITIONS, commit_with_entry, find_for_write
+from pyspark_jms.sink.links import CommitLedger
 from pyspark_jms.sink.replay import contains_rows, unmatched_entries
-from pyspark_jms.sink.sending import send_at_least_once
-from pyspark_jms.sink.sending_once import send_exactly_once
-from pyspark_jms.sink.tasks import LedgerTask, TaskOutcome, TaskResult
+from pyspark_jms.sink.tasks import LedgerTask, TaskOutcome
 
 __all__ = [
     "finish_write",
     "send_held",
-    "write_task",
 ]
 
 _log = logging.getLogger("pyspark_jms.spark")
 
 
-def write_task(
-    protocol: SinkProtocol,
-    options: SinkOptions,
-    rows: Iterator[pa.RecordBatch],
-    task: LedgerTask | None,
-    *,
-    patience: float,
-) -> TaskResult:
-    """Send every row or, unless option ``transaction`` allows otherwise, none. ``task``: for exactly-once writes."""
-    if task is None:
-        return TaskResult(send_at_least_once(protocol, options, rows, patience=patience))
-    outcome = send_exactly_once(protocol, options, task, rows, patience=patience)
-    return TaskResult(outcome.sent, outcome)
-
-
-def finish_write(protocol: SinkProtocol, options: SinkOptions, outcomes: Sequence[TaskOutcome]) -> None:
+def finish_write(ledger: CommitLedger, options: SinkOptions, outcomes: Sequence[TaskOutcome]) -> None:
     """On the driver, after all tasks of an exactly-once write: send the rows that tasks held."""
-    send_held(protocol, options, outcomes)
+    send_held(ledger, options, outcomes)
     task = outcomes[0].task
-    _shorten(ledger_of(protocol, options, task), task)
+    _shorten(ledger, task)
 
 
 def _shorten(ledger: CommitLedger, task: LedgerTask) -> None:
@@ -55,7 +36,7 @@ def _shorten(ledger: CommitLedger, task: LedgerTask) -> None:
     try:
         ledger.finish(task.write)
     except JMSError as error:
-        _log.warning("= the entries of %s stay in %s one by one: %s", task.write, ledger.queue, error.fact)
+        _log.warning("= the entries of %s stay in %s one by one: %s", task.write, task.owner.queue, error.fact)
 
 
 # --- rows that tasks held ---------------------------------------------------------------------------
@@ -64,7 +45,7 @@ _MAX_NAMED = 5
 """Entries that an error names."""
 
 
-def send_held(protocol: SinkProtocol, options: SinkOptions, outcomes: Sequence[TaskOutcome]) -> None:
+def send_held(ledger: CommitLedger, options: SinkOptions, outcomes: Sequence[TaskOutcome]) -> None:
     """``outcomes``: of all tasks of one execution. Each held partition becomes a transaction with its own entry.
 
     A crash between two of them is like a crash between two tasks: the next execution finds the entries that are there.
@@ -74,16 +55,14 @@ def send_held(protocol: SinkProtocol, options: SinkOptions, outcomes: Sequence[T
     if not held:
         return
     patience = options.connection.reconnect_timeout
-    ledger = ledger_of(protocol, options, outcomes[0].task)
     whole = _entries_of(outcomes)
     _require_matched_entries(ledger, outcomes, whole, patience)
     for outcome, entry in held:
         assert entry is not None, "held rows have an entry"
-        with ledger.connect(patience=patience) as link:
+        with closing(ledger.connect(patience)) as link:
             for block in outcome.held:
                 link.send(block)
-            mismatch = options.send_on_mismatch
-            commit_with_entry(ledger, outcome.task, link, entry, whole=whole, send_on_mismatch=mismatch)
+            commit_with_entry(ledger, options, outcome.task, link, entry, whole=whole)
     _log.info("= the driver sent the rows of %d tasks, because an earlier run had sent others", len(held))
 
 

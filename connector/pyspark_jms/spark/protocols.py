@@ -7,10 +7,11 @@ takes a tenth of a second of CPU or more: Spark starts many processes, and ends 
 from collections.abc import Sequence
 from typing import Any, Protocol
 
+from pyspark_jms.delivery.ledger_owner import LedgerOwner
 from pyspark_jms.network.settings import ConnectionSettings
 from pyspark_jms.options.sink import SinkOptions
 from pyspark_jms.options.source import SourceOptions
-from pyspark_jms.sink.links import SinkProtocol
+from pyspark_jms.sink.links import CommitLedger, ConnectSink
 from pyspark_jms.source.links import SourceProtocol
 from pyspark_jms.source.moving import ConnectMover
 from pyspark_jms.source.readers.task import ReaderInput
@@ -18,8 +19,9 @@ from pyspark_jms.source.task_inputs import TaskInput
 
 __all__ = [
     "SourceEngine",
+    "commit_ledger",
     "connect_mover",
-    "sink_protocol",
+    "connect_sink",
     "source_engine",
     "source_protocol",
 ]
@@ -73,15 +75,22 @@ def source_protocol(options: SourceOptions) -> SourceProtocol:
     return StompSource()
 
 
-def sink_protocol(options: SinkOptions) -> SinkProtocol:
-    """For every task and, with the same options, for the driver."""
+def connect_sink(options: SinkOptions) -> ConnectSink:
+    """For every task."""
     if _is_amqp(options.connection):
-        from pyspark_jms.amqp.sink import AMQP_SINK
+        from pyspark_jms.amqp.sink import AmqpSinkLink
 
-        return AMQP_SINK
-    from pyspark_jms.stomp.sink import STOMP_SINK
+        return AmqpSinkLink
+    from pyspark_jms.stomp.sink import StompSinkLink
 
-    return STOMP_SINK
+    return StompSinkLink
+
+
+def commit_ledger(options: SinkOptions, owner: LedgerOwner) -> CommitLedger:
+    """For every task of an exactly-once write, which the options refuse over STOMP, and for the driver."""
+    from pyspark_jms.amqp.sink import AmqpCommitLedger
+
+    return AmqpCommitLedger(options.connection, owner)
 
 
 def connect_mover(options: SourceOptions) -> ConnectMover:

@@ -29,6 +29,6 @@ def finish(options: SinkOptions, name: str, reports: Iterable[TaskReport | None]
     outcomes = [result.outcome for result in results if result.outcome]
     if outcomes:
         from pyspark_jms.sink.writing import finish_write
-        from pyspark_jms.spark.protocols import sink_protocol
+        from pyspark_jms.spark.protocols import commit_ledger
 
-        finish_write(sink_protocol(options), options, outcomes)
+        finish_write(commit_ledger(options, outcomes[0].task.owner), options, outcomes)

@@ -9,10 +9,11 @@ from pyspark import TaskContext
 
 from pyspark_jms.errors import IllegalStateError, TransactionRolledBackError
 from pyspark_jms.options.sink import SinkOptions
-from pyspark_jms.sink.tasks import LedgerTask
-from pyspark_jms.sink.writing import write_task
+from pyspark_jms.sink.sending import send_at_least_once
+from pyspark_jms.sink.sending_once import send_exactly_once
+from pyspark_jms.sink.tasks import LedgerTask, TaskResult
 from pyspark_jms.source.gc_freeze import freeze_gc
-from pyspark_jms.spark.protocols import sink_protocol
+from pyspark_jms.spark.protocols import commit_ledger, connect_sink
 from pyspark_jms.spark.reports import TaskReport
 
 __all__ = [
@@ -23,10 +24,15 @@ __all__ = [
 
 
 def run_task(options: SinkOptions, batches: Iterator[pa.RecordBatch], task: LedgerTask | None) -> TaskReport:
-    protocol = sink_protocol(options)
+    """Send every row or, unless option ``transaction`` allows otherwise, none. ``task``: for exactly-once writes."""
     freeze_gc()
     rows, patience = require_all_rows(batches), task_patience(options)
-    return TaskReport(write_task(protocol, options, rows, task, patience=patience))
+    if task is None:
+        connect = connect_sink(options)
+        return TaskReport(TaskResult(send_at_least_once(connect, options, rows, patience=patience)))
+    ledger = commit_ledger(options, task.owner)
+    outcome = send_exactly_once(ledger, options, task, rows, patience=patience)
+    return TaskReport(TaskResult(outcome.sent, outcome))
 
 
 def require_all_rows(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

@@ -170,8 +170,8 @@ def block(*messages):
     return MessageBlock(b"".join(messages), ends=index_of(np.cumsum([len(each) for each in messages])))
 
 
-def digest(*blocks, version="v"):
-    found = RowsDigest(version)
+def digest(*blocks):
+    found = RowsDigest()
     found.add(blocks)
     return found.text()
 
@@ -185,10 +185,6 @@ def test_other_messages_have_another_digest(other):
     assert digest(block(b"a", b"b")) != digest(block(*other))
 
 
-def test_the_version_of_its_form():
-    assert digest(block(b"a"), version="a1").startswith("a1-")
-
-
 def test_one_message_by_its_definition():
     words = hashlib.sha256(b"message").digest()
-    assert digest(block(b"message")) == "v-" + hashlib.sha256(words + (1).to_bytes(8, "little")).hexdigest()[:32]
+    assert digest(block(b"message")) == "a1-" + hashlib.sha256(words + (1).to_bytes(8, "little")).hexdigest()[:32]

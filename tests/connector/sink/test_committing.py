@@ -2,6 +2,7 @@
 
 import contextlib
 import uuid
+from contextlib import closing
 from dataclasses import replace
 
 import pyarrow as pa
@@ -12,7 +13,7 @@ from waiting import await_count
 
 from pyspark_jms.amqp.link.commit_ledger import ledger_register
 from pyspark_jms.amqp.link.connection import connect
-from pyspark_jms.amqp.sink import AMQP_SINK
+from pyspark_jms.amqp.sink import AmqpCommitLedger
 from pyspark_jms.delivery.commit_token import CommitToken, LedgerEntry
 from pyspark_jms.delivery.ledger_owner import LedgerOwner
 from pyspark_jms.errors import CommitInDoubtError, MaxConsumersError, UnsupportedError, WriteIdentityError
@@ -21,7 +22,6 @@ from pyspark_jms.sink.committing import (
     commit_with_entry,
     find_for_task,
     find_for_write,
-    ledger_of,
     own_entries,
     replay_mismatch,
 )
@@ -71,11 +71,11 @@ def test_a_mismatch_names_both_and_the_remedy():
 def test_rows_and_entry_are_committed_and_found(broker, queue):
     this = task()
     options = options_of(broker, queue=queue)
-    ledger = ledger_of(AMQP_SINK, options, this)
-    with ledger.connect() as link:
+    ledger = AmqpCommitLedger(options.connection, this.owner)
+    with closing(ledger.connect()) as link:
         for block in RowEncoder(options, link).take(pa.record_batch({"text": ["row"]})):
             link.send(block)
-        commit_with_entry(ledger, this, link, entry_of(this), send_on_mismatch=False)
+        commit_with_entry(ledger, options, this, link, entry_of(this))
     assert find_for_task(ledger, this) == find_for_write(ledger, this)
     assert [(each.task, each.digest) for each in find_for_write(ledger, this)] == [(this.name, "1-a")]
     assert find_for_task(ledger, replace(this, partition=8)) == ()
@@ -94,9 +94,9 @@ def test_a_look_up_that_is_not_permitted_names_the_address_of_the_token(fresh_br
         control.createQueue(address, "MULTICAST", address, None, True, 1, False, True)
         options = options_of(broker, user="limited", password="pw")
         with pytest.raises(
-            CommitInDoubtError, match=rf"Nothing was sent.*{this.owner.queue}\.token needs the permissions"
+            CommitInDoubtError, match=rf"Nothing was sent.* Grant .* and send on {this.owner.queue}\.token"
         ):
-            find_for_task(ledger_of(AMQP_SINK, options, this), this)
+            find_for_task(AmqpCommitLedger(options.connection, this.owner), this)
 
 
 @pytest.mark.broker
@@ -105,13 +105,13 @@ def test_a_queue_that_is_no_lock_is_not_in_doubt(broker):
     address = f"{this.owner.queue}.token"
     broker.server.getActiveMQServerControl().createQueue(address, "MULTICAST", address, None, True, -1, False, True)
     with pytest.raises(MaxConsumersError):
-        find_for_task(AMQP_SINK.commit_ledger(settings_of(broker), this.owner), this)
+        find_for_task(AmqpCommitLedger(settings_of(broker), this.owner), this)
 
 
 @pytest.mark.broker
 def test_a_broker_without_a_lock_is_not_in_doubt(broker):
     with pytest.raises(UnsupportedError):
-        find_for_task(AMQP_SINK.commit_ledger(settings_of(broker, broker="classic"), LedgerOwner("query", "l")), task())
+        find_for_task(AmqpCommitLedger(settings_of(broker, broker="classic"), LedgerOwner("query", "l")), task())
 
 
 @pytest.mark.broker
@@ -126,15 +126,15 @@ def test_a_ledger_of_another_owner_is_never_taken_for_an_answer(broker, queue):
         register.create(CommitToken(owner=str(other)))
         register.release()
     options = options_of(broker, queue=queue)
-    ledger = ledger_of(AMQP_SINK, options, this)
+    ledger = AmqpCommitLedger(options.connection, this.owner)
     reason = (
         rf"\[JMS_WRITE_IDENTITY\] .*{this.owner.queue}\.token has the commit ledger of {other}, .* of {this.owner}\."
     )
     with pytest.raises(WriteIdentityError, match=reason):
         find_for_task(ledger, this)
-    with ledger.connect() as link:
+    with closing(ledger.connect()) as link:
         for block in RowEncoder(options, link).take(pa.record_batch({"text": ["row"]})):
             link.send(block)
         with pytest.raises(WriteIdentityError, match=reason):
-            commit_with_entry(ledger, this, link, entry_of(this), send_on_mismatch=False)
+            commit_with_entry(ledger, options, this, link, entry_of(this))
     assert not broker.has_queue(queue) or broker.message_count(queue) == 0

@@ -20,7 +20,7 @@ from pyspark_jms.errors import (
 )
 from pyspark_jms.options.sink import SinkOptions
 from pyspark_jms.sink.sending import nonempty_batches, send_at_least_once
-from pyspark_jms.stomp.sink import STOMP_SINK
+from pyspark_jms.stomp.sink import StompSinkLink
 
 
 def options_of(broker, queue, **options):
@@ -43,7 +43,9 @@ def bodies(broker, queue, wanted):
 @pytest.mark.broker
 @pytest.mark.parametrize("transaction", ["task", "none", 1, 7, 20, 60, 1_000])
 def test_all_rows_arrive_in_order(broker, queue, transaction):
-    sent = send_at_least_once(STOMP_SINK, options_of(broker, queue, transaction=transaction), batches(0, 20, 1, 0, 39))
+    sent = send_at_least_once(
+        StompSinkLink, options_of(broker, queue, transaction=transaction), batches(0, 20, 1, 0, 39)
+    )
     assert sent == (60, 0)
     assert bodies(broker, queue, 60) == [str(n) for n in range(60)]
     await_count(broker, queue, 0)
@@ -59,14 +61,14 @@ def test_what_is_there_when_the_task_ends_early(broker, queue, transaction, comm
     if transaction == 10:
         rows = iter([*batches(55), pa.record_batch({"text": ["no"], "JMSPriority": [77]})])
         with pytest.raises(MessageFormatError, match="Row 55 "):
-            send_at_least_once(STOMP_SINK, options, rows)
+            send_at_least_once(StompSinkLink, options, rows)
     else:
         pattern = b"COMMIT\ntransaction:t\nreceipt:r%d\n" % (2 * commits)  # each has a receipt for refusals before it
         with Proxy(broker.host, broker.port) as proxy:
             proxy.to_broker.cut_at(pattern)
             options = options_of(broker, queue, transaction=transaction, brokerUrl=proxy.url)
             with pytest.raises(TransactionRolledBackError):
-                send_at_least_once(STOMP_SINK, options, batches(60))
+                send_at_least_once(StompSinkLink, options, batches(60))
     assert left(broker, queue, there) == there
 
 
@@ -76,16 +78,16 @@ def test_a_task_with_patience_waits_for_a_broker_that_is_away(broker, queue):
         proxy.refuse()
         options = options_of(broker, queue, brokerUrl=proxy.url)
         with pytest.raises(BrokerUnreachableError):
-            send_at_least_once(STOMP_SINK, options, batches(3))
+            send_at_least_once(StompSinkLink, options, batches(3))
         threading.Timer(2, proxy.accept).start()
-        assert send_at_least_once(STOMP_SINK, options, batches(3), patience=60) == (3, 0)
+        assert send_at_least_once(StompSinkLink, options, batches(3), patience=60) == (3, 0)
     assert bodies(broker, queue, 3) == ["0", "1", "2"]
 
 
 def test_a_task_without_rows_connects_nowhere():
     options = SinkOptions.parse({"brokerUrl": "stomp://127.0.0.1:1"})
-    assert send_at_least_once(STOMP_SINK, options, batches(0, 0)) == (0, 0)
-    assert send_at_least_once(STOMP_SINK, options, iter(())) == (0, 0)
+    assert send_at_least_once(StompSinkLink, options, batches(0, 0)) == (0, 0)
+    assert send_at_least_once(StompSinkLink, options, iter(())) == (0, 0)
     assert nonempty_batches(options, batches(0)) is None
 
 
@@ -95,7 +97,7 @@ def test_columns_are_checked_before_anything_connects():
     assert rows is not None
     assert [batch.num_rows for batch in rows] == [2, 3]
     with pytest.raises(SchemaError, match="JMSTyp"):
-        send_at_least_once(STOMP_SINK, options, iter([pa.record_batch({"JMSTyp": ["x"]})]))
+        send_at_least_once(StompSinkLink, options, iter([pa.record_batch({"JMSTyp": ["x"]})]))
 
 
 # --- bad rows ----------------------------------------------------------------------------------------
@@ -123,7 +125,7 @@ def with_bad(count, bad):
 )
 def test_bad_rows_are_left_out_and_counted(broker, queue, caplog, transaction, bad):
     options = options_of(broker, queue, transaction=transaction, onBadRow="drop")
-    assert send_at_least_once(STOMP_SINK, options, with_bad(30, bad)) == (30 - len(bad), len(bad))
+    assert send_at_least_once(StompSinkLink, options, with_bad(30, bad)) == (30 - len(bad), len(bad))
     good = [str(n) for n in range(30) if n not in bad]
     assert bodies(broker, queue, len(good)) == good
     await_count(broker, queue, 0)
@@ -135,7 +137,7 @@ def test_bad_rows_are_left_out_and_counted(broker, queue, caplog, transaction, b
 @pytest.mark.broker
 def test_a_bad_row_fails_the_task_by_default(broker, queue):
     with pytest.raises(MessageFormatError, match=r"\[JMS_MESSAGE_FORMAT\] Row 12 .*U\+0000") as caught:
-        send_at_least_once(STOMP_SINK, options_of(broker, queue), with_bad(30, {12}))
+        send_at_least_once(StompSinkLink, options_of(broker, queue), with_bad(30, {12}))
     assert caught.value.__cause__ is None
     await_count(broker, queue, 0)
 
@@ -144,19 +146,19 @@ def test_a_bad_row_fails_the_task_by_default(broker, queue):
 def test_what_is_no_single_row_s_fault_is_not_dropped(broker, queue):
     options = SinkOptions.parse(access(broker) | {"onBadRow": "drop"})
     rows = pa.record_batch({"destination": [queue, None, "ftp://x"], "text": ["a", "b", "c"]})
-    assert send_at_least_once(STOMP_SINK, options, iter([rows])) == (1, 2)
+    assert send_at_least_once(StompSinkLink, options, iter([rows])) == (1, 2)
     assert bodies(broker, queue, 1) == ["a"]
     with pytest.raises(InvalidDestinationError, match="column destination"):
-        send_at_least_once(STOMP_SINK, options, batches(2))
+        send_at_least_once(StompSinkLink, options, batches(2))
 
 
 @pytest.mark.broker
 def test_a_row_that_is_too_large_is_dropped_as_well(broker, queue):
     rows = pa.record_batch({"text": ["a", "x" * 5000, "b"]})
     options = options_of(broker, queue, onBadRow="drop", maxMessageBytes="1k")
-    assert send_at_least_once(STOMP_SINK, options, iter([rows])) == (2, 1)
+    assert send_at_least_once(StompSinkLink, options, iter([rows])) == (2, 1)
     with pytest.raises(MessageTooLargeError, match=r"Row 1 .*\b5\d{3} bytes.*\b1024\b"):
-        send_at_least_once(STOMP_SINK, options_of(broker, queue, maxMessageBytes="1k"), iter([rows]))
+        send_at_least_once(StompSinkLink, options_of(broker, queue, maxMessageBytes="1k"), iter([rows]))
     assert bodies(broker, queue, 2) == ["a", "b"]
 
 
@@ -168,7 +170,7 @@ def test_columns_become_typed_properties(broker, queue):
     rows = pa.record_batch(
         {"text": ["a", "b"], "PRICE": pa.array([1e10, None]), "n": pa.array([1, 2], pa.int8()), "s": ["x:\n", None]}
     )
-    send_at_least_once(STOMP_SINK, options_of(broker, queue, propertyColumns="price,n,s"), iter([rows]))
+    send_at_least_once(StompSinkLink, options_of(broker, queue, propertyColumns="price,n,s"), iter([rows]))
     with RawStomp(broker) as client:
         first, second = client.read(queue, wanted=2)
     wanted = {"price": "1.0E10", "n": "1", "s": "x:\n", "spark_jms_types": '{"price":"double","n":"byte","s":"string"}'}
@@ -182,7 +184,9 @@ def test_columns_become_typed_properties(broker, queue):
 def test_a_column_that_would_be_a_header_is_refused(broker, queue, name):
     rows = pa.record_batch({"text": ["a"], name: ["x"]})
     with pytest.raises(SchemaError, match=f"column {name} of propertyColumns"):
-        send_at_least_once(STOMP_SINK, options_of(broker, queue, propertyColumns=name, onBadRow="drop"), iter([rows]))
+        send_at_least_once(
+            StompSinkLink, options_of(broker, queue, propertyColumns=name, onBadRow="drop"), iter([rows])
+        )
 
 
 # --- what only the broker, or whoever manages it, may say ------------------------------------------------
@@ -192,7 +196,7 @@ def copies(broker, queue, properties, **columns):
     """One row to a queue, or where it says."""
     maps = pa.array([list(properties.items())], pa.map_(pa.string(), pa.string()))
     rows = pa.record_batch({"text": ["x"], "properties": maps} | {name: [value] for name, value in columns.items()})
-    return send_at_least_once(STOMP_SINK, options_of(broker, queue), iter([rows]))
+    return send_at_least_once(StompSinkLink, options_of(broker, queue), iter([rows]))
 
 
 @pytest.mark.broker
@@ -215,8 +219,8 @@ def test_a_row_gives_no_order_to_the_broker(broker, queue):
     maps = pa.array([list(order.items())], pa.map_(pa.string(), pa.string()))
     batch = pa.record_batch({"properties": maps} | {name: [value] for name, value in rows.items()})
     with pytest.raises(InvalidDestinationError, match="management"):
-        send_at_least_once(STOMP_SINK, options_of(broker, queue), iter([batch]))
+        send_at_least_once(StompSinkLink, options_of(broker, queue), iter([batch]))
     with pytest.raises(MessageFormatError, match=r"JMS_MESSAGE_FORMAT.*_AMQ_ResourceName"):
-        send_at_least_once(STOMP_SINK, options_of(broker, queue), iter([batch.drop_columns("destination")]))
+        send_at_least_once(StompSinkLink, options_of(broker, queue), iter([batch.drop_columns("destination")]))
     time.sleep(0.5)
     assert broker.server.locateQueue(queue) is not None

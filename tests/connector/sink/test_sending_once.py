@@ -11,7 +11,7 @@ from rawstomp import RawStomp
 from streaming import access
 from waiting import await_count, wait_until
 
-from pyspark_jms.amqp.sink import AMQP_SINK
+from pyspark_jms.amqp.sink import AmqpCommitLedger
 from pyspark_jms.delivery.ledger_owner import LedgerOwner
 from pyspark_jms.errors import (
     CommitInDoubtError,
@@ -22,6 +22,7 @@ from pyspark_jms.errors import (
 )
 from pyspark_jms.options.sink import SinkOptions
 from pyspark_jms.sink import sending_once
+from pyspark_jms.sink.committing import find_for_write
 from pyspark_jms.sink.tasks import LedgerTask
 from pyspark_jms.testing import AddressSettings, User
 
@@ -54,14 +55,19 @@ def again(first, **changed):
     return replace(first, may_be_repeated=True, execution=uuid.uuid4().hex, **changed)
 
 
+def outcome_of(options, this, batches, **how):
+    ledger = AmqpCommitLedger(options.connection, this.owner)
+    return sending_once.send_exactly_once(ledger, options, this, batches, **how)
+
+
 def send_exactly_once(options, this, batches):
-    outcome = sending_once.send_exactly_once(AMQP_SINK, options, this, batches)
+    outcome = outcome_of(options, this, batches)
     assert not outcome.held
     return outcome.sent.rows
 
 
 def entries_of(options, task):
-    return AMQP_SINK.commit_ledger(options.connection, task.owner).find_for_write(task.write)
+    return find_for_write(AmqpCommitLedger(options.connection, task.owner), task)
 
 
 def rows(*texts):
@@ -143,7 +149,7 @@ def test_a_task_holds_its_rows_when_an_earlier_run_sent_some_other_task(broker, 
     options, first = options_of(broker, queue), task(partition=1)
     send_exactly_once(options, first, rows(1, 2))
     other = again(first, partition=0)
-    outcome = sending_once.send_exactly_once(AMQP_SINK, options, other, rows(3, 4, 5))
+    outcome = outcome_of(options, other, rows(3, 4, 5))
     assert held_texts(outcome) == ["3", "4", "5"]
     assert (outcome.entry.task, outcome.entry.rows, outcome.sent.rows) == (other.name, 3, 3)
     assert bodies(broker, queue) == ["1", "2"]
@@ -174,11 +180,11 @@ def test_a_task_does_not_hold_more_than_the_driver_can_take(broker, queue, monke
     options, first = options_of(broker, queue), task(partition=1)
     send_exactly_once(options, first, rows(1))
     other = again(first, partition=0)
-    outcome = sending_once.send_exactly_once(AMQP_SINK, options, other, rows("x" * 900_000))
+    outcome = outcome_of(options, other, rows("x" * 900_000))
     assert sum(len(block.data) for block in outcome.held) > 900_000
     reason = rf"\[JMS_REPLAY_MISMATCH\] .* {other.name} has more than 1 MB of rows.*Nothing was sent.*run it once with"
     with pytest.raises(ReplayMismatchError, match=reason):
-        sending_once.send_exactly_once(AMQP_SINK, options, other, iter([*rows("x" * 900_000), *rows("y" * 200_000)]))
+        outcome_of(options, other, iter([*rows("x" * 900_000), *rows("y" * 200_000)]))
     assert send_exactly_once(replace(options, send_on_mismatch=True), other, rows("x" * 1_100_000)) == 1
 
 
@@ -358,7 +364,7 @@ def test_tasks_of_two_runs_at_the_same_time_never_mix(broker, queue):
     assert len({entry.execution for entry in known}) == 1
     await_count(broker, queue, 100 * len(known))
     for each in (replace(first, may_be_repeated=True), *later):
-        outcome = sending_once.send_exactly_once(AMQP_SINK, options, each, rows(*range(100)))
+        outcome = outcome_of(options, each, rows(*range(100)))
         assert bool(outcome.held) is (each.name not in {entry.task for entry in known})
 
 
@@ -385,7 +391,7 @@ def some_bad(*texts, **columns):
 def test_a_replay_drops_the_same_rows(broker, queue, by_the_clock):
     options, first = options_of(broker, queue, onBadRow="drop", **by_the_clock), task()
     for this in (first, again(first)):
-        outcome = sending_once.send_exactly_once(AMQP_SINK, options, this, some_bad("a", "b\0", None, "c", "\0"))
+        outcome = outcome_of(options, this, some_bad("a", "b\0", None, "c", "\0"))
         assert outcome.sent == (2, 3)
     assert bodies(broker, queue) == ["a", "c"]
     with pytest.raises(ReplayMismatchError, match=r"\b2 rows .*\b3 rows"):
@@ -395,7 +401,7 @@ def test_a_replay_drops_the_same_rows(broker, queue, by_the_clock):
 def test_a_task_whose_rows_are_all_dropped_sends_nothing_and_writes_no_entry(broker, queue):
     options, first = options_of(broker, queue, onBadRow="drop"), task()
     for this in (first, again(first)):
-        outcome = sending_once.send_exactly_once(AMQP_SINK, options, this, some_bad(None, "\0", None))
+        outcome = outcome_of(options, this, some_bad(None, "\0", None))
         assert (outcome.sent, outcome.entry) == ((0, 3), None)
     assert entries_of(options, first) == ()
     assert bodies(broker, queue) == []
@@ -408,7 +414,7 @@ def test_a_task_with_patience_waits_for_a_broker_that_is_away(broker, queue):
             proxy.refuse()
             options = proxied(broker, proxy, queue)
             with pytest.raises(JMSError, match=r"amqp://127"):
-                sending_once.send_exactly_once(AMQP_SINK, options, this, rows(1))
+                outcome_of(options, this, rows(1))
             threading.Timer(2, proxy.accept).start()
-            assert sending_once.send_exactly_once(AMQP_SINK, options, this, rows(1), patience=60).sent == (1, 0)
+            assert outcome_of(options, this, rows(1), patience=60).sent == (1, 0)
     assert bodies(broker, queue) == ["1", "1"]

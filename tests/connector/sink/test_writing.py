@@ -12,14 +12,14 @@ from rawstomp import RawStomp
 from streaming import access
 from waiting import await_count
 
-from pyspark_jms.amqp.sink import AMQP_SINK
+from pyspark_jms.amqp.sink import AmqpCommitLedger
 from pyspark_jms.delivery.ledger_owner import LedgerOwner
 from pyspark_jms.errors import CommitInDoubtError, ReplayMismatchError
 from pyspark_jms.options.sink import SinkOptions
 from pyspark_jms.sink.sending_once import send_exactly_once
-from pyspark_jms.sink.tasks import LedgerTask, Sent, TaskOutcome, TaskResult
-from pyspark_jms.sink.writing import finish_write, send_held, write_task
-from pyspark_jms.spark.protocols import sink_protocol
+from pyspark_jms.sink.tasks import LedgerTask, TaskOutcome, Sent, TaskResult
+from pyspark_jms.sink.writing import finish_write, send_held
+from pyspark_jms.spark.worker import run_task
 
 
 class Writer:
@@ -52,14 +52,13 @@ class Writer:
 
     def write(self, *partitions, batch=0, finish=True):
         """``partitions``: the texts of each, or None for a task that fails before it sends."""
-        protocol = sink_protocol(self.options)
         results = [
-            write_task(protocol, self.options, iter([pa.record_batch({"text": texts})]), task, patience=0)
+            run_task(self.options, iter([pa.record_batch({"text": texts})]), task).result
             for task, texts in zip(self.tasks(len(partitions), batch), partitions, strict=True)
             if texts is not None
         ]
         if finish:
-            finish_write(protocol, self.options, [result.outcome for result in results])
+            finish_write(self.new_ledger(), self.options, [result.outcome for result in results])
         return results
 
     def sent(self):
@@ -68,8 +67,10 @@ class Writer:
             return sorted(message.body.decode() for message in client.read(self._queue, ack=False, quiet=0.3))
 
     def entries(self, batch):
-        ledger = sink_protocol(self.options).commit_ledger(self.options.connection, self._owner)
-        return len(ledger.find_for_write(f"{self._owner}/{batch}"))
+        return len([entry for entry in self.new_ledger().find() if entry.batch == batch])
+
+    def new_ledger(self):
+        return AmqpCommitLedger(self.options.connection, self._owner)
 
 
 @pytest.fixture
@@ -79,7 +80,7 @@ def writer(broker, queue):
 
 def test_without_a_task_of_the_ledger_rows_are_sent_at_least_once(writer):
     rows = iter([pa.record_batch({"text": ["a", "b"]})])
-    assert write_task(sink_protocol(writer.options), writer.options, rows, None, patience=3) == TaskResult(Sent(2))
+    assert run_task(writer.options, rows, None).result == TaskResult(Sent(2))
     assert (writer.sent(), writer.entries(0)) == (["a", "b"], 0)
 
 
@@ -122,7 +123,7 @@ def test_a_ledger_that_cannot_be_shortened_is_logged(broker, queue, caplog):
     writer = Writer(broker, queue)
     nowhere = replace(writer.options, connection=SinkOptions.parse({"brokerUrl": "amqp://127.0.0.1:1"}).connection)
     task = replace(writer.tasks(1, 1)[0], owner=LedgerOwner("job", "nightly"))
-    finish_write(AMQP_SINK, nowhere, [TaskOutcome(sent=Sent(0), task=task)])
+    finish_write(AmqpCommitLedger(nowhere.connection, task.owner), nowhere, [TaskOutcome(sent=Sent(0), task=task)])
     assert f"the entries of {task.write} stay in {task.owner.queue} one by one" in caplog.text
 
 
@@ -132,11 +133,12 @@ RUN = """
 import sys, time, uuid
 import pyarrow as pa
 from dataclasses import replace
-from pyspark_jms.amqp.sink import AMQP_SINK
+from pyspark_jms.amqp.sink import AmqpCommitLedger
 from pyspark_jms.delivery.ledger_owner import identity_of
 from pyspark_jms.options.sink import SinkOptions
 from pyspark_jms.sink.tasks import LedgerTask
-from pyspark_jms.sink.writing import finish_write, write_task
+from pyspark_jms.sink.writing import finish_write
+from pyspark_jms.spark.worker import run_task
 
 ahead, write_id, text, url, user, password, queue = sys.argv[1:]
 real = time.time
@@ -146,8 +148,8 @@ options = SinkOptions.parse({"brokerUrl": url, "user": user, "password": passwor
 owner, batch = identity_of(write_id)
 task = LedgerTask(owner=owner, write=write_id, partition=0, batch=batch, execution=uuid.uuid4().hex,
                   may_be_repeated=True)
-result = write_task(AMQP_SINK, options, iter([pa.record_batch({"text": [text]})]), task, patience=0)
-finish_write(AMQP_SINK, options, [result.outcome])
+result = run_task(options, iter([pa.record_batch({"text": [text]})]), task).result
+finish_write(AmqpCommitLedger(options.connection, owner), options, [result.outcome])
 """
 
 
@@ -193,7 +195,7 @@ class Write:
         self._owner = LedgerOwner("query", uuid.uuid4().hex)
         self.write = f"{self._owner.name}/0"
         self._options = options_of(broker, queue)
-        self._sink = AMQP_SINK
+        self._ledger = AmqpCommitLedger(self._options.connection, self._owner)
 
     def run(self, *partitions, options=None, finish=True):
         """``partitions``: the texts of each, or None for a task that does not run. Returns the outcomes."""
@@ -202,18 +204,18 @@ class Write:
         )
         outcomes = [
             send_exactly_once(
-                self._sink, self._options, replace(task, partition=number), iter([pa.record_batch({"text": texts})])
+                self._ledger, self._options, replace(task, partition=number), iter([pa.record_batch({"text": texts})])
             )
             for number, texts in enumerate(partitions)
             if texts is not None
         ]
         if finish:
-            send_held(self._sink, options or self._options, outcomes)
+            options = options or self._options
+            send_held(AmqpCommitLedger(options.connection, self._owner), options, outcomes)
         return outcomes
 
     def entries(self):
-        ledger = self._sink.commit_ledger(self._options.connection, self._owner)
-        return sorted(entry.task for entry in ledger.find_for_write(self.write))
+        return sorted(entry.task for entry in self._ledger.find())
 
 
 DISCHARGE, ACCEPTED = b"\x00\x53\x32", b"\x00\x53\x24"
@@ -312,5 +314,5 @@ def test_without_held_rows_the_driver_does_not_connect(broker, queue):
     write = Write(broker, queue)
     nowhere = options_of(broker, queue, brokerUrl="amqp://127.0.0.1:1")
     write.run(A, B, options=nowhere)
-    send_held(AMQP_SINK, nowhere, [])
+    send_held(AmqpCommitLedger(nowhere.connection, LedgerOwner("query", "x")), nowhere, [])
     assert bodies(broker, queue) == sorted(A + B)

@@ -6,7 +6,8 @@ from pyspark_jms.options.sink import SinkOptions
 from pyspark_jms.options.source import SourceOptions
 from pyspark_jms.source.readers.planner import ReaderSource
 from pyspark_jms.source.stream import StreamSource
-from pyspark_jms.spark.protocols import SourceEngine, sink_protocol, source_protocol
+from pyspark_jms.spark.protocols import SourceEngine, connect_sink, source_protocol
+from pyspark_jms.stomp.sink import StompSinkLink
 from pyspark_jms.stomp.source import StompSource
 
 
@@ -25,5 +26,5 @@ def test_stomp_urls_speak_stomp():
 @pytest.mark.parametrize("url", ["stomp://h:61613", "stomp+ssl://h:61614", "stomp://a:1,stomp://b:2"])
 def test_every_scheme_of_today_is_stomp(url):
     options = SinkOptions.parse({"brokerUrl": url, "queue": "q"})
-    assert sink_protocol(options).name == "STOMP"
-    assert sink_protocol(pickle.loads(pickle.dumps(options))) is sink_protocol(options)  # as on an executor
+    assert connect_sink(options) is StompSinkLink
+    assert connect_sink(pickle.loads(pickle.dumps(options))) is connect_sink(options)  # as on an executor

@@ -1,5 +1,7 @@
 """The links of the sink on a real broker: what is encoded for which way of sending, and what confirms it."""
 
+from contextlib import closing
+
 import pyarrow as pa
 import pytest
 from rawstomp import RawStomp
@@ -7,11 +9,10 @@ from streaming import access
 from waiting import await_count
 
 from pyspark_jms.columns.sink_schema import SendDefaults
-from pyspark_jms.delivery.ledger_owner import LedgerOwner
 from pyspark_jms.errors import UnsupportedError
 from pyspark_jms.jms.model import DeliveryMode, Destination, DestinationKind
 from pyspark_jms.options.sink import SinkOptions
-from pyspark_jms.stomp.sink import STOMP_SINK
+from pyspark_jms.stomp.sink import StompSinkLink
 
 pytestmark = pytest.mark.broker
 
@@ -37,8 +38,7 @@ def bodies(broker, queue):
 
 
 def test_a_transaction_becomes_visible_with_its_commit(broker, queue):
-    with STOMP_SINK.connect(settings_of(broker)) as link:
-        link.require_transactions()
+    with closing(StompSinkLink(settings_of(broker))) as link:
         for block in encoded(link, queue, "a", "b"):
             link.send(block)
         assert bodies(broker, queue) == []
@@ -49,24 +49,17 @@ def test_a_transaction_becomes_visible_with_its_commit(broker, queue):
 
 
 def test_each_message_outside_of_a_transaction_is_confirmed(broker, queue):
-    with STOMP_SINK.connect(settings_of(broker)) as link:
+    with closing(StompSinkLink(settings_of(broker))) as link:
         for block in encoded(link, queue, "a", "b", "c", in_transaction=False, confirm_each=True, first_row=17):
-            link.send_at_once(block)
-        link.await_each(17, 3)
+            link.send(block, in_transaction=False)
+        link.commit()
         await_count(broker, queue, 3)
-        link.commit()  # nothing is open
+        link.commit()  # nothing is left to confirm
 
 
-def test_a_dialect_says_what_its_broker_confirms(broker):
-    reason = {}
-    for name in ("artemis", "rabbitmq"):
-        with STOMP_SINK.connect(settings_of(broker, name)) as link:
-            reason[name] = link.confirms_single_messages
-    assert reason == {"artemis": False, "rabbitmq": True}
-    with STOMP_SINK.connect(settings_of(broker, "rabbitmq")) as link, pytest.raises(UnsupportedError):
-        link.require_transactions()
-
-
-def test_there_is_no_commit_ledger():
-    with pytest.raises(UnsupportedError, match=r"amqp://"):
-        STOMP_SINK.commit_ledger(None, LedgerOwner("query", "q"))
+def test_a_broker_that_keeps_no_transactions_gets_none(broker, queue):
+    with closing(StompSinkLink(settings_of(broker, "rabbitmq"))) as link:
+        blocks = encoded(link, queue, "a")
+        with pytest.raises(UnsupportedError, match="transaction=none"):
+            link.send(blocks[0])
+    assert bodies(broker, queue) == []

@@ -6,6 +6,7 @@ from types import MappingProxyType
 from urllib.parse import unquote
 
 from pyspark_jms.amqp.dialects.send_rules import SendRules
+from pyspark_jms.jms.dialect import BrokerDialect
 from pyspark_jms.jms.model import DestinationKind
 from pyspark_jms.jms.names import RefusedSubscriptions
 from pyspark_jms.jms.rules import CONVERSION_PREFIX, NATIVE_ID
@@ -28,11 +29,8 @@ compressed body had. The bodies of other messages contain their lengths, and arr
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Dialect:
+class Dialect(BrokerDialect):
     """What distinguishes one broker's AMQP from another's. Capabilities that its frames show are not repeated here."""
-
-    name: str
-    """The value of option ``broker`` that selects this dialect."""
 
     products: tuple[str, ...] = ()
     """Beginnings of ``product`` in the properties of the broker's ``open``, by which the broker is detected."""
@@ -42,12 +40,6 @@ class Dialect:
 
     tested_versions: str
     """Versions of the broker that the tests use; ``none``: the dialect is from documentation."""
-
-    selector_dialect: str | None
-    """The dialect of its selector filters in ``jms_selector``; None: no filters."""
-
-    silent_end: str = ""
-    """What the broker may mean when it ends a connection without a reason; empty if it always gives one."""
 
     ignored_properties: frozenset[str] = IGNORED_PROPERTIES
     """Application properties that are not the producer's, and do not become properties of the row."""
@@ -67,8 +59,7 @@ class Dialect:
     """What begins ``hostname`` of ``open`` (AMQP 1.0 §2.7.1) if it names a virtual host."""
 
     browses: bool = True
-    """Whether the broker shows messages without delivering them (distribution mode ``copy``). Otherwise a batch read
-    receives messages and gives them back. That a broker repeats the mode in its attach is no proof (RabbitMQ 4.0)."""
+    """By distribution mode ``copy``. That a broker repeats the mode in its attach is no proof (RabbitMQ 4.0)."""
 
     refuses_topics: str = ""
     """Why no query can read a topic, as a sentence; empty if it can."""
@@ -106,14 +97,8 @@ class Dialect:
     """Annotations and properties by which a message in the broker's own dead-letter queue names the queue and the
     address that it came from."""
 
-    added_properties: tuple[str, ...] = ()
-    """Beginnings of the names of properties that the broker adds to such a message, and that rows have."""
-
     added_annotations: tuple[str, ...] = ()
     """Beginnings of the names of annotations that the broker adds to such a message."""
-
-    has_transactions: bool = True
-    """Whether the broker acknowledges and sends inside of transactions that it keeps."""
 
     refuses_at_discharge: bool = False
     """Whether a transaction fails if the broker refused one of its presettled messages. Otherwise the outcome of each

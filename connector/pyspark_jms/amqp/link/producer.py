@@ -107,9 +107,14 @@ class Producer:
             ) from None
 
     def commit(self) -> None:
-        """Return when the broker has confirmed the transaction; otherwise raise, even if the outcome is unknown."""
-        self.await_sent()
-        self.transactions.commit()
+        """Return when the broker has confirmed everything that was sent; otherwise raise, even if the outcome is
+        unknown.
+        """
+        if self.transactions.is_open:
+            self.await_sent()
+            self.transactions.commit()
+        elif self._sender is not None:
+            self.await_all()
 
     def __enter__(self) -> Self:
         return self
@@ -117,5 +122,9 @@ class Producer:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Roll back what was not committed, and disconnect."""
         self.transactions.roll_back()
         self.connection.close()

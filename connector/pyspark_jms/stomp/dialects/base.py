@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 
+from pyspark_jms.jms.dialect import BrokerDialect
 from pyspark_jms.jms.model import DestinationKind
 from pyspark_jms.jms.subscription import ASSUMED_MESSAGE_BYTES
 from pyspark_jms.management.attributes import Management
@@ -107,11 +108,8 @@ class SendHeaders:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Dialect:
+class Dialect(BrokerDialect):
     """Everything that distinguishes one broker's STOMP from another's."""
-
-    name: str
-    """The value of option ``broker`` that selects this dialect."""
 
     server_prefix: str
     """The beginning of the ``server`` header in CONNECTED, by which the broker is detected."""
@@ -142,15 +140,14 @@ class Dialect:
     """The number of messages after which the broker waits for an acknowledgement, however large the window is. None:
     only the window limits it."""
 
-    selector_dialect: str | None
-    """The name of the ``jms_selector`` dialect in which the broker evaluates selectors. None: its STOMP has no
-    selectors."""
-
     durable_subscriptions: DurableSubscriptionHeaders
     """How frames name a durable topic subscription, and how the broker treats it."""
 
-    browse_headers: Mapping[str, str] | None = None
-    """SUBSCRIBE headers that browse a queue: messages are shown and stay. None: the broker cannot browse."""
+    browses: bool = False
+    """Whether ``browse_headers`` show messages without delivering them."""
+
+    browse_headers: Mapping[str, str] = field(default_factory=dict)
+    """SUBSCRIBE headers that browse a queue, if the broker can."""
 
     browse_end_id: bytes = b""
     """The id, as a received block has it, of the MESSAGE by which the broker ends a browse."""
@@ -166,6 +163,9 @@ class Dialect:
 
     # --- acknowledging -----------------------------------------------------------------------
 
+    acknowledges_in_transactions: bool = False
+    """No broker does over STOMP."""
+
     ack_header: str | None = None
     """The MESSAGE header whose value an ACK names. None: ``message-id``."""
 
@@ -176,6 +176,9 @@ class Dialect:
     """Whether a message whose ACK has a receipt stays acknowledged when the broker process is killed."""
 
     # --- MESSAGE frames ------------------------------------------------------------------------
+
+    carries_all_bodies: bool = False
+    """No broker does over STOMP."""
 
     message_headers: dict[str, str]
     """MESSAGE header → the column that it fills, or ``@name`` for a header that other columns are computed from. Where
@@ -258,13 +261,10 @@ class Dialect:
     set_by_client: frozenset[str] = frozenset()
     """Property names with a reserved prefix that a client is meant to set: rows may use them."""
 
-    transactions: bool = True
-    """Whether a COMMIT takes effect as a whole, and its receipt proves that it did."""
-
     commit_checks_sends: bool = True
     """Whether COMMIT fails when a SEND of the transaction was refused and the ERROR has not arrived yet."""
 
-    send_receipts: bool = False
+    confirms_single_messages: bool = False
     """Whether every SEND outside a transaction requests a receipt, because nothing else confirms it."""
 
     marks_bytes: bool = False
@@ -315,15 +315,8 @@ class Dialect:
     """Headers by which a message in the broker's own dead-letter queue names the queue and the address that it came
     from."""
 
-    added_properties: tuple[str, ...] = ()
-    """Beginnings of the names of properties that the broker adds to such a message, and that rows have."""
-
     message_in_error: str = ""
     """Regular expression: the part of an ERROR's text that repeats a message, which must not be shown."""
-
-    silent_end: str = ""
-    """The likely cause, and the remedy, when the broker closes connections again and again without an ERROR frame.
-    Empty: it always sends one."""
 
     def window(self, size: int, messages: int | None = None) -> int:
         """The value of ``window_header`` for so many bytes, or for so many messages where the broker counts those."""

@@ -30,6 +30,7 @@ CLASSIC = Dialect(
     window_unit=WindowUnit.MESSAGES,
     # A queue pages in 200 messages at a time, and pages in more only after an acknowledgement.
     max_unacknowledged=200,
+    browses=True,
     browse_headers={"browser": "true"},
     browse_end_id=b",0",  # the only MESSAGE without a header ack
     # The only transformation that keeps the values of a map (jms-json changes -0.0 and "true").
@@ -83,7 +84,7 @@ CLASSIC = Dialect(
     send_destination_headers={kind: {} for kind in DestinationKind},
     send_headers=SendHeaders(delivery_delay="AMQ_SCHEDULED_DELAY"),
     send_property_names={},
-    send_receipts=True,
+    confirms_single_messages=True,
     reserved_properties=RESERVED_EVERYWHERE
     | {
         "expires",

@@ -95,8 +95,8 @@ RABBITMQ = Dialect(
     send_headers=SendHeaders(expiration=None, time_to_live="expiration", timestamp="timestamp"),
     max_time_to_live_ms=(1 << 32) - 1,  # 49 days
     send_property_names={},
-    transactions=False,
-    send_receipts=True,
+    has_transactions=False,
+    confirms_single_messages=True,
     marks_bytes=True,
     reserved_properties=RESERVED_EVERYWHERE
     | {

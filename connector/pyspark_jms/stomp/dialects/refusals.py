@@ -77,7 +77,7 @@ def require_enough_unacknowledged(dialect: Dialect, least: int | None) -> None:
 
 def require_transactions(dialect: Dialect) -> None:
     """For a sink that sends the rows of a task in one transaction."""
-    if not dialect.transactions:
+    if not dialect.has_transactions:
         raise UnsupportedError(
             f"{dialect.name} can confirm a STOMP transaction of which only a part took effect, or none was stored.",
             "Set transaction=none: the broker then confirms each row. The confirmed rows of a failed task stay, and its"

@@ -19,6 +19,7 @@ from pyspark_jms.errors import (
 from pyspark_jms.network.patience import keep_trying
 from pyspark_jms.network.settings import ConnectionSettings
 from pyspark_jms.stomp.dialects import Dialect
+from pyspark_jms.stomp.dialects.refusals import require_transactions
 from pyspark_jms.stomp.link.connection import connect
 from pyspark_jms.stomp.wire.frame import Frame, encode_frame
 
@@ -51,6 +52,7 @@ class Producer:
     def send(self, data: ByteArray) -> None:
         """Write whole SEND frames of this transaction. The broker may refuse one of them later."""
         if not self._open:
+            require_transactions(self.dialect)
             self._connection.frame("BEGIN", {"transaction": self.transaction})
             self._open = True
         self._connection.send(data)
@@ -120,6 +122,10 @@ class Producer:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Abort what was not committed, and disconnect."""
         if self._open:
             with contextlib.suppress(JMSError):
                 self._connection.request("ABORT", {"transaction": self.transaction}, _ABORT_SECONDS)

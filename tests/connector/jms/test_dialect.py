@@ -1,0 +1,23 @@
+"""The facts that the engines decide by, in the dialects of both protocols."""
+
+import pytest
+
+from pyspark_jms.amqp.dialects import DIALECTS as AMQP_DIALECTS
+from pyspark_jms.jms.dialect import BrokerDialect
+from pyspark_jms.stomp.dialects import DIALECTS as STOMP_DIALECTS
+
+EVERY = [*AMQP_DIALECTS.values(), *STOMP_DIALECTS.values()]
+
+
+@pytest.mark.parametrize(
+    "dialect", EVERY, ids=lambda dialect: f"{type(dialect).__module__.split('.')[1]}-{dialect.name}"
+)
+def test_every_broker_confirms_what_it_is_sent(dialect):
+    """Otherwise no option transaction could write to it without loss."""
+    assert isinstance(dialect, BrokerDialect)
+    assert dialect.has_transactions or dialect.confirms_single_messages
+
+
+@pytest.mark.parametrize("dialect", STOMP_DIALECTS.values(), ids=lambda dialect: dialect.name)
+def test_a_broker_that_browses_over_stomp_has_headers_for_it(dialect):
+    assert dialect.browses is bool(dialect.browse_headers)
