@@ -24,8 +24,6 @@ class _Link(Protocol):
 class MessageAnswers:
     """For a class with ``dialect`` and ``subscription``."""
 
-    has_timestamps = True
-
     def sent_ms(self, block: MessageBlock, index: int) -> int | None:
         return creation_time_ms(block.message(index)) or None
 

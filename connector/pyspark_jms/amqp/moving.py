@@ -20,6 +20,7 @@ from pyspark_jms.columns.sink_schema import SendDefaults
 from pyspark_jms.columns.strings import Int64s
 from pyspark_jms.errors import (
     ConnectionLostError,
+    JMSError,
     MalformedFrameError,
     ReceiptTimeoutError,
     TransactionRolledBackError,
@@ -37,16 +38,18 @@ OutgoingMessages: TypeAlias = tuple[Destination, Sequence[MessageBlock]]
 class AmqpMover(AmqpSourceLink):
     """A ``source.moving.MovingLink``."""
 
-    guarantee = "exactly-once"
-    carries_all_bodies = True
-
     def __init__(self, settings: ConnectionSettings, condition: StateCondition | None = None) -> None:
         super().__init__(settings, condition)
         self._max_message_bytes = settings.max_message_bytes
         self._prefix = f"ID:{uuid.uuid4()}:"
         self._transactions = Transactions(self.connection)
+        try:
+            self._require_movable()
+        except JMSError:
+            self.close()
+            raise
 
-    def require_movable(self) -> None:
+    def _require_movable(self) -> None:
         try:
             require_one_entity(self.dialect)
             self._transactions.begin()
@@ -57,10 +60,6 @@ class AmqpMover(AmqpSourceLink):
                 "Use a query that reads this queue and writes its rows to the other one with transaction=none: it may"
                 " send a message twice and loses none. Or use the broker's own tools.",
             ) from None
-
-    @property
-    def added_properties(self) -> tuple[str, ...]:
-        return self.dialect.added_properties
 
     def origin(self, block: MessageBlock, index: int) -> Destination | None:
         """None also where the queue's name is not its address's: a subscription to a topic."""

@@ -131,7 +131,6 @@ class AmqpCommitLedger:
         with opened(self.settings, self.owner) as ledger:
             return ledger.find().entries
 
-
     def finish(self, write: str) -> None:
         if self.owner.kind == "job":
             with opened(self.settings, self.owner) as ledger:

@@ -23,6 +23,7 @@ from pyspark_jms.blocks.block import MessageBlock
 from pyspark_jms.blocks.oversized import OversizedMessage
 from pyspark_jms.columns.read_columns import WantedColumns
 from pyspark_jms.delivery.subscription_ledger import Recognition
+from pyspark_jms.errors import JMSError
 from pyspark_jms.jms.model import Destination, DurableSubscription
 from pyspark_jms.jms.subscription import MAX_ELEMENTS, BodyChoice, Subscription
 from pyspark_jms.management.link import ManagementLink
@@ -38,21 +39,19 @@ class AmqpSourceLink(Consumer, MessageAnswers):
     browse_ended = False
     """A browse ends when nothing more arrives: a drain after the end would start the browse again (Artemis)."""
 
-    def require_supported(
-        self,
-        destination: Destination,
-        durable: DurableSubscription | None,
-        *,
-        selected: bool,  # noqa: ARG002  # STOMP brokers have limits of it
-        min_messages: int | None,
-        connections: int = 1,
-    ) -> None:
+    def subscribe(self, subscription: Subscription) -> None:
         """What else a broker refuses, its attach shows."""
-        require_connections(self.dialect, connections)
-        require_readable(self.dialect, destination.kind)
-        require_enough_unacknowledged(self.dialect, min_messages)
-        if durable is not None:
-            self.dialect.refused_subscriptions.check(destination.name, durable)
+        durable = subscription.durable
+        try:
+            require_connections(self.dialect, subscription.connections)
+            require_readable(self.dialect, subscription.destination.kind)
+            require_enough_unacknowledged(self.dialect, subscription.min_messages)
+            if durable is not None:
+                self.dialect.refused_subscriptions.check(subscription.destination.name, durable)
+        except JMSError:
+            self.close()
+            raise
+        super().subscribe(subscription)
 
     def check_messages(self) -> None:
         self.check()
@@ -68,25 +67,16 @@ class AmqpSourceLink(Consumer, MessageAnswers):
         """``lostCredit``: about how many messages the broker counted for this connection and did not deliver."""
         return {"lostCredit": self.prefetch.lost_credit}
 
-    @property
-    def browses(self) -> bool:
-        return self.dialect.browses
-
     def shown(self, block: MessageBlock) -> None:
         """Without a browse, what was shown stays in the window until the end, and is given back then."""
-        if not self.browses:
+        if not self.dialect.browses:
             return
         with self.connection.core():
             self.prefetch.released(len(block))
 
-    def require_unchanged(self) -> None:
-        """Checked before the attach: a broker deletes the messages of a subscription that is attached otherwise."""
-
 
 class AmqpSource:
     """Has no state: a value that the adapters of Spark choose by the scheme of ``brokerUrl``."""
-
-    browses_whole_queues = True
 
     def connect(self, settings: ConnectionSettings, condition: StateCondition) -> AmqpSourceLink:
         return AmqpSourceLink(settings, condition)

@@ -92,7 +92,7 @@ def guarantee_findings(dialect: Dialect) -> Iterator[Finding]:
             value="at-least-once only: a redelivery cannot be recognised",
             verdict=Verdict.NOTE,
         )
-    if dialect.transactions:
+    if dialect.has_transactions:
         yield Finding(name="writing", value="at-least-once; the rows of a task are one transaction")
     else:
         yield Finding(

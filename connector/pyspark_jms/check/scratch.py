@@ -154,7 +154,7 @@ class Scratch:
     def _acknowledge(consumer: Consumer, blocks: list[MessageBlock]) -> None:
         ids = [identifier for block in blocks for identifier in block.ids if identifier is not None]
         if ids:
-            consumer.await_receipt(consumer.acknowledge(ids))
+            consumer.has_receipt(consumer.acknowledge(ids), wait=True)
 
     def _body_types(self, block: MessageBlock) -> list[str]:
         rows = decode(block, dialect=self._dialect, source=self._destination, first_sequence=0, body_type="auto")

@@ -57,11 +57,12 @@ def _run(options: argparse.Namespace) -> int:
         _require_carried(parsed.connection, options.queue)
     to = None if options.to is None else Destination(DestinationKind.QUEUE, options.to)
     targets = None
-    if to is None and protocol.browses_whole_queues:
+    if to is None:
         targets = look_for_targets(
             parsed, protocol, connect_mover(parsed), limit=options.max, accept_claims=options.yes
         )
-        _print_targets(targets, options.queue)
+        if targets is not None:
+            _print_targets(targets, options.queue)
     with ProgressLine("moved") as progress:
         moved = move(
             parsed,

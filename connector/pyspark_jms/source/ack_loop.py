@@ -58,9 +58,8 @@ class AckLoop:
         link = self._subscriptions.links[subscription]
         for ack in self._ledger.unconfirmed(subscription):
             assert ack.receipt is not None
-            if not wait and not link.has_receipt(ack.receipt):
+            if not link.has_receipt(ack.receipt, wait=wait):
                 return
-            link.await_receipt(ack.receipt)
             self._counts.acknowledged += ack.confirmed()
 
     def confirm_received(self) -> None:
@@ -84,7 +83,7 @@ class AckLoop:
         for subscription, receipt in asked.items():
             assert receipt is not None
             with self._replaced_if_lost(subscription) as link:
-                link.await_receipt(receipt)
+                link.has_receipt(receipt, wait=True)
                 link.check()
 
     @contextlib.contextmanager

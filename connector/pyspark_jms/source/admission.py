@@ -99,7 +99,6 @@ class IdleCheck:
             if not link.has_receipt(asked):
                 link.check()  # a connection that has ended never answers
                 return
-            link.await_receipt(asked)
             del self._asked[link]
             self._answered[link] = was_received
         if self._answered.get(link) != received and (receipt := link.ping()) is not None:

@@ -12,10 +12,11 @@ from typing import Any
 from pyspark_jms.blocks.block import MessageBlock
 from pyspark_jms.blocks.oversized import OversizedMessage
 from pyspark_jms.errors import ConnectionLostError
+from pyspark_jms.jms.dialect import BrokerDialect
 from pyspark_jms.jms.model import Destination
 from pyspark_jms.network.patience import keep_trying
 from pyspark_jms.options.source import SourceOptions
-from pyspark_jms.source.links import BrokerDialect, MessageSource, SourceLink, SourceProtocol
+from pyspark_jms.source.links import MessageSource, SourceLink, SourceProtocol
 
 __all__ = ["Diverter", "log_dead_letters", "log_dropped", "oversized_dead_letter", "unmappable"]
 
@@ -118,7 +119,7 @@ def log_dead_letters(source: Destination, queue: str | None, letters: Sequence[A
 
 def _acknowledge(link: SourceLink, ids: Sequence[bytes]) -> bool:
     try:
-        link.await_receipt(link.acknowledge(ids))
+        link.has_receipt(link.acknowledge(ids), wait=True)
     except ConnectionLostError as error:
         _log.warning("= %d messages in the dead-letter queue or dropped are not acknowledged: %s", len(ids), error.fact)
         return False

@@ -36,7 +36,7 @@ class Drain:
         """
         if subscription in self.ended:
             return 0
-        for index in range(len(block)) if link.has_timestamps or self._overdue(now_ms) else ():
+        for index in range(len(block)):
             if self._is_later(link.sent_ms(block, index), subscription, now_ms):
                 self.ended.add(subscription)
                 return index

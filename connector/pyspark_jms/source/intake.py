@@ -186,7 +186,7 @@ class Intake:
         # life, and see whether it is still quiet after it.
         probes = [(links[subscription], links[subscription].probe()) for subscription in watched]
         for link, receipt in probes:
-            link.await_receipt(receipt)
+            link.has_receipt(receipt, wait=True)
         if watched:
             known = self._ledger.recognised
             self._subscriptions.condition.pause(_PROBE_SECONDS)

@@ -10,23 +10,15 @@ from pyspark_jms.blocks.block import MessageBlock
 from pyspark_jms.blocks.oversized import OversizedMessage
 from pyspark_jms.columns.read_columns import WantedColumns
 from pyspark_jms.delivery.subscription_ledger import Recognition
+from pyspark_jms.jms.dialect import BrokerDialect
 from pyspark_jms.jms.model import Destination, DurableSubscription
 from pyspark_jms.jms.subscription import MAX_ELEMENTS, BodyChoice, Subscription
 from pyspark_jms.management.link import ManagementLink
 from pyspark_jms.network.address import Address
 from pyspark_jms.network.settings import ConnectionSettings
 from pyspark_jms.network.state_condition import StateCondition
-from pyspark_jms.options.broker import NamedDialect
 
-__all__ = ["BrokerDialect", "Connected", "MessageSource", "Receiving", "SourceLink", "SourceProtocol"]
-
-
-class BrokerDialect(NamedDialect, Protocol):
-    """What the engine needs to know of the broker that answered."""
-
-    @property
-    def silent_end(self) -> str:
-        """What the broker may mean when it ends a connection without a reason; empty if it always gives one."""
+__all__ = ["Connected", "MessageSource", "Receiving", "SourceLink", "SourceProtocol"]
 
 
 class Connected(Protocol):
@@ -77,10 +69,6 @@ class MessageSource(Protocol):
     def redelivered(self, block: MessageBlock) -> int:
         """How many messages the broker marked as redelivered."""
 
-    @property
-    def has_timestamps(self) -> bool:
-        """Whether ``sent_ms`` can find the time at which a message was sent."""
-
     def sent_ms(self, block: MessageBlock, index: int) -> int | None:
         """When a message was sent, in milliseconds since 1970; None if it does not say so."""
 
@@ -107,29 +95,14 @@ class SourceLink(Receiving, MessageSource, Protocol):
         """Whether the broker has stored an acknowledgement once its receipt is there."""
 
     @property
-    def browses(self) -> bool:
-        """Whether the broker shows messages without delivering them, so that a window is enough for any queue."""
-
-    @property
     def browse_ended(self) -> bool:
         """Whether the broker has marked the end of a browse."""
 
-    def require_supported(
-        self,
-        destination: Destination,
-        durable: DurableSubscription | None,
-        *,
-        selected: bool,
-        min_messages: int | None,
-        connections: int = 1,
-    ) -> None:
-        """``UnsupportedError`` if this broker cannot do what the query wants. Call it before ``subscribe``."""
+    def subscribe(self, subscription: Subscription) -> None:
+        """Once. After an error the connection is closed.
 
-    def subscribe(self, subscription: Subscription) -> None: ...
-
-    def require_unchanged(self) -> None:
-        """``SelectorChangedError`` or ``InvalidDestinationError`` if the broker silently kept another durable
-        subscription of that name. Call it after ``subscribe``.
+        ``UnsupportedError``: this broker cannot do what the subscription wants. ``SelectorChangedError``,
+        ``InvalidDestinationError``: it has another durable subscription of that name.
         """
 
     def require_within_window(self, messages: int, size: int) -> None:
@@ -138,9 +111,8 @@ class SourceLink(Receiving, MessageSource, Protocol):
     def acknowledge(self, ids: Iterable[bytes]) -> str:
         """Send the acknowledgements, and return the receipt that will confirm them."""
 
-    def has_receipt(self, receipt: str) -> bool: ...
-
-    def await_receipt(self, receipt: str) -> None: ...
+    def has_receipt(self, receipt: str, *, wait: bool = False) -> bool:
+        """Whether the broker has confirmed it. The error of a refusal. ``wait``: until it has."""
 
     def ping(self, *, wait: bool = False) -> str | None:
         """Request a receipt, as a sign of life. It changes nothing, and the call waits for nothing.
@@ -161,10 +133,6 @@ class SourceLink(Receiving, MessageSource, Protocol):
 
 class SourceProtocol(Protocol):
     """One value for each protocol: its functions before, beside and after a connection."""
-
-    @property
-    def browses_whole_queues(self) -> bool:
-        """Whether a browse of any length needs no more memory than its window."""
 
     def connect(self, settings: ConnectionSettings, condition: StateCondition) -> SourceLink: ...
 

@@ -57,21 +57,6 @@ OutgoingMessages: TypeAlias = tuple[Destination, Sequence[MessageBlock]]
 class MovingLink(SourceLink, Protocol):
     """A ``SourceLink`` that can also send."""
 
-    @property
-    def guarantee(self) -> str:
-        """``exactly-once``: the acknowledgement and the message that is sent are one transaction."""
-
-    @property
-    def carries_all_bodies(self) -> bool:
-        """False: a map, stream or object may arrive as an empty text."""
-
-    @property
-    def added_properties(self) -> tuple[str, ...]:
-        """Beginnings of the names of properties that the broker has added."""
-
-    def require_movable(self) -> None:
-        """``UnsupportedError`` if the broker cannot confirm a move."""
-
     def origin(self, block: MessageBlock, index: int) -> Destination | None:
         """The queue from which the broker itself took the message away; None if the message does not name it."""
 
@@ -86,6 +71,7 @@ class MovingLink(SourceLink, Protocol):
 
 
 ConnectMover: TypeAlias = Callable[[ConnectionSettings, StateCondition], MovingLink]
+"""``UnsupportedError`` if the broker cannot confirm a move."""
 
 
 @dataclass(slots=True)
@@ -120,7 +106,6 @@ def move(
     """
     condition = StateCondition()
     with closing(connect(options.connection, condition)) as link:
-        link.require_movable()
         if to is not None:
             link.check_target(to.name)
         _subscribe(link, options, limit)
@@ -139,11 +124,15 @@ def move(
 
 def look_for_targets(
     options: SourceOptions, protocol: SourceProtocol, connect: ConnectMover, *, limit: int | None, accept_claims: bool
-) -> Counter[str]:
-    """Queue → how many messages ``move`` would send to it now. The messages are browsed: none is taken."""
+) -> Counter[str] | None:
+    """Queue → how many messages ``move`` would send to it now. The messages are browsed: none is taken.
+
+    Returns None if the broker shows no messages without delivering them.
+    """
     condition = StateCondition()
     with closing(connect(options.connection, condition)) as link:
-        link.require_movable()
+        if not link.dialect.browses:
+            return None
         _subscribe(link, options, limit, browse=True)
         mover = _Mover(link, options, protocol, to=None, accept_claims=accept_claims)
         found: Counter[str] = Counter()
@@ -194,7 +183,7 @@ class _QueueEndCheck:
         if time.monotonic() - self._quiet_since < self._idle_timeout:
             return False
         if not self._is_answered:
-            self._link.await_receipt(self._link.probe())
+            self._link.has_receipt(self._link.probe(), wait=True)
             self._quiet_since, self._is_answered = time.monotonic(), True
             return False
         return True
@@ -211,7 +200,7 @@ class _Mover:
         accept_claims: bool,
         targets: Collection[str] | None = None,
     ) -> None:
-        self.moved = Moved(link.guarantee)
+        self.moved = Moved("exactly-once" if link.dialect.acknowledges_in_transactions else "at-least-once")
         self._link = link
         self._options = options
         self._protocol = protocol
@@ -270,7 +259,7 @@ class _Mover:
         def encode(part: pa.RecordBatch, numbers: Int64s) -> None:
             blocks[:] = self._link.encode(target, part, numbers)
 
-        sent = _as_new(rows, self._run, self._link.added_properties)
+        sent = _as_new(rows, self._run, self._link.dialect.added_properties)
         good, bad = good_rows(sent, self._rows, encode)
         self._rows += rows.num_rows
         for fault in bad:
@@ -289,7 +278,7 @@ class _Mover:
             return _UNREADABLE
         if row["sequence"] in lossy:
             return _SENT_AS_NULL
-        if not self._link.carries_all_bodies and row["body_type"] == "text" and not row["text"]:
+        if not self._link.dialect.carries_all_bodies and row["body_type"] == "text" and not row["text"]:
             return _EMPTY_TEXT
         noted = self._to or self._link.origin(block, row["sequence"])
         target = noted or _named(properties.get(SOURCE_PROPERTY))
@@ -356,7 +345,7 @@ def _named(source: str | None) -> Destination | None:
 
 
 def _as_new(rows: pa.RecordBatch, run: str, added: tuple[str, ...]) -> pa.RecordBatch:
-    """The rows without what made them dead letters, and with the mark of this run. ``added``: see ``MovingLink``."""
+    """The rows without what made them dead letters, and with the mark of this run. ``added``: see ``BrokerDialect``."""
     rows = rows.drop_columns(_DROPPED)
     for name, mark in (("properties", [(MOVED_PROPERTY, run)]), ("property_types", [])):
         index = rows.schema.get_field_index(name)

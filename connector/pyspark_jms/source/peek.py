@@ -117,7 +117,7 @@ class _Look:
         condition = StateCondition()
         link = self._protocol.connect(options.connection, condition)
         try:
-            self._is_whole = link.browses and not has_limits
+            self._is_whole = link.dialect.browses and not has_limits
             bounds = self._whole_queue() if self._is_whole else limited
             if bounds.is_left:
                 link.subscribe(self._subscription(link, bounds))
@@ -177,18 +177,18 @@ class _Look:
             self._met_later = True
             return 0
         times = {"started_ms": self._started_ms, "now_ms": now_ms}
-        if not link.has_timestamps or not was_sent_later(link.sent_ms(block, len(block) - 1), **times):
+        if not was_sent_later(link.sent_ms(block, len(block) - 1), **times):
             return len(block)  # a queue is in the order of sending, except for priorities
         self._met_later = True
         return next(index for index in range(len(block)) if was_sent_later(link.sent_ms(block, index), **times))
 
     def _subscription(self, link: SourceLink, bounds: _Bounds) -> Subscription:
         messages = bounds.messages
-        if link.browses and messages > _BROWSE_MESSAGES:
+        if link.dialect.browses and messages > _BROWSE_MESSAGES:
             messages = _BROWSE_MESSAGES
         return Subscription(
             destination=self._destination,
-            window_bytes=_WINDOW_PER_SIZE * min(bounds.size, _DEFAULT_BYTES if link.browses else bounds.size),
+            window_bytes=_WINDOW_PER_SIZE * min(bounds.size, _DEFAULT_BYTES if link.dialect.browses else bounds.size),
             window_messages=messages,
             transform=self._options.body_type == "auto",
             browse=True,

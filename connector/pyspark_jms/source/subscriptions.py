@@ -6,6 +6,7 @@ For brokers that give no reason then. Knows subscriptions and a clock that is ha
 import logging
 import time
 from collections.abc import Callable
+from contextlib import closing
 from dataclasses import dataclass, field
 
 from pyspark_jms.errors import ConnectionLostError, JMSError
@@ -100,7 +101,6 @@ class Subscriptions:
                 # The first one has probed the queue, and a probe beside it would not see the head of the queue.
                 self.links.append(self._first(destination, patience, probes=subscription == first))
                 self._sessions.began(subscription, time.monotonic())
-            self.links[first].require_unchanged()
         for link in self.links[:: options.connections]:
             self._log_what_to_expect(link)
 
@@ -131,13 +131,6 @@ class Subscriptions:
         link = self._protocol.connect(options.connection, self.condition)
         try:
             selector = options.selector_for(link.dialect)
-            link.require_supported(
-                destination,
-                options.durable,
-                selected=selector is not None,
-                min_messages=options.min_messages,
-                connections=options.connections,
-            )
             self._require_same_selector(selector)
         except JMSError:
             link.close()
@@ -149,6 +142,8 @@ class Subscriptions:
                 transform=options.body_type == "auto",
                 durable=options.durable,
                 selector=selector,
+                connections=options.connections,
+                min_messages=options.min_messages,
                 probes=probes,
             )
         )
@@ -229,26 +224,15 @@ def create_subscription(options: SourceOptions, protocol: SourceProtocol) -> str
     ``SubscriptionInUseError`` while a consumer reads it, if the broker lets only one in.
     """
     assert options.durable is not None
-    link = protocol.connect(options.connection, StateCondition())
-    try:
+    with closing(protocol.connect(options.connection, StateCondition())) as link:
         selector = options.selector_for(link.dialect)
-        link.require_supported(
-            options.destinations[0], options.durable, selected=selector is not None, min_messages=None
+        link.subscribe(
+            Subscription(
+                destination=options.destinations[0],
+                window_bytes=1,
+                window_messages=1,
+                durable=options.durable,
+                selector=selector,
+            )
         )
-    except JMSError:
-        link.close()
-        raise
-    link.subscribe(
-        Subscription(
-            destination=options.destinations[0],
-            window_bytes=1,
-            window_messages=1,
-            durable=options.durable,
-            selector=selector,
-        )
-    )
-    try:
-        link.require_unchanged()
-    finally:
-        link.close()
     return selector

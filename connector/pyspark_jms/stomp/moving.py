@@ -30,23 +30,14 @@ OutgoingMessages: TypeAlias = tuple[Destination, Sequence[MessageBlock]]
 class StompMover(StompSourceLink):
     """A ``source.moving.MovingLink``."""
 
-    guarantee = "at-least-once"
-    carries_all_bodies = False
-
     def __init__(self, settings: ConnectionSettings, condition: StateCondition | None = None) -> None:
         super().__init__(settings, condition)
         try:
+            require_kept_transactions(self.dialect)
             self._sink = StompSinkLink(settings)
         except JMSError:
             super().close()
             raise
-
-    def require_movable(self) -> None:
-        require_kept_transactions(self.dialect)
-
-    @property
-    def added_properties(self) -> tuple[str, ...]:
-        return self.dialect.added_properties
 
     def origin(self, block: MessageBlock, index: int) -> Destination | None:
         return origin_of(block, index, self.dialect)
@@ -65,15 +56,15 @@ class StompMover(StompSourceLink):
             for block in blocks:
                 self._sink.send(block)
         self._sink.commit()
-        self.await_receipt(self.acknowledge(ids))
+        self.has_receipt(self.acknowledge(ids), wait=True)
 
     def close(self) -> None:
-        self._sink.__exit__(None, None, None)
+        self._sink.close()
         super().close()
 
 
 def require_kept_transactions(dialect: Dialect) -> None:
-    if not dialect.transactions:
+    if not dialect.has_transactions:
         raise UnsupportedError(
             f"{dialect.name} does not keep its transactions over STOMP, so a move could lose messages.",
             "Move the messages with the broker's own tools.",

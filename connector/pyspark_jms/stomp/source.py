@@ -7,8 +7,9 @@ from pyspark_jms.blocks.block import MessageBlock
 from pyspark_jms.blocks.oversized import OversizedMessage
 from pyspark_jms.columns.read_columns import WantedColumns
 from pyspark_jms.delivery.subscription_ledger import Recognition
+from pyspark_jms.errors import JMSError
 from pyspark_jms.jms.model import Destination, DurableSubscription
-from pyspark_jms.jms.subscription import MAX_ELEMENTS, BodyChoice
+from pyspark_jms.jms.subscription import MAX_ELEMENTS, BodyChoice, Subscription
 from pyspark_jms.management.link import ManagementLink
 from pyspark_jms.network.address import Address
 from pyspark_jms.network.settings import ConnectionSettings
@@ -47,22 +48,24 @@ class StompSourceLink(Consumer):
     def received_bytes(self) -> int:
         return self.connection.received_bytes
 
-    @property
-    def has_timestamps(self) -> bool:
-        return self.dialect.header_of("JMSTimestamp") is not None
+    def subscribe(self, subscription: Subscription) -> None:
+        durable = subscription.durable
+        try:
+            if durable is not None:
+                selected = subscription.selector is not None
+                require_durable(self.dialect, subscription.destination.name, durable, selected=selected)
+            require_enough_unacknowledged(self.dialect, subscription.min_messages)
+            super().subscribe(subscription)
+            if durable is not None:
+                self._require_same(durable)
+        except JMSError:
+            self.close()
+            raise
 
-    def require_supported(
-        self,
-        destination: Destination,
-        durable: DurableSubscription | None,
-        *,
-        selected: bool,
-        min_messages: int | None,
-        connections: int = 1,  # noqa: ARG002  # all brokers have transactions, by which they answer
-    ) -> None:
-        if durable is not None:
-            require_durable(self.dialect, destination.name, durable, selected=selected)
-        require_enough_unacknowledged(self.dialect, min_messages)
+    def _require_same(self, durable: DurableSubscription) -> None:
+        wanted, headers = self.subscription, self.dialect.durable_subscriptions
+        if durable.client_id is not None and headers.ignores_changed_selector:
+            require_same_subscription(self._settings, durable, wanted.destination, wanted.selector)
 
     def check(self) -> None:
         self.connection.check()
@@ -72,9 +75,6 @@ class StompSourceLink(Consumer):
 
     def take_oversized(self) -> list[OversizedMessage]:
         return self.connection.take_oversized()
-
-    def has_receipt(self, receipt: str) -> bool:
-        return self.connection.has_receipt(receipt)
 
     def sent_ms(self, block: MessageBlock, index: int) -> int | None:
         """None also where the producer switched timestamps off (0)."""
@@ -86,7 +86,7 @@ class StompSourceLink(Consumer):
         """An acknowledgement of a browsed message moves the window and nothing else. Without a browse, what was shown
         stays in the window until the end.
         """
-        if self.browses:
+        if self.dialect.browses:
             self.acknowledge(each for each in block.ids if each is not None)
 
     def redelivered(self, block: MessageBlock) -> int:
@@ -94,11 +94,6 @@ class StompSourceLink(Consumer):
 
     def metrics(self) -> dict[str, int]:
         return {}
-
-    def require_unchanged(self) -> None:
-        wanted, headers = self.subscription, self.dialect.durable_subscriptions
-        if wanted.durable is not None and wanted.durable.client_id is not None and headers.ignores_changed_selector:
-            require_same_subscription(self._settings, wanted.durable, wanted.destination, wanted.selector)
 
     # --- messages that will not become rows -----------------------------------------------------
 
@@ -130,8 +125,6 @@ class StompSourceLink(Consumer):
 
 class StompSource:
     """Has no state: a value that the adapters of Spark choose by the scheme of ``brokerUrl``."""
-
-    browses_whole_queues = False
 
     def connect(self, settings: ConnectionSettings, condition: StateCondition) -> StompSourceLink:
         return StompSourceLink(settings, condition)

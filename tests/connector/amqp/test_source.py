@@ -26,7 +26,7 @@ from streaming import access
 from waiting import await_count, wait_until
 
 from pyspark_jms.amqp.link.producer import Producer
-from pyspark_jms.amqp.sink import AMQP_SINK
+from pyspark_jms.amqp.sink import AmqpSinkLink
 from pyspark_jms.amqp.source import AmqpSource
 from pyspark_jms.amqp.wire.types import Target
 from pyspark_jms.jms.model import BodyType, Destination
@@ -294,7 +294,7 @@ def test_an_answer_names_the_request_by_the_id_that_it_had(broker, queue):
         assert answers[6:8] == ["ID:AMQP_NO_PREFIX:plain", "plain"]
         options = SinkOptions.parse(access(broker) | {"brokerUrl": broker.amqp_url, "queue": queue})
         batch = pa.record_batch({"JMSCorrelationID": pa.array(answers, pa.string())})
-        assert send_at_least_once(AMQP_SINK, options, iter([batch])) == (len(answers), 0)
+        assert send_at_least_once(AmqpSinkLink, options, iter([batch])) == (len(answers), 0)
         receiver = connection.create_receiver(queue)
         messages = [receiver.receive(timeout=30) for _ in answers]
         found = [message.correlation_id for message in messages]
@@ -316,7 +316,7 @@ def test_properties_that_jms_does_not_have_arrive_and_can_be_written(broker, que
         assert len(peeked(broker, queue, selector=text)) == 1, text
     options = SourceOptions.parse(access(broker) | {"brokerUrl": broker.amqp_url, "queue": queue})
     target = SinkOptions.parse(access(broker) | {"brokerUrl": broker.amqp_url, "queue": f"{queue}.out"})
-    assert send_at_least_once(AMQP_SINK, target, iter(list(peek(options, AmqpSource())))) == (1, 0)
+    assert send_at_least_once(AmqpSinkLink, target, iter(list(peek(options, AmqpSource())))) == (1, 0)
     (written,) = peeked(broker, f"{queue}.out")
     assert (written["text"], dict(written["properties"])) == ("hi", properties)
     found = dict(written["property_types"])

@@ -153,7 +153,7 @@ def test_a_selector_that_the_broker_would_ignore_is_refused(
             consume(settings_for(broker), name, selector="color = 'red'")
         return
     link = consume(settings_for(broker), name, selector="color = 'red'")
-    link.await_receipt(link.probe())
+    link.has_receipt(link.probe(), wait=True)
     assert link.waiting()[0] == 1
 
 

@@ -17,7 +17,7 @@ from pyspark_jms.delivery.ledger_owner import LedgerOwner
 from pyspark_jms.errors import CommitInDoubtError, ReplayMismatchError
 from pyspark_jms.options.sink import SinkOptions
 from pyspark_jms.sink.sending_once import send_exactly_once
-from pyspark_jms.sink.tasks import LedgerTask, TaskOutcome, Sent, TaskResult
+from pyspark_jms.sink.tasks import LedgerTask, Sent, TaskOutcome, TaskResult
 from pyspark_jms.sink.writing import finish_write, send_held
 from pyspark_jms.spark.worker import run_task
 

@@ -189,7 +189,7 @@ def test_a_question_acknowledges_nothing_and_takes_no_credit(broker, queue, link
     assert (broker.message_count(queue), broker.delivering_count(queue)) == (5, 5)
     fill(broker, queue, 5, first=5)
     wait_until(lambda: link.waiting()[0] == 10)
-    link.await_receipt(link.acknowledge([one for block in link.take() for one in block.ids]))
+    link.has_receipt(link.acknowledge([one for block in link.take() for one in block.ids]), wait=True)
     await_count(broker, queue, 0)
 
 

@@ -23,7 +23,6 @@ class Link:
 
     def __init__(self, header=b"timestamp", unit_ms=1):
         self._header, self._unit_ms = header, unit_ms
-        self.has_timestamps = header is not None
 
     def sent_ms(self, block, index):
         sent = self._header and header_of(block, index, self._header)

@@ -12,7 +12,7 @@ from streaming import access
 from waiting import await_count, await_value, wait_until
 
 from pyspark_jms.amqp.link.producer import Producer
-from pyspark_jms.amqp.sink import AMQP_SINK
+from pyspark_jms.amqp.sink import AmqpSinkLink
 from pyspark_jms.amqp.source import AmqpSource
 from pyspark_jms.amqp.wire.types import Target
 from pyspark_jms.errors import InvalidDestinationError
@@ -160,7 +160,7 @@ def test_a_browse_of_a_long_queue_keeps_a_window_of_messages_and_shows_each_once
     count = 100_000
     given = access(broker) | {"brokerUrl": broker.amqp_url, "queue": queue}
     texts = pa.array([f"text {n}" for n in range(count)])
-    send_at_least_once(AMQP_SINK, SinkOptions.parse(given), iter([pa.RecordBatch.from_arrays([texts], ["text"])]))
+    send_at_least_once(AmqpSinkLink, SinkOptions.parse(given), iter([pa.RecordBatch.from_arrays([texts], ["text"])]))
     await_count(broker, queue, count)
     protocol, options = _Watched(), SourceOptions.parse(given, "batch")
     read, kept, found = 0, [], []
@@ -185,7 +185,7 @@ def test_a_browse_goes_on_after_a_pause_of_the_broker_that_is_longer_than_idle_t
         given = access(broker) | {"brokerUrl": broker.amqp_url, "queue": "long", "idleTimeout": "200ms"}
         texts = pa.array([f"text {n}" for n in range(count)])
         write = SinkOptions.parse({name: value for name, value in given.items() if name != "idleTimeout"})
-        send_at_least_once(AMQP_SINK, write, iter([pa.RecordBatch.from_arrays([texts], ["text"])]))
+        send_at_least_once(AmqpSinkLink, write, iter([pa.RecordBatch.from_arrays([texts], ["text"])]))
         await_count(broker, "long", count)
         read = 0
         for rows in peek(SourceOptions.parse(given, "batch"), AmqpSource()):

@@ -42,9 +42,8 @@ def test_a_link_connects_then_subscribes_then_receives(broker, queue):
         link.subscribe(subscription(queue))
         found = block(link)
         assert link.redelivered(found) == 0
-        assert link.has_timestamps
         assert abs(link.sent_ms(found, 0) - link.sent_ms(found, len(found) - 1)) < 60_000
-        link.await_receipt(link.acknowledge([one for one in found.ids if one is not None]))
+        link.has_receipt(link.acknowledge([one for one in found.ids if one is not None]), wait=True)
 
 
 def test_a_link_that_never_subscribed_closes_without_a_word(broker, queue):
@@ -55,10 +54,12 @@ def test_a_link_that_never_subscribed_closes_without_a_word(broker, queue):
 
 def test_what_artemis_cannot_do_is_refused(broker, queue):
     with linked(broker, queue) as link:
-        link.require_supported(Destination.parse(f"queue://{queue}"), None, selected=True, min_messages=10_000)
-        shared = DurableSubscription("daily", shared=True)
+        link.subscribe(subscription(queue, min_messages=10_000))
+    shared, topic = DurableSubscription("daily", shared=True), Destination.parse("topic://t")
+    with linked(broker, queue) as link:
         with pytest.raises(UnsupportedError, match="clientId"):
-            link.require_supported(Destination.parse("topic://t"), shared, selected=True, min_messages=None)
+            link.subscribe(Subscription(destination=topic, window_bytes=1, durable=shared, selector="a = 1"))
+        assert link.is_down
 
 
 def test_a_message_that_cannot_be_mapped_and_its_dead_letter(broker, queue):

@@ -133,17 +133,17 @@ class Consumer(OnConnection):
         self._receipts[receipt] = what
         return receipt
 
-    def has_receipt(self, receipt: str) -> bool:
+    def has_receipt(self, receipt: str, *, wait: bool = False) -> bool:
         acknowledgement = self._receipts[receipt]
-        return self.prefetch.is_probed if acknowledgement is None else acknowledgement.is_confirmed
-
-    def await_receipt(self, receipt: str) -> None:
-        acknowledgement = self._receipts[receipt]
+        is_there = self.prefetch.is_probed if acknowledgement is None else acknowledgement.is_confirmed
+        if not is_there and not wait:
+            return False
         if acknowledgement is None:
             self.prefetch.await_probe()
         elif self._acknowledger is not None:
             self._acknowledger.await_confirmed(acknowledgement)
         del self._receipts[receipt]
+        return True
 
     # --- the end -------------------------------------------------------------------------------
 

@@ -1,6 +1,7 @@
 """Transactions, selectors, browsing, acknowledgements and missing queues: what is no proof until it was seen."""
 
 from collections.abc import Iterator, Sequence
+from contextlib import closing
 from typing import Any
 
 from jms_selector.syntax.dialects import dialect_of
@@ -16,13 +17,14 @@ _END_SECONDS = 10.0
 
 def transactions(queue: ConformanceQueue, _dialect: Any) -> Iterator[Finding]:
     """First: it decides how the other tests send."""
-    with queue.connect_sender() as link:
-        if not link.has_transactions:
+    with closing(queue.connect_sender()) as link:
+        if not link.dialect.has_transactions:
             queue.uses_transactions = False
             yield Finding(name="transactions", value="not tried: the dialect has none, and confirms each row")
             return
         try:
-            link.require_transactions()
+            for block in queue.encode(link, _texts("aborted", 3)):
+                link.send(block)
         except JMSError as error:
             queue.uses_transactions = False
             yield Finding(
@@ -32,9 +34,6 @@ def transactions(queue: ConformanceQueue, _dialect: Any) -> Iterator[Finding]:
                 advice="Writes need transaction=none on this broker.",
             )
             return
-    with queue.connect_sender() as link:
-        for block in queue.encode(link, _texts("aborted", 3)):
-            link.send(block)
     queue.send(_texts("committed", 2))
     found = _received_texts(queue, 2)
     wanted = ["committed 0", "committed 1"]
@@ -86,7 +85,7 @@ def selector(queue: ConformanceQueue, dialect: Any) -> Iterator[Finding]:
 
 def browse(queue: ConformanceQueue, dialect: Any) -> Iterator[Finding]:
     """Whether another consumer receives the messages while they are shown, and they stay."""
-    trusted = dialect.browses if queue.is_amqp else dialect.browse_headers is not None
+    trusted = dialect.browses
     queue.send(_texts("shown", 3))
     try:
         with queue.reader(browse=True) as shown:

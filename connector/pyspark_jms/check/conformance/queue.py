@@ -13,7 +13,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from pyspark_jms.amqp.sink import AMQP_SINK
+from pyspark_jms.amqp.sink import AmqpSinkLink
 from pyspark_jms.amqp.source import AmqpSource
 from pyspark_jms.amqp.wire.sections import delivery_count
 from pyspark_jms.blocks.block import MessageBlock
@@ -24,9 +24,9 @@ from pyspark_jms.jms.model import Destination, DestinationKind
 from pyspark_jms.jms.subscription import Subscription
 from pyspark_jms.network.settings import ConnectionSettings
 from pyspark_jms.network.state_condition import StateCondition
-from pyspark_jms.sink.links import SinkLink, SinkProtocol
+from pyspark_jms.sink.links import SinkLink
 from pyspark_jms.source.links import SourceLink, SourceProtocol
-from pyspark_jms.stomp.sink import STOMP_SINK
+from pyspark_jms.stomp.sink import StompSinkLink
 from pyspark_jms.stomp.source import StompSource
 
 __all__ = ["PATIENCE_SECONDS", "ConformanceQueue", "Reader", "Row"]
@@ -52,23 +52,19 @@ class ConformanceQueue:
         self._settings = settings
         self._run = uuid.uuid4().hex
         self._source: SourceProtocol = AmqpSource() if self.is_amqp else StompSource()
-        self._sink: SinkProtocol = AMQP_SINK if self.is_amqp else STOMP_SINK
 
     # --- sending -------------------------------------------------------------------------------
 
     def connect_sender(self) -> SinkLink:
-        return self._sink.connect(self._settings)
+        return (AmqpSinkLink if self.is_amqp else StompSinkLink)(self._settings)
 
     def send(self, rows: Sequence[Row], *, queue: str | None = None) -> None:
         """Send the rows. Returns when the broker has confirmed them; raises why it did not."""
-        with self.connect_sender() as link:
-            commits = self.uses_transactions or not link.confirms_single_messages
+        with closing(self.connect_sender()) as link:
+            commits = self.uses_transactions or not link.dialect.confirms_single_messages
             for block in self.encode(link, rows, queue=queue, in_transaction=commits):
-                (link.send if commits else link.send_at_once)(block)
-            if commits:
-                link.commit()
-            else:
-                link.await_each(0, len(rows))
+                link.send(block, in_transaction=commits)
+            link.commit()
 
     def encode(
         self, link: SinkLink, rows: Sequence[Row], *, queue: str | None = None, in_transaction: bool = True
@@ -154,11 +150,12 @@ class Reader:
         self._blocks += blocks
         return [row for block in blocks for row in self._rows(block)]
 
-    def _until(self, true: Any, seconds: float) -> None:
+    def _until(self, true: Any, seconds: float) -> bool:
         deadline = time.monotonic() + seconds
-        while not true() and time.monotonic() < deadline:
+        while not (is_true := bool(true())) and time.monotonic() < deadline:
             self.link.check_messages()
             self._condition.pause(_POLL_SECONDS)
+        return is_true
 
     def _rows(self, block: MessageBlock) -> list[Row]:
         rows = self._source.decode(
@@ -181,13 +178,12 @@ class Reader:
         """Acknowledge the first ``count`` messages, or all of them, and wait for the broker's confirmation."""
         ids = [each for block in self._blocks for each in block.ids if each is not None][:count]
         if ids:
-            self.link.await_receipt(self.link.acknowledge(ids))
+            self.link.has_receipt(self.link.acknowledge(ids), wait=True)
 
     def proves_end(self, seconds: float) -> bool:
         """Whether the broker answers the question for the end of the queue (a drain, AMQP 1.0 §2.6.7)."""
         receipt = self.link.probe()
-        self._until(lambda: self.link.has_receipt(receipt), seconds)
-        return self.link.has_receipt(receipt)
+        return self._until(lambda: self.link.has_receipt(receipt), seconds)
 
     def drop(self) -> None:
         """Close the socket, as the death of the process would."""

@@ -47,7 +47,7 @@ def subscribe_headers(
     }
     if subscription.transform:
         headers |= dialect.transform_headers
-    if subscription.browse and dialect.browse_headers is not None:
+    if subscription.browse:
         headers |= dialect.browse_headers
     if durable:
         headers |= words.for_subscribe(durable)
@@ -169,10 +169,6 @@ class Consumer:
         return self.connection.dialect
 
     @property
-    def browses(self) -> bool:
-        return self.dialect.browse_headers is not None
-
-    @property
     def confirms_acknowledgements(self) -> bool:
         return self.dialect.ack_receipts_are_durable
 
@@ -202,7 +198,7 @@ class Consumer:
         burst = self.dialect.max_acks_without_receipt or len(waiting)
         while len(waiting) > burst:
             receipt = self._acknowledge(waiting[:burst])
-            self.await_receipt(receipt)
+            self.has_receipt(receipt, wait=True)
             del waiting[:burst]
         return self._acknowledge(waiting)
 
@@ -211,8 +207,11 @@ class Consumer:
         self.connection.send(ack_frames(ids, receipt))
         return receipt
 
-    def await_receipt(self, receipt: str) -> None:
+    def has_receipt(self, receipt: str, *, wait: bool = False) -> bool:
+        if not wait and not self.connection.has_receipt(receipt):
+            return False
         self.connection.await_receipt(receipt)
+        return True
 
     def ping(self, *, wait: bool = False) -> str:  # noqa: ARG002  # there is nothing to wait for
         """Request a receipt, to see that the broker answers: begin and abort an empty transaction.

@@ -53,7 +53,7 @@ def send_dead_letters(settings: ConnectionSettings, queue: str, letters: Sequenc
 
 
 def _send(producer: Producer, queue: str, letter: StompDeadLetter) -> None:
-    transacted = producer.dialect.transactions
+    transacted = producer.dialect.has_transactions
     confirmed_by = {"transaction": producer.transaction} if transacted else {"receipt": "dead-letter"}
     receipt = confirmed_by.get("receipt")
     if isinstance(letter.body, bytes):

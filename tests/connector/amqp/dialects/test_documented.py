@@ -1,6 +1,7 @@
 """What is refused on brokers that no test has run, and what is sent to them, as their documentation wants it."""
 
 import re
+from contextlib import closing
 
 import pyarrow as pa
 import pytest
@@ -11,7 +12,7 @@ from pyspark_jms import cli
 from pyspark_jms.amqp.dialects import AZURE_SERVICE_BUS, IBM_MQ, SOLACE
 from pyspark_jms.amqp.link.connection import connect
 from pyspark_jms.amqp.link.producer import Producer
-from pyspark_jms.amqp.sink import AMQP_SINK
+from pyspark_jms.amqp.sink import AmqpSinkLink
 from pyspark_jms.amqp.source import AmqpSource
 from pyspark_jms.errors import UnsupportedError
 from pyspark_jms.options.sink import SinkOptions
@@ -55,7 +56,7 @@ def test_a_write_takes_no_transaction_where_there_is_none(dialect):
         SinkOptions.parse(options | {"transaction": "task"})
     with ProtonBroker() as peer:
         sink = SinkOptions.parse(options | {"brokerUrl": peer.amqp_url})
-        assert send_at_least_once(AMQP_SINK, sink, iter([pa.record_batch({"text": ["a"]})])) == (1, 0)
+        assert send_at_least_once(AmqpSinkLink, sink, iter([pa.record_batch({"text": ["a"]})])) == (1, 0)
         assert peer.queues["q"] == ["a"]
 
 
@@ -79,7 +80,7 @@ def test_a_transaction_of_azure_has_one_entity(capsys):
     rows = pa.record_batch({"text": ["a"], "destination": ["queue://a"]})
     with ProtonBroker(coordinator="nothing") as peer:
         access = {"brokerUrl": peer.amqp_url, "broker": "azure-service-bus"}
-        with AMQP_SINK.connect(SinkOptions.parse(access).connection) as link:
+        with closing(AmqpSinkLink(SinkOptions.parse(access).connection)) as link:
             defaults = {"defaults": _defaults(), "property_columns": (), "now_ms": 0}
             with pytest.raises(UnsupportedError, match="of one queue or topic only"):
                 link.encode(rows, **defaults)
@@ -104,7 +105,7 @@ def test_a_delivery_delay_is_refused_where_another_annotation_means_it():
         options = {"brokerUrl": peer.amqp_url, "broker": "azure-service-bus", "queue": "q", "transaction": "none"}
         sink = SinkOptions.parse(options | {"deliveryDelay": "1m"})
         with pytest.raises(UnsupportedError, match="would deliver it at once"):
-            send_at_least_once(AMQP_SINK, sink, iter([rows]))
+            send_at_least_once(AmqpSinkLink, sink, iter([rows]))
 
 
 def test_a_container_id_has_only_characters_that_ibm_mq_takes():

@@ -12,7 +12,7 @@ def test_a_confirmed_acknowledgement_survives_a_killed_broker(fresh_broker, sett
     link.subscribe(subscription_to("q"))
     wait_until(lambda: link.waiting()[0] == 100)
     [block] = link.take()
-    link.await_receipt(link.acknowledge(block.ids[:40]))
+    link.has_receipt(link.acknowledge(block.ids[:40]), wait=True)
     broker.kill()
     wait_until(lambda: link.connection.is_down)
     with pytest.raises(ConnectionLostError):
@@ -31,5 +31,5 @@ def test_many_acknowledgements_wait_for_no_confirmation(broker, queue, settings_
     ids = [one for block in link.take() for one in block.ids]
     receipts = [link.acknowledge([one]) for one in reversed(ids)]
     for receipt in receipts:
-        link.await_receipt(receipt)
+        link.has_receipt(receipt, wait=True)
     await_count(broker, queue, 0)

@@ -40,7 +40,7 @@ def test_messages_come_in_order_as_they_were_sent(broker, queue, put, subscripti
     assert [message[-3:] for message in messages[:2]] == [b"one", b"two"]
     assert messages[2].endswith("ä".encode() * 100_000)
     receipt = link.acknowledge(ids)
-    link.await_receipt(receipt)
+    link.has_receipt(receipt, wait=True)
     await_count(broker, queue, 0)
 
 
@@ -54,8 +54,8 @@ def test_without_transactions_messages_are_read_and_acknowledged_unconfirmed(sub
         _, ids = taken(link, 2)
         assert not link.confirms_acknowledgements
         assert link.ping() is None
-        link.await_receipt(link.acknowledge(ids))
-        link.await_receipt(link.probe())
+        link.has_receipt(link.acknowledge(ids), wait=True)
+        link.has_receipt(link.probe(), wait=True)
         link.close()
         wait_until(lambda: not peer.is_busy)
         assert (peer.queues["q"], peer.deliveries) == ([], 2)

@@ -27,7 +27,7 @@ def test_the_broker_stops_at_the_window_and_goes_on_after_an_acknowledgement(
     blocks = link.take()
     ids = [one for block in blocks for one in block.ids]
     assert len(ids) < 100
-    link.await_receipt(link.acknowledge(ids))
+    link.has_receipt(link.acknowledge(ids), wait=True)
     wait_until(lambda: link.waiting()[1] >= 30_000)
 
 
@@ -39,12 +39,12 @@ def test_one_message_larger_than_the_window_passes(broker, queue, put, subscript
         wait_until(lambda: link.waiting()[0])
         ids = [one for block in link.take() for one in block.ids]
         seen += len(ids)
-        link.await_receipt(link.acknowledge(ids))
+        link.has_receipt(link.acknowledge(ids), wait=True)
 
 
 def test_a_probe_of_an_empty_queue_is_answered_and_changes_nothing(broker, queue, put, subscription_to, consume):
     link = consume(broker, subscription_to(queue))
-    link.await_receipt(link.probe())
+    link.has_receipt(link.probe(), wait=True)
     assert link.waiting() == (0, 0)
     put(broker, queue, "later")
     wait_until(lambda: link.waiting()[0] == 1)
@@ -55,13 +55,13 @@ def test_a_probe_ends_when_there_is_a_message(broker, queue, put, subscription_t
     link = consume(broker, subscription_to(queue, window_bytes=100_000))
     seen = 0
     while True:
-        link.await_receipt(link.probe())
+        link.has_receipt(link.probe(), wait=True)
         blocks = link.take()
         if not blocks:
             break
         ids = [one for block in blocks for one in block.ids]
         seen += len(ids)
-        link.await_receipt(link.acknowledge(ids))
+        link.has_receipt(link.acknowledge(ids), wait=True)
     assert seen == 5_000
     await_count(broker, queue, 0)
 
@@ -91,7 +91,7 @@ def test_credit_that_the_broker_lost_is_granted_again(broker, queue, subscriptio
         wait_until(lambda: link.waiting()[0], seconds=30, what="the next message")
         ids = [one for block in link.take() for one in block.ids]
         seen += len(ids)
-        link.await_receipt(link.acknowledge(ids))
+        link.has_receipt(link.acknowledge(ids), wait=True)
     assert 1 <= link.prefetch.lost_credit <= 4
     assert "used up credit for messages that it did not deliver" in caplog.text
 
@@ -105,7 +105,7 @@ def test_a_quiet_queue_does_not_widen_the_window(broker, queue, put, subscriptio
     time.sleep(0.3)
     assert link.waiting()[0] <= 11
     ids = [one for block in link.take() for one in block.ids]
-    link.await_receipt(link.acknowledge(ids))
+    link.has_receipt(link.acknowledge(ids), wait=True)
     wait_until(lambda: link.waiting()[0] >= 10)
     time.sleep(0.3)
     assert link.waiting()[0] == 10

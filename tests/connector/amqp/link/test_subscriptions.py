@@ -35,7 +35,7 @@ def named(queue):
 
 def read(link, count):
     wait_until(lambda: link.waiting()[0] == count)
-    link.await_receipt(link.acknowledge([one for block in link.take() for one in block.ids]))
+    link.has_receipt(link.acknowledge([one for block in link.take() for one in block.ids]), wait=True)
 
 
 @pytest.mark.parametrize("durable", [UNSHARED, SHARED, GLOBAL], ids=["unshared", "shared", "global"])

@@ -35,8 +35,8 @@ def test_the_window_is_never_without_bound():
 
 
 def test_what_cannot_be_relied_on_is_said():
-    assert not RABBITMQ.transactions
-    assert RABBITMQ.send_receipts
+    assert not RABBITMQ.has_transactions
+    assert RABBITMQ.confirms_single_messages
     assert RABBITMQ.stable_id_separator is None
     assert RABBITMQ.selector_dialect is None
 

@@ -58,7 +58,7 @@ def test_each_message_is_acknowledged_on_its_own(broker, queue, settings_for, co
     consumer = consume(settings_for(broker), queue)
     frames, ids = receive(consumer, 4)
     assert bodies(frames) == [b"one", b"zwei", b"\0\n\0", b""]
-    consumer.await_receipt(consumer.acknowledge([ids[1], ids[3]]))
+    consumer.has_receipt(consumer.acknowledge([ids[1], ids[3]]), wait=True)
     await_value(lambda: (broker.message_count(queue), broker.delivering_count(queue)), (2, 2))
     consumer.close()
     with RawStomp(broker) as client:
@@ -70,7 +70,7 @@ def test_the_receipt_comes_when_the_messages_are_gone(broker, queue, settings_fo
     consumer = consume(settings_for(broker), queue)
     _, ids = receive(consumer, 500)
     receipt = consumer.acknowledge(ids)
-    consumer.await_receipt(receipt)
+    consumer.has_receipt(receipt, wait=True)
     await_count(broker, queue, 0)
     assert not consumer.connection.has_receipt(receipt)
 
@@ -83,7 +83,7 @@ def test_the_broker_stops_at_the_window(broker, queue, settings_for, consume, re
     assert waiting <= 10  # frames have some 300 bytes of headers
     assert size <= 10_000 + 1400
     _, ids = receive(consumer, waiting)
-    consumer.await_receipt(consumer.acknowledge(ids[:3]))
+    consumer.has_receipt(consumer.acknowledge(ids[:3]), wait=True)
     wait_until(lambda: broker.delivering_count(queue) == waiting - 3 + consumer.waiting()[0] >= waiting - 1)
     assert consumer.waiting()[0] <= 4
     await_count(broker, queue, 37)
@@ -144,7 +144,7 @@ def test_a_topic(broker, queue, settings_for, consume, receive):
     for consumer in consumers:
         frames, ids = receive(consumer, 1)
         assert bodies(frames) == [b"news"]
-        consumer.await_receipt(consumer.acknowledge(ids))
+        consumer.has_receipt(consumer.acknowledge(ids), wait=True)
 
 
 def test_a_probe_is_answered_and_changes_nothing(broker, queue, settings_for, consume):
@@ -159,7 +159,7 @@ def test_an_ack_the_broker_refuses_ends_the_session(broker, queue, settings_for,
     consumer = consume(settings_for(broker), queue)
     receipt = consumer.acknowledge([b"0,123456789"])
     with pytest.raises(BrokerError, match=r"JMS_BROKER_ERROR.*AMQ339\d\d\d"):
-        consumer.await_receipt(receipt)
+        consumer.has_receipt(receipt, wait=True)
     wait_until(lambda: consumer.connection.down)
     with pytest.raises(BrokerError):
         consumer.acknowledge([b"0,1"])
