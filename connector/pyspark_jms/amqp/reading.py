@@ -1,6 +1,6 @@
 """A reader over AMQP for the engine of reading: the Protocols of ``source.readers.links``."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import TypeAlias
 
@@ -20,6 +20,8 @@ from pyspark_jms.amqp.recognition import suspect
 from pyspark_jms.amqp.wire.receiver import Receiver
 from pyspark_jms.amqp.wire.types import Source
 from pyspark_jms.blocks.block import MessageBlock, block_of
+from pyspark_jms.blocks.staged import Packed
+from pyspark_jms.delivery.register import steps
 from pyspark_jms.delivery.register.token import StoredToken, Token
 from pyspark_jms.errors import JMSError, SubscriptionInUseError
 from pyspark_jms.jms.model import Destination, DestinationKind, DurableSubscription
@@ -54,6 +56,8 @@ class AmqpReaderLink(ReadRegister, OnConnection):
         self._diverted = Transactions(self.connection)
         """Messages that are not in the value. Their transaction ends while that of the value is open."""
         self.sources: list[AmqpReadSource] = []
+        self._accepted: list[tuple[int, list[bytes]]] = []
+        """Numbers of sources, and the ids of their messages in the value."""
         try:
             require_staging(self.dialect)
         except JMSError:
@@ -73,8 +77,50 @@ class AmqpReaderLink(ReadRegister, OnConnection):
         for source in self.sources:
             source.grant()
 
-    def replace_value(self, token: Token, accepted: Accepted) -> None:
-        """``replace`` with the numbers of sources."""
+    def carry_out(self, command: object) -> object:
+        """A command of ``delivery.register.steps`` → its event."""
+        match command:
+            case steps.Lock():
+                self.lock()
+                return steps.Locked()
+            case steps.Peek():
+                return steps.Peeked(self.peek())
+            case steps.ProveLink():
+                self.prove()
+                return steps.Proven()
+            case steps.Open():
+                self.open()
+                return steps.Opened()
+            case steps.Take(messages):
+                return steps.Taken(self.take(messages), self.blocks)
+            case steps.AcceptValue():
+                self.accept()
+                return steps.ValueAccepted()
+            case steps.Browse(stream, batch):
+                found = self.browse(stream, batch)
+                return steps.BlocksSeen(len(found), tuple(found))
+            case steps.Renew(token):
+                self.replace(token)
+                return steps.Renewed()
+            case steps.Replace(token):
+                self.replace_value(token)
+                return steps.Replaced()
+            case steps.Create(token):
+                self.require_lock()
+                self.create(token)
+                return steps.Created()
+        raise AssertionError(command)
+
+    def add_to_value(
+        self, source: int, ids: list[bytes], stream: str, batch: int, blocks: Iterable[tuple[int, int, Packed]]
+    ) -> int:
+        """Send messages of a source in the open transaction, which accepts those with these ids."""
+        self._accepted.append((source, ids))
+        return self.send_value(stream, batch, blocks)
+
+    def replace_value(self, token: Token) -> None:
+        """``replace`` with the messages that were added to the value."""
+        accepted, self._accepted = self._accepted, []
         self.replace(token, self._receivers(accepted))
         self._released(accepted)
 

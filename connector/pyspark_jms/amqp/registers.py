@@ -9,7 +9,8 @@ from pyspark_jms.amqp.link.connection import Connection, connect
 from pyspark_jms.amqp.link.management import AmqpManagementLink
 from pyspark_jms.amqp.link.pull import browse
 from pyspark_jms.amqp.link.read_register import ReadRegister, RegisterName, driver_container, tokens_of
-from pyspark_jms.amqp.link.staged_messages import SeenBlock, seen_block, stream_of
+from pyspark_jms.amqp.link.staged_messages import seen_block, stream_of
+from pyspark_jms.blocks.staged import StagedRange
 from pyspark_jms.delivery.register.token import Token
 from pyspark_jms.errors import DataLossError, JMSSecurityError, SubscriptionInUseError, UnsupportedError
 from pyspark_jms.management.attributes import ArtemisManagement
@@ -149,7 +150,7 @@ def show_register(settings: ConnectionSettings, name: RegisterName) -> ShownRegi
     )
 
 
-def _blocks(connection: Connection, name: RegisterName) -> list[SeenBlock]:
+def _blocks(connection: Connection, name: RegisterName) -> list[StagedRange]:
     return [seen_block(message) for message in browse(connection, name.queue) if stream_of(message) is not None]
 
 

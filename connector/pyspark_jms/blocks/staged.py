@@ -19,6 +19,7 @@ __all__ = [
     "STAGED_BYTES",
     "Packed",
     "StagedBlock",
+    "StagedRange",
     "compress",
     "compressed_share",
     "decompress",
@@ -87,6 +88,16 @@ class StagedBlock:
 
     def __len__(self) -> int:
         return len(self.messages)
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class StagedRange:
+    """A block in a register: the messages with the numbers ``first`` to ``end`` (not included)."""
+
+    stream: str
+    first: int
+    end: int
+    block: StagedBlock
 
 
 def pack_all(block: MessageBlock, *, source: str, dialect: str) -> Iterator[tuple[int, int, Packed]]:

@@ -30,6 +30,10 @@ class Connected(Protocol):
     @property
     def address(self) -> Address: ...
 
+    @property
+    def server(self) -> str | None:
+        """Name and version that the broker gave."""
+
     def close(self) -> None: ...
 
     def drop(self) -> None:
@@ -38,10 +42,6 @@ class Connected(Protocol):
 
 class Receiving(Connected, Protocol):
     """A connection that receives until it ends."""
-
-    @property
-    def server(self) -> str | None:
-        """Name and version that the broker gave."""
 
     @property
     def is_down(self) -> bool: ...

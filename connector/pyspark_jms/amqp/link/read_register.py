@@ -12,10 +12,10 @@ from collections.abc import Iterable, Sequence
 from pyspark_jms.amqp.link.connection import Connection, connect
 from pyspark_jms.amqp.link.pull import browse
 from pyspark_jms.amqp.link.register import TOPIC, Place, Register, tokens_at
-from pyspark_jms.amqp.link.staged_messages import SeenBlock, block_message, seen_block, stream_of
+from pyspark_jms.amqp.link.staged_messages import block_message, seen_block, stream_of
 from pyspark_jms.amqp.link.transactions import Transactions
 from pyspark_jms.amqp.wire.receiver import Receiver
-from pyspark_jms.blocks.staged import Packed
+from pyspark_jms.blocks.staged import Packed, StagedRange
 from pyspark_jms.delivery.register.token import StoredToken, Token
 from pyspark_jms.errors import JMSError
 from pyspark_jms.network.settings import ConnectionSettings
@@ -83,7 +83,7 @@ class ReadRegister(Register[Token]):
         """The streams and batches of the blocks that were taken."""
         return tuple(sorted(map(_batch_of, self.streams)))
 
-    def browse(self, stream: str, batch: int) -> list[SeenBlock]:
+    def browse(self, stream: str, batch: int) -> list[StagedRange]:
         """The blocks of a batch, in their order."""
         wanted = _value_of(stream, batch)
         every = browse(self.connection, self.place.queue)

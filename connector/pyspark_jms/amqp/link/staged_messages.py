@@ -5,7 +5,6 @@ them (Artemis). They have no time to live and no priority.
 """
 
 import struct
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
@@ -21,13 +20,12 @@ from pyspark_jms.amqp.wire.sections import (
     sections,
 )
 from pyspark_jms.amqp.wire.values import Described, Symbol, TypedValue, decode, encode
-from pyspark_jms.blocks.staged import Packed, StagedBlock, unpack
+from pyspark_jms.blocks.staged import Packed, StagedRange, unpack
 from pyspark_jms.errors import DataLossError
 
 __all__ = [
     "HEAD_BYTES",
     "TOKENS",
-    "SeenBlock",
     "block_message",
     "body_of",
     "seen_block",
@@ -48,16 +46,6 @@ _HEADER = encode(Described(HEADER, [True]))
 
 HEAD_BYTES = 4_096
 """The beginning of a block, with what it states of itself, whatever the broker adds."""
-
-
-@dataclass(frozen=True, slots=True, repr=False)
-class SeenBlock:
-    """The messages with the numbers ``first`` to ``end`` (not included)."""
-
-    stream: str
-    first: int
-    end: int
-    block: StagedBlock
 
 
 def token_message(body: bytes, *, marked: bool = False, once: bool = False) -> bytes:
@@ -107,7 +95,7 @@ def _numbers(found: dict[int, Any]) -> tuple[str, int, int]:
         raise _foreign() from None
 
 
-def seen_block(message: bytes) -> SeenBlock:
+def seen_block(message: bytes) -> StagedRange:
     found = _sections(message)
     stream, first, end = _numbers(found)
     data = found.get(DATA)
@@ -119,7 +107,7 @@ def seen_block(message: bytes) -> SeenBlock:
         raise _foreign(str(error)) from None
     if len(block) != end - first:
         raise _foreign("it has another number of messages than it states")
-    return SeenBlock(stream, first, end, block)
+    return StagedRange(stream, first, end, block)
 
 
 def _sections(message: bytes, through: int = FOOTER) -> dict[int, Any]:

@@ -13,6 +13,7 @@ taken for lost; nothing else depends on a time.
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
+from pyspark_jms.blocks.staged import StagedRange
 from pyspark_jms.delivery.commit_token import LedgerEntry
 from pyspark_jms.delivery.register.token import StoredToken
 
@@ -291,6 +292,8 @@ class Created:
 @dataclass(frozen=True, slots=True)
 class BlocksSeen:
     blocks: int
+    ranges: tuple[StagedRange, ...] = ()
+    """The blocks themselves."""
 
 
 @dataclass(frozen=True, slots=True)

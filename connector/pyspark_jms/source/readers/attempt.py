@@ -5,10 +5,11 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from pyspark_jms.blocks.staged import StagedRange
 from pyspark_jms.delivery.register import steps
 from pyspark_jms.delivery.register.holder import RegisterHolder
 from pyspark_jms.delivery.register.outcomes import Answer, Keep, Kept, Read, Stop
-from pyspark_jms.delivery.register.token import StoredToken, Token
+from pyspark_jms.delivery.register.token import Token
 from pyspark_jms.errors import (
     BrokerError,
     JMSError,
@@ -17,22 +18,14 @@ from pyspark_jms.errors import (
     TransactionRolledBackError,
 )
 from pyspark_jms.network.patience import keep_trying
-from pyspark_jms.source.readers.links import ReaderLink, StagedRange
+from pyspark_jms.source.readers.links import ReaderLink
 from pyspark_jms.source.readers.new_value import Run, joined
 
-__all__ = ["Attempt", "Receipt"]
+__all__ = ["Attempt"]
 
 _log = logging.getLogger("pyspark_jms.source")
 _LOCK_PAUSE_SECONDS, _LONGEST_PAUSE_SECONDS = 0.005, 0.2
 _LOOK_PAUSE_SECONDS = 0.05
-
-
-class Receipt:
-    """What ``Receive`` got: the runs of the value, and the ids of its messages."""
-
-    def __init__(self) -> None:
-        self.runs: Sequence[Run] = ()
-        self.accepted: Sequence[tuple[int, list[bytes]]] = ()
 
 
 class Attempt:
@@ -42,8 +35,8 @@ class Attempt:
         self,
         machine: RegisterHolder,
         connect: Callable[[], ReaderLink],
-        receive: Callable[[ReaderLink, steps.Receive], tuple[steps.Received, Receipt]] | None = None,
-        peek: Callable[[], Sequence[StoredToken[Token]]] | None = None,
+        receive: Callable[[ReaderLink, steps.Receive], tuple[steps.Received, Sequence[Run]]] | None = None,
+        peek: Callable[[], steps.Peeked[Token]] | None = None,
         missing: Callable[[ReaderLink], object] | None = None,
         *,
         pause: Callable[[float], None] = time.sleep,
@@ -62,7 +55,8 @@ class Attempt:
         self._timeout = timeout
         self._link: ReaderLink | None = None
         self._event: object = None
-        self._receipt = Receipt()
+        self._received: Sequence[Run] = ()
+        """What ``Receive`` got: the runs of the value, until it is replaced."""
         self._locked_at = 0.0
         self.runs: Sequence[Run] = ()
         self.reconnects = 0
@@ -102,44 +96,21 @@ class Attempt:
                 return self._lock()
             case steps.Peek():
                 return self._look(command)
-            case steps.ProveLink():
-                self._held.prove()
-                return steps.Proven()
-            case steps.Open():
-                self._held.open()
-                return steps.Opened()
-            case steps.Take():
-                return steps.Taken(self._held.take(command.messages), self._held.blocks)
-            case steps.AcceptValue():
-                self._held.accept()
-                return steps.ValueAccepted()
             case steps.Receive():
                 assert self._receive is not None
-                received, self._receipt = self._receive(self._held, command)
+                received, self._received = self._receive(self._held, command)
                 return received
             case steps.Browse():
                 return self._browse(command)
-            case _:
-                return self._change(command)
-
-    def _change(self, command: Any) -> object:
-        match command:
-            case steps.Renew():
-                self._held.replace(command.token)
-                return steps.Renewed()
             case steps.Replace():
-                return self._replace(command.token)
-            case steps.Create():
-                self._held.require_lock()
-                self._held.create(command.token)
-                return steps.Created()
+                return self._replace(command)
             case steps.GiveBack():
                 self._leave(politely=True)
                 return steps.GivenBack()
             case steps.Drop():
                 self._leave(politely=False)
                 return steps.Dropped()
-        raise AssertionError(command)
+        return self._held.carry_out(command)
 
     # --- the connection ------------------------------------------------------------------------
 
@@ -153,16 +124,14 @@ class Attempt:
         if link is not None:
             link.close() if politely else link.drop()
 
-    def _lock(self) -> steps.Locked:
+    def _lock(self) -> object:
         """The broker frees the lock of a dead process at once, and that of a lost machine after its idle time-out."""
         if self._link is None:
             self._link = self._connect()
         pause, since = _LOCK_PAUSE_SECONDS, time.monotonic()
         while True:
             try:
-                self._link.lock()
-                self._locked_at = time.monotonic()
-                return steps.Locked()
+                locked = self._link.carry_out(steps.Lock())
             except SubscriptionInUseError as error:
                 if time.monotonic() - since > self._link.patience_seconds:
                     raise SourceFencedError(
@@ -171,29 +140,33 @@ class Attempt:
                         "Another run of this query is active: stop one of the two.",
                     ) from None
                 _log.debug("= waiting for the lock of a reader: %s", error.fact)
+            else:
+                self._locked_at = time.monotonic()
+                return locked
             self._pause(pause)
             pause = min(2 * pause, _LONGEST_PAUSE_SECONDS)
 
     # --- looking -------------------------------------------------------------------------------
 
-    def _look(self, command: steps.Peek) -> steps.Peeked[Token]:
+    def _look(self, command: steps.Peek) -> object:
         while True:
-            seen = tuple(self._peek() if self._link is None and self._peek is not None else self._held.peek())
-            is_there = any(command.name in {None, each.token.name} for each in seen)
+            elsewhere = self._peek if self._link is None else None
+            seen: Any = elsewhere() if elsewhere is not None else self._held.carry_out(command)
+            is_there = any(command.name in {None, each.token.name} for each in seen.tokens)
             if not is_there and self._link is not None and self._missing is not None:
                 self._missing(self._link)
                 self._missing = None
             if is_there or not command.patient or not self._may_still_come("the token of a reader is not there"):
-                return steps.Peeked(seen)
+                return seen
 
-    def _browse(self, command: steps.Browse) -> steps.BlocksSeen:
+    def _browse(self, command: steps.Browse) -> object:
         while True:
-            found = self._held.browse(command.stream, command.batch)
-            is_whole = command.blocks is not None and len(found) >= command.blocks
+            seen = self._held.carry_out(command)
+            is_whole = command.blocks is not None and seen.blocks >= command.blocks
             if is_whole or not self._may_still_come("blocks of a reader are missing"):
                 break
-        self.runs = list(joined(map(_run_of, found)))
-        return steps.BlocksSeen(len(found))
+        self.runs = list(joined(map(_run_of, seen.ranges)))
+        return seen
 
     def _may_still_come(self, what: str) -> bool:
         """Pauses, and returns False when the patience is over."""
@@ -207,17 +180,17 @@ class Attempt:
 
     # --- the transaction -----------------------------------------------------------------------
 
-    def _replace(self, token: Token) -> steps.Replaced:
+    def _replace(self, command: steps.Replace[Token]) -> object:
         try:
-            self._held.replace_value(token, self._receipt.accepted)
+            replaced = self._held.carry_out(command)
         except TransactionRolledBackError as error:
             raise BrokerError(
                 f"The broker refused to move messages to the staging queue: {error.fact} The messages stay where they"
                 " were.",
                 error.remedy,
             ) from None
-        self.runs = self._receipt.runs
-        return steps.Replaced()
+        self.runs = self._received
+        return replaced
 
 
 def _run_of(staged: StagedRange) -> Run:

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Protocol
 
 from pyspark_jms.blocks.block import MessageBlock
-from pyspark_jms.blocks.staged import Packed, StagedBlock
+from pyspark_jms.blocks.staged import Packed
 from pyspark_jms.delivery.register.token import StoredToken, Token
 from pyspark_jms.jms.model import Destination, DurableSubscription
 from pyspark_jms.jms.subscription import Subscription
@@ -12,20 +12,7 @@ from pyspark_jms.network.settings import ConnectionSettings
 from pyspark_jms.network.state_condition import StateCondition
 from pyspark_jms.source.links import Connected, MessageSource, SourceProtocol
 
-__all__ = ["Probe", "ReadSource", "ReaderLink", "ReaderProtocol", "RegisterLink", "StagedRange"]
-
-
-class StagedRange(Protocol):
-    """A block in the register: the messages with the numbers ``first`` to ``end`` (not included)."""
-
-    @property
-    def first(self) -> int: ...
-
-    @property
-    def end(self) -> int: ...
-
-    @property
-    def block(self) -> StagedBlock: ...
+__all__ = ["Probe", "ReadSource", "ReaderLink", "ReaderProtocol"]
 
 
 class ReadSource(MessageSource, Protocol):
@@ -50,59 +37,36 @@ class ReadSource(MessageSource, Protocol):
         """Give messages back; their delivery counts stay."""
 
 
-class RegisterLink(Connected, Protocol):
-    """One connection with the register of a reader. Most methods are the commands of a machine."""
+class ReaderLink(Connected, Protocol):
+    """One connection with the register of a reader, and with its sources from ``subscribe`` on."""
 
     @property
     def patience_seconds(self) -> float:
         """The broker has ended every lost connection by then."""
 
-    def lock(self) -> bool:
-        """``SubscriptionInUseError``: another connection has the lock."""
-
-    def require_lock(self) -> None: ...
-
-    def prove(self) -> None: ...
-
-    def peek(self) -> tuple[StoredToken[Token], ...]: ...
-
-    def browse(self, stream: str, batch: int) -> Sequence[StagedRange]: ...
-
-    def open(self) -> None: ...
-
-    def take(self, expected: int | None) -> tuple[StoredToken[Token], ...]: ...
-
-    @property
-    def blocks(self) -> tuple[tuple[str, int], ...]:
-        """The streams and batches of the blocks that were taken."""
-
-    def accept(self) -> None: ...
-
-    def create(self, token: Token) -> None: ...
-
-    def replace(self, token: Token) -> None:
-        """Without messages of the sources."""
-
-    def finish(self) -> None:
-        """As ``close``, when nothing is held: the connection may be kept."""
-
-
-class ReaderLink(RegisterLink, Protocol):
-    """The sources of a reader, on the connection with its register."""
+    def carry_out(self, command: object) -> Any:
+        """A command of ``delivery.register.steps`` that is one act at the broker → its event. It waits for nothing that
+        an earlier holder of the register may still do: ``SubscriptionInUseError`` if another connection has the lock.
+        """
 
     @property
     def sources(self) -> Sequence[ReadSource]: ...
 
     def subscribe(self, subscriptions: Sequence[Subscription]) -> None: ...
 
-    def send_value(self, stream: str, batch: int, blocks: Iterable[tuple[int, int, Packed]]) -> int:
-        """First numbers, counts and messages, in the transaction that ``replace_value`` ends. Returns how many."""
+    def add_to_value(
+        self, source: int, ids: list[bytes], stream: str, batch: int, blocks: Iterable[tuple[int, int, Packed]]
+    ) -> int:
+        """Send messages of a source in the open transaction: first numbers, counts and bytes. Returns how many blocks.
+
+        ``Replace`` accepts the messages with these ids.
+        """
 
     def send_away(self, source: int, ids: list[bytes], queue: str | None, letters: Sequence[Any]) -> None:
         """One transaction: accept messages that are not in the value, and send dead letters for them."""
 
-    def replace_value(self, token: Token, accepted: Sequence[tuple[int, list[bytes]]]) -> None:
-        """``replace`` with messages: the numbers of their sources, and their ids."""
+    def finish(self) -> None:
+        """As ``close``, when nothing is held: the connection may be kept."""
 
 
 class Probe(Connected, Protocol):
@@ -111,9 +75,6 @@ class Probe(Connected, Protocol):
     @property
     def queues(self) -> Sequence[str]:
         """The queues that are read, as the broker's management names them."""
-
-    @property
-    def server(self) -> str | None: ...
 
     def has_messages(self) -> bool: ...
 

@@ -73,8 +73,6 @@ class NewValue:
         self.deliveries = 0
         """The highest number of earlier deliveries of one message, also of those that were received and given back."""
         self.runs: list[Run] = []
-        self.accepted: list[tuple[int, list[bytes]]] = []
-        """Numbers of sources, and ids of their messages."""
         self.blocks = 0
         """How many were sent."""
         self._link, self._stream, self._batch = link, stream, batch
@@ -88,8 +86,8 @@ class NewValue:
         source, part = str(self._link.sources[range_.subscription].subscription.destination), range_.messages()
         packed = pack_all(part, source=source, dialect=dialect)
         blocks = ((self.end + first, last - first, block) for first, last, block in packed)
-        self.blocks += self._link.send_value(self._stream, self._batch, blocks)
+        ids = [each for each in range_.ids if each is not None]
+        self.blocks += self._link.add_to_value(range_.subscription, ids, self._stream, self._batch, blocks)
         self.runs.append(Run(self.end, source, dialect, part))
-        self.accepted.append((range_.subscription, [each for each in range_.ids if each is not None]))
         self.end += len(range_)
         self.size += range_.size

@@ -11,6 +11,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
+from pyspark_jms.delivery.register import steps
 from pyspark_jms.delivery.register.keeper import TokenKeeper
 from pyspark_jms.delivery.register.outcomes import Keep, Kept
 from pyspark_jms.delivery.register.plan import keeps, planned, reads, require_place
@@ -196,7 +197,7 @@ class ReaderSource:
         attempt = Attempt(
             TokenKeeper(lambda: uuid.uuid4().hex[:12], fail_on_data_loss=self._options.fail_on_data_loss),
             connect,
-            peek=lambda: self._peek(base, keep.reader),
+            peek=lambda: steps.Peeked(self._peek(base, keep.reader)),
             missing=lambda link: self._require_broker(link.address, self._broker),
             pause=self._stop.pause,
             timeout=self._options.connection.reconnect_timeout if keep.batch else 0.0,

@@ -1,7 +1,7 @@
 """A task of a read: its register → the rows of its reader for this batch. On an executor."""
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -15,11 +15,11 @@ from pyspark_jms.source.draining import Drain
 from pyspark_jms.source.mailbox import MailAddress, report_dropped
 from pyspark_jms.source.mailbox import answer as answer_where
 from pyspark_jms.source.progress import Counts
-from pyspark_jms.source.readers.attempt import Attempt, Receipt
+from pyspark_jms.source.readers.attempt import Attempt
 from pyspark_jms.source.readers.connecting import require_broker, subscriptions_of
 from pyspark_jms.source.readers.intake import TaskIntake
 from pyspark_jms.source.readers.links import ReaderLink, ReaderProtocol
-from pyspark_jms.source.readers.new_value import NewValue
+from pyspark_jms.source.readers.new_value import NewValue, Run
 from pyspark_jms.source.task_inputs import rows_of
 
 __all__ = ["ReaderInput", "connect_register", "read_reader", "report_number"]
@@ -102,7 +102,7 @@ def _attempt(task: ReaderInput, options: SourceOptions, protocol: ReaderProtocol
         if task.broker is not None and options.fail_on_data_loss:
             require_broker(protocol, options.connection, link.address, task.broker)
 
-    def receive(link: ReaderLink, command: steps.Receive) -> tuple[steps.Received, Receipt]:
+    def receive(link: ReaderLink, command: steps.Receive) -> tuple[steps.Received, Sequence[Run]]:
         since, counts = task.drain_since_ms, Counts()
         drain = None if since is None else Drain(since, options.idle_timeout)
         intake = TaskIntake(options, protocol, counts=counts, drain=drain, alone=command.most is not None)
@@ -123,9 +123,7 @@ def _attempt(task: ReaderInput, options: SourceOptions, protocol: ReaderProtocol
 
 def _received(
     link: ReaderLink, value: NewValue, intake: TaskIntake, counts: Counts, drain: Drain | None, *, reconnects: int
-) -> tuple[steps.Received, Receipt]:
-    receipt = Receipt()
-    receipt.runs, receipt.accepted = value.runs, value.accepted
+) -> tuple[steps.Received, Sequence[Run]]:
     has_ended = drain is not None and len(drain.ended) == len(link.sources)
     metrics = {
         "messages": len(value),
@@ -144,4 +142,4 @@ def _received(
         drained=not intake.gave_back and (has_ended or all(source.was_empty for source in link.sources)),
         metrics=tuple((name, value) for name, value in metrics.items() if value),
     )
-    return received, receipt
+    return received, value.runs

@@ -1,7 +1,6 @@
-from pyspark_jms.amqp.link.staged_messages import SeenBlock
 from pyspark_jms.amqp.reading import AmqpProbe, AmqpReaderLink, AmqpReadSource
 from pyspark_jms.amqp.source import AmqpSource
-from pyspark_jms.source.readers.links import Probe, ReaderLink, ReaderProtocol, ReadSource, RegisterLink, StagedRange
+from pyspark_jms.source.readers.links import Probe, ReaderLink, ReaderProtocol, ReadSource
 
 
 def missing(protocol, value):
@@ -11,8 +10,6 @@ def missing(protocol, value):
 
 def test_amqp_is_a_protocol_for_tasks_that_receive():
     assert missing(ReaderProtocol, AmqpSource()) == set()
-    assert missing(RegisterLink, AmqpReaderLink) == set()
     assert missing(ReaderLink, AmqpReaderLink) == {"sources"}, "an attribute of each link"
     assert missing(ReadSource, AmqpReadSource) == {"subscription"}, "an attribute of each source"
-    assert missing(StagedRange, SeenBlock) == set()
     assert missing(Probe, AmqpProbe) == set()

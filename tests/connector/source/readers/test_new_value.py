@@ -37,10 +37,11 @@ class Link:
 
     def __init__(self):
         self.sources = [Source("a"), Source("b")]
-        self.sent = []
+        self.sent, self.accepted = [], []
 
-    def send_value(self, stream, batch, blocks):
+    def add_to_value(self, source, ids, stream, batch, blocks):
         assert (stream, batch) == ("s", 5)
+        self.accepted.append((source, ids))
         found = [(first, count, unpack(b"".join(packed))) for first, count, packed in blocks]
         self.sent += found
         return len(found)
@@ -65,7 +66,7 @@ def test_messages_are_numbered_in_the_order_in_which_they_are_added():
     ]
     assert [link.sent[0][2].messages.message(index) for index in range(2)] == [b"one", b"two"]
     assert [(run.first, run.end, run.source) for run in value.runs] == [(7, 9, "queue://b"), (9, 11, "queue://a")]
-    assert value.accepted == [(1, [b"0001", b"0002"]), (0, [b"0000", b"0001"])]
+    assert link.accepted == [(1, [b"0001", b"0002"]), (0, [b"0000", b"0001"])]
     assert (len(value), value.blocks, value.first, value.end, value.size) == (4, 3, 7, 11, 6 + 90_001)
 
 
