@@ -27,8 +27,7 @@ _log = logging.getLogger("pyspark_jms.spark")
 def finish_write(ledger: CommitLedger, options: SinkOptions, outcomes: Sequence[TaskOutcome]) -> None:
     """On the driver, after all tasks of an exactly-once write: send the rows that tasks held."""
     send_held(ledger, options, outcomes)
-    task = outcomes[0].task
-    _shorten(ledger, task)
+    _shorten(ledger, outcomes[0].task)
 
 
 def _shorten(ledger: CommitLedger, task: LedgerTask) -> None:
