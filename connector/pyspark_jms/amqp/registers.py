@@ -10,7 +10,7 @@ from pyspark_jms.amqp.link.management import AmqpManagementLink
 from pyspark_jms.amqp.link.pull import browse
 from pyspark_jms.amqp.link.read_register import ReadRegister, RegisterName, driver_container, tokens_of
 from pyspark_jms.amqp.link.staged_messages import seen_block, stream_of
-from pyspark_jms.blocks.staged import StagedRange
+from pyspark_jms.blocks.block import StagedRange
 from pyspark_jms.delivery.register.token import Token
 from pyspark_jms.errors import DataLossError, JMSSecurityError, SubscriptionInUseError, UnsupportedError
 from pyspark_jms.management.attributes import ArtemisManagement

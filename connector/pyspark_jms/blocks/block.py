@@ -19,6 +19,8 @@ __all__ = [
     "MessageBlock",
     "PartitionSlice",
     "Positions",
+    "StagedBlock",
+    "StagedRange",
     "block_of",
     "fit",
     "index_of",
@@ -166,3 +168,30 @@ class PartitionSlice:
     def load(self) -> "PartitionSlice":
         """The same part with its messages at hand."""
         return replace(self, place=self.place.load())
+
+
+# --- messages in a register --------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class StagedBlock:
+    """Messages of one source, in the order in which they were received."""
+
+    source: str
+    """The destination, as ``Destination`` spells it."""
+
+    dialect: str
+    messages: MessageBlock
+
+    def __len__(self) -> int:
+        return len(self.messages)
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class StagedRange:
+    """A block in a register: the messages with the numbers ``first`` to ``end`` (not included)."""
+
+    stream: str
+    first: int
+    end: int
+    block: StagedBlock

@@ -7,19 +7,16 @@ it was acknowledged.
 
 import struct
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import TypeAlias
 
 import numpy as np
 import pyarrow as pa
 
-from pyspark_jms.blocks.block import ByteArray, MessageBlock, index_of, part_starts, positions_of
+from pyspark_jms.blocks.block import ByteArray, MessageBlock, StagedBlock, index_of, part_starts, positions_of
 
 __all__ = [
     "STAGED_BYTES",
     "Packed",
-    "StagedBlock",
-    "StagedRange",
     "compress",
     "compressed_share",
     "decompress",
@@ -74,30 +71,6 @@ Packed: TypeAlias = tuple[bytes, ByteArray]
 _PLAIN, _COMPRESSED = b"jms1", b"jms2"
 _HEAD = struct.Struct(">4sIHH")
 _SIZE_TYPE = np.dtype(">u4")
-
-
-@dataclass(frozen=True, slots=True, repr=False)
-class StagedBlock:
-    """Messages of one source, in the order in which they were received."""
-
-    source: str
-    """The destination, as ``Destination`` spells it."""
-
-    dialect: str
-    messages: MessageBlock
-
-    def __len__(self) -> int:
-        return len(self.messages)
-
-
-@dataclass(frozen=True, slots=True, repr=False)
-class StagedRange:
-    """A block in a register: the messages with the numbers ``first`` to ``end`` (not included)."""
-
-    stream: str
-    first: int
-    end: int
-    block: StagedBlock
 
 
 def pack_all(block: MessageBlock, *, source: str, dialect: str) -> Iterator[tuple[int, int, Packed]]:

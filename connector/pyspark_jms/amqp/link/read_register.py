@@ -15,7 +15,8 @@ from pyspark_jms.amqp.link.register import TOPIC, Place, Register, tokens_at
 from pyspark_jms.amqp.link.staged_messages import block_message, seen_block, stream_of
 from pyspark_jms.amqp.link.transactions import Transactions
 from pyspark_jms.amqp.wire.receiver import Receiver
-from pyspark_jms.blocks.staged import Packed, StagedRange
+from pyspark_jms.blocks.block import StagedRange
+from pyspark_jms.blocks.staged import Packed
 from pyspark_jms.delivery.register.token import StoredToken, Token
 from pyspark_jms.errors import JMSError
 from pyspark_jms.network.settings import ConnectionSettings

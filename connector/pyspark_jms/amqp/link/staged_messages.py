@@ -20,7 +20,8 @@ from pyspark_jms.amqp.wire.sections import (
     sections,
 )
 from pyspark_jms.amqp.wire.values import Described, Symbol, TypedValue, decode, encode
-from pyspark_jms.blocks.staged import Packed, StagedRange, unpack
+from pyspark_jms.blocks.block import StagedRange
+from pyspark_jms.blocks.staged import Packed, unpack
 from pyspark_jms.errors import DataLossError
 
 __all__ = [

@@ -13,7 +13,7 @@ taken for lost; nothing else depends on a time.
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
-from pyspark_jms.blocks.staged import StagedRange
+from pyspark_jms.blocks.block import StagedRange
 from pyspark_jms.delivery.commit_token import LedgerEntry
 from pyspark_jms.delivery.register.token import StoredToken
 

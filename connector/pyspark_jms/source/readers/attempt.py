@@ -5,7 +5,7 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from pyspark_jms.blocks.staged import StagedRange
+from pyspark_jms.blocks.block import StagedRange
 from pyspark_jms.delivery.register import steps
 from pyspark_jms.delivery.register.holder import RegisterHolder
 from pyspark_jms.delivery.register.outcomes import Answer, Keep, Kept, Read, Stop
