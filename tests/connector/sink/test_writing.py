@@ -108,13 +108,12 @@ def test_the_entries_of_earlier_batches_are_gone(writer):
     assert [writer.entries(batch) for batch in (0, 1)] == [0, 1]
 
 
-def test_batch_0_makes_the_token_although_it_has_no_rows(broker, writer):
+def test_a_query_begins_its_ledger_with_its_first_rows(broker, writer):
     token = f"{writer.ledger}.token"
-    writer.write([], batch=1)
-    assert not broker.has_queue(token)
     writer.write([])
-    await_count(broker, token, 1)
+    assert not broker.has_queue(token)
     writer.write(["a"], batch=1)
+    await_count(broker, token, 1)
     assert writer.sent() == ["a"]
 
 
