@@ -57,9 +57,6 @@ class AmqpSourceLink(Consumer, MessageAnswers):
         self.check()
         self.check_oversized()
 
-    def require_within_window(self, messages: int, size: int) -> None:
-        """The receiver ends the connection at a message beyond the credit, so there is nothing to compare."""
-
     def take_oversized(self) -> list[OversizedMessage]:
         return self.prefetch.take_oversized()
 

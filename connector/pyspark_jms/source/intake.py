@@ -96,7 +96,6 @@ class Intake:
     def check(self) -> None:
         """Raise what stops the query; send away what is too large; acknowledge what was redelivered."""
         self._reopen()
-        self._require_within_windows()
         for link in self._subscriptions.links:
             try:
                 link.check_messages()
@@ -106,15 +105,6 @@ class Intake:
         for subscription in self._open_subscriptions():
             self._diverter.divert_oversized(self._subscriptions.links[subscription])
         self._take_redelivered()
-
-    def _require_within_windows(self) -> None:
-        """All subscriptions have windows of one size, so if their average is above it, one of them is."""
-        links = self._subscriptions.links
-        received = [link.waiting() for link in links]
-        messages = self._ledger.in_flight_messages + sum(messages for messages, _ in received)
-        size = self._ledger.in_flight_bytes + sum(size for _, size in received)
-        for link in links:
-            link.require_within_window(messages // len(links), size // len(links))
 
     def take_all(self) -> None:
         """Everything that may be taken; with a journal it is durable then, and acknowledged."""

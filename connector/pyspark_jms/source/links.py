@@ -64,7 +64,9 @@ class MessageSource(Protocol):
     def take_oversized(self) -> Sequence[OversizedMessage]: ...
 
     def check_messages(self) -> None:
-        """Raise what ended the link, and ``MessageTooLargeError`` for a message that stops the query."""
+        """Raise what ended the link, ``MessageTooLargeError`` for a message that stops the query, and
+        ``PrefetchExceededError`` if the broker has delivered more than the window allows.
+        """
 
     def redelivered(self, block: MessageBlock) -> int:
         """How many messages the broker marked as redelivered."""
@@ -104,9 +106,6 @@ class SourceLink(Receiving, MessageSource, Protocol):
         ``UnsupportedError``: this broker cannot do what the subscription wants. ``SelectorChangedError``,
         ``InvalidDestinationError``: it has another durable subscription of that name.
         """
-
-    def require_within_window(self, messages: int, size: int) -> None:
-        """``PrefetchExceededError`` if the broker cannot have delivered so much unacknowledged within the window."""
 
     def acknowledge(self, ids: Iterable[bytes]) -> str:
         """Send the acknowledgements, and return the receipt that will confirm them."""

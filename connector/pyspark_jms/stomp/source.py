@@ -70,12 +70,6 @@ class StompSourceLink(Consumer):
     def check(self) -> None:
         self.connection.check()
 
-    def check_messages(self) -> None:
-        self.connection.check_messages()
-
-    def take_oversized(self) -> list[OversizedMessage]:
-        return self.connection.take_oversized()
-
     def sent_ms(self, block: MessageBlock, index: int) -> int | None:
         """None also where the producer switched timestamps off (0)."""
         header = self.dialect.header_of("JMSTimestamp")

@@ -5,6 +5,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from pyspark_jms.blocks.block import MessageBlock
+from pyspark_jms.blocks.oversized import OversizedMessage
 from pyspark_jms.errors import InvalidDestinationError, JMSError, JMSSecurityError, UnsupportedError
 from pyspark_jms.jms.model import Destination, DestinationKind
 from pyspark_jms.jms.names import has_wildcards
@@ -17,7 +18,7 @@ from pyspark_jms.stomp.dialects import Dialect
 from pyspark_jms.stomp.link.connection import Connection, connect
 from pyspark_jms.stomp.link.conversion_probe import probe_queue
 from pyspark_jms.stomp.link.management import StompManagementLink
-from pyspark_jms.stomp.link.prefetch_limit import NOT_SUBSCRIBED, PrefetchLimit, limit_of
+from pyspark_jms.stomp.link.prefetch_limit import NOT_SUBSCRIBED, PrefetchLimit, Unacknowledged, limit_of
 from pyspark_jms.stomp.wire.frame import ack_frames
 
 __all__ = ["Consumer", "subscribe_headers"]
@@ -129,6 +130,7 @@ class Consumer:
         self.connection: Connection = connect(settings, condition)
         self._subscription: Subscription | None = None
         self._limit: PrefetchLimit = NOT_SUBSCRIBED
+        self._taken = Unacknowledged()
         self.browse_ended = False
         """Whether a browse has shown all messages, on a broker that marks the end."""
         if subscription is not None:
@@ -176,17 +178,28 @@ class Consumer:
         """Messages and bytes received and not taken."""
         return self.connection.waiting()
 
-    def require_within_window(self, messages: int, size: int) -> None:
-        """``PrefetchExceededError`` if so much is received and not acknowledged."""
-        self._limit.require(messages, size, max_message_bytes=self._settings.max_message_bytes)
-
     def take(self) -> list[MessageBlock]:
         """The messages received since the last call. The mark with which some brokers end a browse is left out."""
         blocks = self.connection.take()
         if self.subscription.browse and blocks and blocks[-1].ids[-1] == self.dialect.browse_end_id:
             self.browse_ended = True
             blocks[-1] = _without_last(blocks[-1])
+        for block in blocks:
+            self._taken.add(len(block), len(block.data))
         return blocks
+
+    def take_oversized(self) -> list[OversizedMessage]:
+        oversized = self.connection.take_oversized()
+        for message in oversized:
+            self._taken.add(1, message.size)
+        return oversized
+
+    def check_messages(self) -> None:
+        """Raise what ended the connection, and ``PrefetchExceededError`` if too much is not acknowledged."""
+        self.connection.check_messages()
+        messages, size = self.waiting()
+        messages, size = messages + self._taken.messages, size + self._taken.size
+        self._limit.require(messages, size, max_message_bytes=self._settings.max_message_bytes)
 
     def acknowledge(self, ids: Iterable[bytes]) -> str:
         """Send one ACK for each message, and return the receipt that confirms the last of them.
@@ -195,6 +208,7 @@ class Consumer:
         except the last one.
         """
         waiting = list(map(self.dialect.ack_id, ids))
+        self._taken.remove(len(waiting))
         burst = self.dialect.max_acks_without_receipt or len(waiting)
         while len(waiting) > burst:
             receipt = self._acknowledge(waiting[:burst])

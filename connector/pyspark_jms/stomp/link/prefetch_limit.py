@@ -5,17 +5,17 @@ ignores it would fill the memory of the driver. So the bound is a multiple of wh
 it counts.
 """
 
+from collections import deque
 from dataclasses import dataclass
 
 from pyspark_jms.errors import PrefetchExceededError
 from pyspark_jms.stomp.dialects import Dialect
 from pyspark_jms.stomp.dialects.base import WindowUnit
 
-__all__ = ["NOT_SUBSCRIBED", "PrefetchLimit", "limit_of"]
+__all__ = ["NOT_SUBSCRIBED", "PrefetchLimit", "Unacknowledged", "limit_of"]
 
 _WINDOWS = 4
-"""Three windows can be in flight for this process: one whose acknowledgements the broker has not confirmed yet, one of
-a batch whose connection was lost, and the one that the broker fills now."""
+"""Three more than the one that the broker fills: brokers count a message in other ways than by its bytes here."""
 
 _ALWAYS_BYTES = 64 << 20
 """So much memory is there for any window, so that a small one is never exceeded by how a broker counts it."""
@@ -62,3 +62,29 @@ def limit_of(dialect: Dialect, told: int) -> PrefetchLimit:
 
 NOT_SUBSCRIBED = PrefetchLimit(messages=_PROBED_MESSAGES, size=_ALWAYS_BYTES, window="one message")
 """The limit of a connection before its subscription, which receives replies and single messages of probes."""
+
+
+class Unacknowledged:
+    """``messages`` and ``size`` of what was taken from a connection and is not acknowledged.
+
+    The sizes are those of the oldest messages first, which is the order of acknowledgements, apart from a few.
+    """
+
+    def __init__(self) -> None:
+        self.messages = self.size = 0
+        self._parts: deque[tuple[int, int]] = deque()
+
+    def add(self, messages: int, size: int) -> None:
+        if messages:
+            self._parts.append((messages, size))
+            self.messages, self.size = self.messages + messages, self.size + size
+
+    def remove(self, messages: int) -> None:
+        left = messages
+        while left and self._parts:
+            count, size = self._parts.popleft()
+            gone = min(count, left)
+            part = size * gone // count
+            if gone < count:
+                self._parts.appendleft((count - gone, size - part))
+            self.messages, self.size, left = self.messages - gone, self.size - part, left - gone

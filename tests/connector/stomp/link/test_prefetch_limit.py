@@ -2,7 +2,7 @@ import pytest
 
 from pyspark_jms.errors import PrefetchExceededError
 from pyspark_jms.stomp.dialects import ARTEMIS, CLASSIC, RABBITMQ
-from pyspark_jms.stomp.link.prefetch_limit import NOT_SUBSCRIBED, limit_of
+from pyspark_jms.stomp.link.prefetch_limit import NOT_SUBSCRIBED, Unacknowledged, limit_of
 
 MB = 1 << 20
 
@@ -48,3 +48,16 @@ def test_the_error_has_its_code_the_window_and_a_remedy():
     assert error.startswith("[JMS_PREFETCH_EXCEEDED] The broker delivered 1,000 messages (68,157,440 bytes)")
     assert "window of 244 messages" in error
     assert "Look at option broker" in error
+
+
+def test_what_is_acknowledged_is_counted_off_from_the_oldest_on():
+    taken = Unacknowledged()
+    taken.add(0, 0)
+    taken.add(2, 20)
+    taken.add(4, 400)
+    taken.remove(1)
+    assert (taken.messages, taken.size) == (5, 410)
+    taken.remove(3)
+    assert (taken.messages, taken.size) == (2, 200)
+    taken.remove(3)
+    assert (taken.messages, taken.size) == (0, 0)
