@@ -8,9 +8,9 @@ from pyspark_jms.amqp.recognition import redelivered
 from pyspark_jms.amqp.wire.sections import creation_time_ms, stable_id
 from pyspark_jms.blocks.block import MessageBlock
 from pyspark_jms.blocks.oversized import OversizedMessage
-from pyspark_jms.jms.subscription import BodyChoice, Subscription
+from pyspark_jms.jms.subscription import Subscription
 
-__all__ = ["MessageAnswers", "decode_block", "open_envelopes"]
+__all__ = ["MessageAnswers", "decode_block"]
 
 
 class _Link(Protocol):
@@ -48,9 +48,3 @@ def decode_block(block: MessageBlock, *, dialect: Dialect, **facts: Any) -> Any:
     from pyspark_jms.amqp.columns.decode import decode  # imports pyarrow.compute, needed only where rows are made
 
     return decode(block, dialect=dialect, **facts)
-
-
-def open_envelopes(rows: Any, body_type: BodyChoice, max_elements: int) -> Any:
-    from pyspark_jms.amqp.columns import envelopes  # with pyarrow's kernels, as decode
-
-    return envelopes.open_envelopes(rows, body_type, max_elements)

@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from datetime import datetime
 from typing import Any
 
-from pyspark_jms.amqp.answers import MessageAnswers, decode_block, open_envelopes
+from pyspark_jms.amqp.answers import MessageAnswers, decode_block
 from pyspark_jms.amqp.dead_letters import AmqpDeadLetter, send_dead_letters
 from pyspark_jms.amqp.dialects import dialect_named
 from pyspark_jms.amqp.dialects.refusals import (
@@ -98,9 +98,6 @@ class AmqpSource:
             max_elements=max_elements,
             wanted=wanted,
         )
-
-    def open_envelopes(self, rows: Any, body_type: BodyChoice, max_elements: int = MAX_ELEMENTS) -> Any:
-        return open_envelopes(rows, body_type, max_elements)
 
     def recognition(self, dialect: str) -> Recognition | None:
         return recognition_of(dialect_named(dialect))

@@ -21,6 +21,7 @@ from pyspark_jms.check.body_type_counts import (
 )
 from pyspark_jms.check.findings import Finding, Verdict
 from pyspark_jms.check.queue import Queue
+from pyspark_jms.columns.enveloped_rows import open_envelopes
 from pyspark_jms.jms.model import Destination, DestinationKind
 from pyspark_jms.jms.subscription import Subscription
 from pyspark_jms.management.attributes import ArtemisManagement
@@ -77,7 +78,7 @@ def receive_findings(
 
 def _decoded(protocol: SourceProtocol, block: MessageBlock, dialect: str, destination: Destination) -> Any:
     rows = protocol.decode(block, dialect=dialect, source=destination, first_sequence=0, body_type="auto")
-    return protocol.open_envelopes(rows, "auto")
+    return open_envelopes(rows, "auto")
 
 
 def _until_quiet(link: SourceLink, condition: StateCondition, limit: int | None) -> None:

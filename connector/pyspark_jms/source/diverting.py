@@ -80,6 +80,7 @@ def unmappable(
     """Which of the block's first messages go to the dead-letter queue, and why. Decodes all of them."""
     if options.on_bad_message != "deadLetter" or not upto:
         return {}
+    from pyspark_jms.columns.enveloped_rows import open_envelopes
     from pyspark_jms.columns.read_properties import body_errors  # imports pyarrow.compute, needed only here
 
     rows = protocol.decode(
@@ -90,7 +91,7 @@ def unmappable(
         body_type=options.body_type,
         max_elements=options.max_elements,
     )
-    return body_errors(protocol.open_envelopes(rows, options.body_type, options.max_elements), options.columns)
+    return body_errors(open_envelopes(rows, options.body_type, options.max_elements), options.columns)
 
 
 def oversized_dead_letter(link: MessageSource, message: OversizedMessage, options: SourceOptions) -> Any:

@@ -147,12 +147,10 @@ class SourceProtocol(Protocol):
         wanted: WantedColumns | None = None,
     ) -> Any:
         """One RecordBatch of the schema, with which selectors are compared: its types are those that the broker has.
+        ``columns.enveloped_rows`` may find envelopes in it.
 
         ``wanted``: the columns to decode. The result has these, or all columns of the schema.
         """
-
-    def open_envelopes(self, rows: Any, body_type: BodyChoice, max_elements: int = MAX_ELEMENTS) -> Any:
-        """The same rows with the types that this sink put into properties of the message, if ``decode`` left them."""
 
     def recognition(self, dialect: str) -> Recognition | None:
         """How a redelivered message is recognised; None where it cannot be."""

@@ -47,7 +47,9 @@ def rows_of(part: PartitionSlice, options: SourceOptions, protocol: SourceProtoc
         wanted=_wanted(options, chosen),
     )
     kept = batch if chosen is None else chosen.apply(batch, source.kind)
-    rows = protocol.open_envelopes(kept, options.body_type, options.max_elements)
+    from pyspark_jms.columns.enveloped_rows import open_envelopes  # with pyarrow's kernels, as decode
+
+    rows = open_envelopes(kept, options.body_type, options.max_elements)
     asked, errors = _asked(options.columns, rows)
     if options.on_bad_message == "fail":
         _require_good(batch.column("body_error"))

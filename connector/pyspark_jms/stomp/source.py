@@ -144,10 +144,6 @@ class StompSource:
             wanted=wanted,
         )
 
-    def open_envelopes(self, rows: Any, body_type: BodyChoice, max_elements: int = MAX_ELEMENTS) -> Any:  # noqa: ARG002
-        """Return the rows as they are: ``decode`` has opened them."""
-        return rows
-
     def recognition(self, dialect: str) -> Recognition | None:
         return recognition_of(dialect_named(dialect))
 

@@ -17,6 +17,7 @@ from pyspark_jms.amqp.sink import AmqpSinkLink
 from pyspark_jms.amqp.source import AmqpSource
 from pyspark_jms.amqp.wire.sections import delivery_count
 from pyspark_jms.blocks.block import MessageBlock
+from pyspark_jms.columns.enveloped_rows import open_envelopes
 from pyspark_jms.columns.schema import ARROW_SCHEMA
 from pyspark_jms.columns.sink_schema import SendDefaults
 from pyspark_jms.errors import InvalidDestinationError
@@ -165,7 +166,7 @@ class Reader:
             first_sequence=0,
             body_type="auto",
         )
-        found: list[Row] = self._source.open_envelopes(rows, "auto").to_pylist()
+        found: list[Row] = open_envelopes(rows, "auto").to_pylist()
         return found
 
     def failed_deliveries(self) -> list[int] | None:

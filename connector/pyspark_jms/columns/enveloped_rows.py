@@ -1,7 +1,8 @@
 """Rows of messages that this sink sent over STOMP → the same rows with the types that their envelopes state.
 
 Over AMQP a broker delivers the properties of an envelope (docs/typed-messages.md, "Envelope") as properties. Selectors
-compare the message as the broker has it, so envelopes are opened after the selector. Does not know the bytes of AMQP.
+compare the message as the broker has it, so envelopes are opened after the selector. Rows from STOMP have none left,
+because the decoder of STOMP has opened them. Does not know the bytes of a protocol.
 """
 
 from typing import Any
@@ -10,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pyspark_jms.amqp.columns.decode import merged
+from pyspark_jms.columns.batches import merged
 from pyspark_jms.columns.envelope import EnvelopeKind, UnreadableValueError, read_elements, read_types
 from pyspark_jms.columns.schema import ARROW_SCHEMA
 from pyspark_jms.columns.strings import Ints, Mask

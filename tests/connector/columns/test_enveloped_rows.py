@@ -5,7 +5,7 @@ import json
 import pyarrow as pa
 import pytest
 
-from pyspark_jms.amqp.columns.envelopes import open_envelopes
+from pyspark_jms.columns.enveloped_rows import open_envelopes
 from pyspark_jms.columns.schema import ARROW_SCHEMA
 from pyspark_jms.jms.model import BODY_MARKER, TYPES_MARKER
 
