@@ -89,7 +89,9 @@ def _open(row: dict[str, Any], choice: BodyChoice, max_elements: int) -> dict[st
         types |= dict(stated)
     return row | {
         "properties": list(properties.items()),
-        "property_types": [(name, kind) for name, kind in types.items() if name in properties],
+        "property_types": [(name, kind) for name, kind in types.items() if name in properties]
+        if types
+        else row["property_types"],
     }
 
 

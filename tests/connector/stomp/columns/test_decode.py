@@ -14,6 +14,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from plain_decoder import block_of, message
 
+from pyspark_jms.columns.enveloped_rows import open_envelopes
 from pyspark_jms.columns.read_columns import WantedColumns, property_keys
 from pyspark_jms.columns.schema import ARROW_SCHEMA
 from pyspark_jms.errors import IllegalStateError
@@ -46,6 +47,7 @@ def read(frames, *, source=QUEUE, body_type="auto", first_sequence=0):
     batch = decode(block_of(frames), dialect=ARTEMIS, source=source, first_sequence=first_sequence, body_type=body_type)
     batch.validate(full=True)
     assert batch.schema == ARROW_SCHEMA
+    assert open_envelopes(batch, body_type).equals(batch), "the decoder has opened them, and what it left stays"
     return batch.to_pylist()
 
 
