@@ -1,7 +1,6 @@
 """AMQP 1.0 for the engine of reading: the Protocols of ``source.links``, joined from links, columns and recognition."""
 
 from collections.abc import Callable, Sequence
-from datetime import datetime
 from typing import Any
 
 from pyspark_jms.amqp.answers import MessageAnswers, decode_block
@@ -13,7 +12,6 @@ from pyspark_jms.amqp.dialects.refusals import (
     require_readable,
 )
 from pyspark_jms.amqp.link.consumer import Consumer
-from pyspark_jms.amqp.link.log_reader import LogReader
 from pyspark_jms.amqp.link.management_node import open_amqp_management
 from pyspark_jms.amqp.link.read_register import RegisterName
 from pyspark_jms.amqp.link.subscriptions import end_subscription
@@ -117,16 +115,6 @@ class AmqpSource:
         self, settings: ConnectionSettings, condition: StateCondition, *, base: str, reader: int, client_id: str | None
     ) -> AmqpReaderLink:
         return AmqpReaderLink(settings, RegisterName(base, reader, client_id), condition)
-
-    def connect_log(
-        self,
-        settings: ConnectionSettings,
-        condition: StateCondition,
-        subscription: Subscription,
-        position: str | int | datetime,
-        sql: str | None,
-    ) -> LogReader:
-        return LogReader(settings, condition, subscription, position, sql)
 
     def connect_probe(
         self,

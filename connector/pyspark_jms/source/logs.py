@@ -7,10 +7,10 @@ read, nothing is acknowledged, and a batch that Spark repeats has the same messa
 import logging
 import time
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeAlias
 
 from pyspark_jms.blocks.block import MessageBlock
 from pyspark_jms.delivery.message_range import Batch, MessageRange
@@ -27,7 +27,7 @@ from pyspark_jms.source.stopping import StopRequest
 from pyspark_jms.source.stream import received_partitions
 from pyspark_jms.source.task_inputs import TaskInput, TaskInputs
 
-__all__ = ["LogLink", "LogProtocol", "LogSource"]
+__all__ = ["ConnectLog", "LogLink", "LogSource"]
 
 _log = logging.getLogger("pyspark_jms.source")
 _POLL_SECONDS = 0.05
@@ -49,16 +49,8 @@ class LogLink(Receiving, Protocol):
     def released(self, messages: int) -> None: ...
 
 
-class LogProtocol(SourceProtocol, Protocol):
-    def connect_log(
-        self,
-        settings: ConnectionSettings,
-        condition: StateCondition,
-        subscription: Subscription,
-        position: Position,
-        sql: str | None,
-    ) -> LogLink:
-        """``position``: an offset, a time, ``first``, or ``last`` for the last messages."""
+ConnectLog: TypeAlias = Callable[[ConnectionSettings, StateCondition, Subscription, Position, str | None], LogLink]
+"""With an offset, a time, ``first``, or ``last`` for the last messages; and the SQL that the broker filters by."""
 
 
 @dataclass(slots=True)
@@ -116,8 +108,8 @@ class _Log:
 class LogSource:
     """The ``spark.protocols.SourceEngine``."""
 
-    def __init__(self, options: SourceOptions, protocol: LogProtocol) -> None:
-        self._options, self._protocol = options, protocol
+    def __init__(self, options: SourceOptions, protocol: SourceProtocol, connect: ConnectLog) -> None:
+        self._options, self._connect_log = options, connect
         self._stop = StopRequest()
         self._stop.install()
         self._condition = StateCondition()
@@ -198,7 +190,7 @@ class LogSource:
         options, begin = self._options, log.position if position is None else position
         window = max(1, options.window_bytes // len(self._logs))
         link = keep_trying(
-            lambda: self._protocol.connect_log(
+            lambda: self._connect_log(
                 options.connection,
                 self._condition,
                 Subscription(destination=log.destination, window_bytes=window),

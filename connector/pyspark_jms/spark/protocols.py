@@ -55,10 +55,11 @@ def source_engine(options: SourceOptions) -> SourceEngine:
 
         return ReaderSource(options, AmqpSource())
     if options.stream_offset is not None:
+        from pyspark_jms.amqp.link.log_reader import LogReader
         from pyspark_jms.amqp.source import AmqpSource
         from pyspark_jms.source.logs import LogSource
 
-        return LogSource(options, AmqpSource())
+        return LogSource(options, AmqpSource(), LogReader)
     from pyspark_jms.source.stream import StreamSource
 
     return StreamSource(options, source_protocol(options))
