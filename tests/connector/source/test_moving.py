@@ -394,6 +394,9 @@ def test_dead_letters_of_classic_go_back(over, queue):
             assert java.receive(queue, timeout=1) is None
         wait_until(lambda: running.message_count("ActiveMQ.DLQ") == 1, what="the expiry")
         url = running.amqp_url if over == "amqp" else running.url
+        parsed = _parsed(running, "ActiveMQ.DLQ", {"brokerUrl": url})
+        seen = look_for_targets(parsed, source_protocol(parsed), connect_mover(parsed), limit=None, accept_claims=False)
+        assert seen == ({queue: 1} if over == "stomp" else {}), "over AMQP, Classic does not note the queue"
         moved = _move(running, "ActiveMQ.DLQ", None if over == "stomp" else queue, brokerUrl=url)
         assert (moved.messages, dict(moved.left)) == (1, {})
         with JmsClient(running) as java:
