@@ -4,11 +4,10 @@ Between its acknowledgement and the end of its batch a message is in the journal
 journal, or with an older copy of its own, is refused before the journal changes.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Protocol
 
-from pyspark_jms.delivery.journal.journal_log import Position
+from pyspark_jms.delivery.journal.store import JournalStore
 from pyspark_jms.errors import DataLossError
 
 __all__ = ["JournalMark", "require_own_messages", "require_same_journal"]
@@ -23,33 +22,7 @@ class JournalMark:
     """The sequence of the first message that the journal did not hold yet."""
 
 
-class _Segment(Protocol):
-    @property
-    def source(self) -> str: ...
-
-    @property
-    def dialect(self) -> str: ...
-
-
-class _Journal(Protocol):
-    @property
-    def ids(self) -> tuple[str, ...]: ...
-
-    @property
-    def position(self) -> Position: ...
-
-    @property
-    def is_new(self) -> bool: ...
-
-    @property
-    def path(self) -> object: ...
-
-    def replace(self, lost: str) -> None: ...
-
-    def segments(self) -> Iterable[_Segment]: ...
-
-
-def require_same_journal(journal: _Journal, mark: JournalMark | None, *, fail_on_data_loss: bool) -> None:
+def require_same_journal(journal: JournalStore, mark: JournalMark | None, *, fail_on_data_loss: bool) -> None:
     """Raise ``DataLossError`` unless ``journal`` is the one of ``mark``, at least as far as it was then.
 
     Without ``fail_on_data_loss`` a journal that holds nothing yet takes the place of one that is lost, and an older
@@ -69,7 +42,7 @@ def require_same_journal(journal: _Journal, mark: JournalMark | None, *, fail_on
         )
 
 
-def _require_new(journal: _Journal, mark: JournalMark, *, fail_on_data_loss: bool) -> None:
+def _require_new(journal: JournalStore, mark: JournalMark, *, fail_on_data_loss: bool) -> None:
     if not journal.is_new:
         raise DataLossError(
             f"The journal {journal.path} (id {journal.ids[0]}) does not belong to this checkpoint, which was written"
@@ -86,7 +59,7 @@ def _require_new(journal: _Journal, mark: JournalMark, *, fail_on_data_loss: boo
     journal.replace(mark.id)
 
 
-def require_own_messages(journal: _Journal, reads: Callable[[str, str], bool]) -> None:
+def require_own_messages(journal: JournalStore, reads: Callable[[str, str], bool]) -> None:
     """Raise ``DataLossError`` if the journal holds messages of another query. For a checkpoint that names no journal.
 
     ``reads(source, dialect)``: whether the query reads this source.
