@@ -9,8 +9,9 @@ from types import TracebackType
 from typing import Any, Self
 
 from bench.job import Job
-from pyspark_jms.amqp.wire.frames import AMQP_HEADER, SASL_HEADER, frame
 from pyspark_jms.amqp.wire.types import (
+    AMQP_HEADER,
+    SASL_HEADER,
     Attach,
     Begin,
     Close,
@@ -30,6 +31,7 @@ from pyspark_jms.amqp.wire.types import (
     Transfer,
     decode_performative,
     encode_performative,
+    frame,
 )
 
 __all__ = ["AmqpConnection"]

@@ -13,8 +13,7 @@ from bench.amqp_connection import AmqpConnection
 from bench.amqp_values import FALSE, NULL, SYMBOL, TRUE, list32, map32, section, string, timestamp
 from bench.job import Job, Measured
 from bench.raw import meter
-from pyspark_jms.amqp.wire.frames import frame
-from pyspark_jms.amqp.wire.types import Accepted, Disposition, TransactionalState, encode_performative
+from pyspark_jms.amqp.wire.types import Accepted, Disposition, TransactionalState, encode_performative, frame
 
 __all__ = ["drain", "fill", "message", "send"]
 

@@ -2,11 +2,11 @@ import subprocess
 import sys
 
 from pyspark_jms import monitoring
-from pyspark_jms.spark import listener, metrics, prometheus
+from pyspark_jms.spark import metrics, prometheus
 
 
 def test_the_names_are_public():
-    assert monitoring.JmsListener is listener.JmsListener
+    assert monitoring.JmsListener is metrics.JmsListener
     assert monitoring.PrometheusExporter is prometheus.PrometheusExporter
     assert (monitoring.metrics_of, monitoring.SourceMetrics) == (metrics.metrics_of, metrics.SourceMetrics)
     assert all(hasattr(monitoring, name) for name in monitoring.__all__)

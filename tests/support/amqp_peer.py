@@ -1,10 +1,11 @@
 """The other side of an AMQP connection, in the same process and without a socket: it answers our protocol core."""
 
 from pyspark_jms.amqp.wire.connection import Connection
-from pyspark_jms.amqp.wire.frames import AMQP_HEADER, SASL_HEADER, frame
 from pyspark_jms.amqp.wire.limits import Limits
 from pyspark_jms.amqp.wire.sasl import Login
 from pyspark_jms.amqp.wire.types import (
+    AMQP_HEADER,
+    SASL_HEADER,
     Attach,
     Begin,
     Declared,
@@ -16,6 +17,7 @@ from pyspark_jms.amqp.wire.types import (
     TransactionalState,
     Transfer,
     decode_performative,
+    frame,
 )
 from pyspark_jms.jms.secret_text import SecretText
 

@@ -9,8 +9,14 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from pyspark_jms.delivery.commit_token import CommitToken, LedgerEntry, finished_entry, is_finished, write_of
-from pyspark_jms.delivery.ledger_owner import LedgerOwner
+from pyspark_jms.delivery.commit_token import (
+    CommitToken,
+    LedgerEntry,
+    LedgerOwner,
+    finished_entry,
+    is_finished,
+    write_of,
+)
 from pyspark_jms.delivery.register import steps
 from pyspark_jms.delivery.register.committer import (
     Commit,

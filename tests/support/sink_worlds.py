@@ -6,8 +6,7 @@ A row of a table is: what the world has, and the world. ``docs/internals-exactly
 import sink_mutants as mutants
 from sink_world import Budget, SinkWorld
 
-from pyspark_jms.delivery.commit_token import CommitToken
-from pyspark_jms.delivery.ledger_owner import LedgerOwner
+from pyspark_jms.delivery.commit_token import CommitToken, LedgerOwner
 
 _REFUSED = ("mismatch", "fenced")
 

@@ -15,8 +15,7 @@ from pyspark_jms.amqp.wire.types import Target
 from pyspark_jms.blocks.block import MessageBlock
 from pyspark_jms.columns.sink_schema import SendDefaults
 from pyspark_jms.columns.strings import Int64s
-from pyspark_jms.delivery.commit_token import LedgerEntry
-from pyspark_jms.delivery.ledger_owner import LedgerOwner
+from pyspark_jms.delivery.commit_token import LedgerEntry, LedgerOwner
 from pyspark_jms.errors import UnsupportedError
 from pyspark_jms.jms.model import Destination
 from pyspark_jms.network.settings import ConnectionSettings

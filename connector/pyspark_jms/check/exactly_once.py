@@ -19,8 +19,7 @@ from pyspark_jms.amqp.link.subscriptions import end_subscription
 from pyspark_jms.amqp.reading import AmqpReaderLink
 from pyspark_jms.check.address_settings import AddressNeeds, settings_finding
 from pyspark_jms.check.findings import Finding, Verdict
-from pyspark_jms.delivery.commit_token import CommitToken
-from pyspark_jms.delivery.ledger_owner import LEDGER_PREFIX, LedgerOwner
+from pyspark_jms.delivery.commit_token import LEDGER_PREFIX, CommitToken, LedgerOwner
 from pyspark_jms.delivery.register.token import MAX_VALUE_DELIVERIES, Token
 from pyspark_jms.errors import JMSError, JMSSecurityError, SubscriptionInUseError, UnsupportedError
 from pyspark_jms.jms.model import Destination, DestinationKind, DurableSubscription

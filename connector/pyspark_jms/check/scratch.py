@@ -21,8 +21,7 @@ from pyspark_jms.stomp.dialects import Dialect
 from pyspark_jms.stomp.dialects.base import BodyRule
 from pyspark_jms.stomp.link.consumer import Consumer
 from pyspark_jms.stomp.link.producer import Producer
-from pyspark_jms.stomp.wire.frame import Frame, encode_frame
-from pyspark_jms.stomp.wire.header import header_of
+from pyspark_jms.stomp.wire.frame import Frame, encode_frame, header_of
 
 __all__ = ["SCRATCH_QUEUE", "Scratch", "scratch_findings"]
 

@@ -1,4 +1,6 @@
-"""The commit ledger of one owner as a single value: which tasks of its current batch have committed. A text, and back.
+"""The commit ledger of one owner, a query or a job, as a value: which tasks of its current batch have committed.
+
+Each owner has a ledger of its own, so entries of one can never be taken for those of another. A ``writeId`` names both.
 
 A commit replaces the value that it has read, so if two commits have read the same one, the broker executes only one.
 The entries of a query's earlier batches are gone with the first commit of a later batch: an earlier batch cannot commit
@@ -8,23 +10,73 @@ tasks, and the oldest runs leave by their number. No clock takes part: that of o
 
 import hashlib
 import json
+import re
 import zlib
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from typing import Any, Self
+from typing import Any, Literal, NamedTuple, Self
 
 from pyspark_jms.errors import JMSError, TokenMissingError
 
 __all__ = [
     "KEPT_RUNS",
+    "LEDGER_PREFIX",
     "NO_BATCH",
     "CommitToken",
     "LedgerEntry",
+    "LedgerOwner",
+    "WriteIdentity",
     "finished_entry",
+    "identity_of",
     "is_finished",
     "merged",
     "write_of",
 ]
+
+# --- the owner --------------------------------------------------------------------------------------
+
+LEDGER_PREFIX = "pyspark-jms.commits."
+"""The names of all ledgers begin with it."""
+
+_NAME = r"[A-Za-z0-9._-]{1,100}"
+_OF_QUERY = re.compile(rf"query:(?P<name>{_NAME})/(?P<batch>0|[1-9][0-9]{{0,17}})(?:/.+)?")
+_OF_JOB = re.compile(rf"job:(?P<name>{_NAME})/.+")
+
+
+@dataclass(frozen=True, slots=True)
+class LedgerOwner:
+    kind: Literal["query", "job"]
+    """The batches of a query have an order; the runs of a job have none."""
+    name: str
+
+    @property
+    def queue(self) -> str:
+        """The name of the ledger at the broker."""
+        return f"{LEDGER_PREFIX}{'job.' if self.kind == 'job' else ''}{self.name}"
+
+    @property
+    def address(self) -> str:
+        """The topic address of its register."""
+        return f"{self.queue}.token"
+
+    def __str__(self) -> str:
+        return f"{self.kind}:{self.name}"
+
+
+class WriteIdentity(NamedTuple):
+    owner: LedgerOwner
+    batch: int
+    """0 for every run of a job."""
+
+
+def identity_of(write_id: str) -> WriteIdentity | None:
+    """``query:NAME/BATCH`` or ``query:NAME/BATCH/WRITE``, and ``job:NAME/RUN``. Returns None for another text."""
+    if found := _OF_QUERY.fullmatch(write_id):
+        return WriteIdentity(LedgerOwner("query", found["name"]), int(found["batch"]))
+    if found := _OF_JOB.fullmatch(write_id):
+        return WriteIdentity(LedgerOwner("job", found["name"]), 0)
+    return None
+
 
 # --- what a task records ----------------------------------------------------------------------------
 

@@ -10,8 +10,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from pyspark_jms.blocks.block import MessageBlock
-from pyspark_jms.delivery.commit_token import LedgerEntry
-from pyspark_jms.delivery.ledger_owner import LedgerOwner, WriteIdentity, identity_of
+from pyspark_jms.delivery.commit_token import LedgerEntry, LedgerOwner, WriteIdentity, identity_of
 from pyspark_jms.errors import WriteIdentityError
 
 __all__ = [

@@ -15,7 +15,7 @@ import time
 from pathlib import Path
 
 from pyspark_jms.errors import StoppedError
-from pyspark_jms.jms.units import parse_bytes
+from pyspark_jms.options.table import parse_bytes
 
 __all__ = [
     "HEAP_PER_MESSAGE",

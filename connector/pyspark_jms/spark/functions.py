@@ -18,7 +18,7 @@ from pyspark.sql.types import StructType
 
 from jms_selector.meaning.conversions import JAVA_DOUBLE
 from pyspark_jms.columns.sql_selectors import declared_types, selector_text
-from pyspark_jms.delivery.ledger_owner import identity_of
+from pyspark_jms.delivery.commit_token import identity_of
 from pyspark_jms.errors import InvalidOptionError, JMSError, MessageEOFError, MessageFormatError, WriteIdentityError
 from pyspark_jms.jms.conversions import BASE64, READABLE_AS, ValueType, convert, null_as, value_type
 from pyspark_jms.jms.rules import AMQP_TYPES

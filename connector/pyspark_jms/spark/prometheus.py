@@ -7,8 +7,7 @@ from typing import Any, NamedTuple
 from pyspark.sql import SparkSession
 
 from pyspark_jms.errors import UnsupportedError
-from pyspark_jms.spark.listener import JmsListener
-from pyspark_jms.spark.metrics import SourceMetrics
+from pyspark_jms.spark.metrics import JmsListener, SourceMetrics
 
 __all__ = ["MetricsServer", "PrometheusExporter"]
 

@@ -7,7 +7,7 @@ takes a tenth of a second of CPU or more: Spark starts many processes, and ends 
 from collections.abc import Sequence
 from typing import Any, Protocol
 
-from pyspark_jms.delivery.ledger_owner import LedgerOwner
+from pyspark_jms.delivery.commit_token import LedgerOwner
 from pyspark_jms.network.settings import ConnectionSettings
 from pyspark_jms.options.sink import SinkOptions
 from pyspark_jms.options.source import SourceOptions

@@ -8,7 +8,7 @@ import pyarrow as pa
 from pyspark import TaskContext
 from pyspark.sql.datasource import WriterCommitMessage
 
-from pyspark_jms.delivery.ledger_owner import LedgerOwner
+from pyspark_jms.delivery.commit_token import LedgerOwner
 from pyspark_jms.errors import IllegalStateError, OptionConflictError
 from pyspark_jms.options.sink import SinkOptions
 from pyspark_jms.sink.tasks import LedgerTask, may_be_repeated

@@ -20,7 +20,7 @@ from pyspark_jms.network.state_condition import StateCondition
 from pyspark_jms.stomp.dialects import Dialect
 from pyspark_jms.stomp.sink import StompSinkLink
 from pyspark_jms.stomp.source import StompSourceLink
-from pyspark_jms.stomp.wire.header import header_of, unescape
+from pyspark_jms.stomp.wire.frame import header_of, unescape
 
 __all__ = ["StompMover"]
 

@@ -8,7 +8,7 @@ from pyspark_jms.blocks.block import MessageBlock
 from pyspark_jms.delivery.subscription_ledger import Recognition
 from pyspark_jms.jms.model import DestinationKind
 from pyspark_jms.stomp.dialects import Dialect
-from pyspark_jms.stomp.wire.header import header_of
+from pyspark_jms.stomp.wire.frame import header_of
 
 __all__ = ["recognition_of", "redelivered"]
 

@@ -21,7 +21,7 @@ from pyspark_jms.stomp.link.dead_letters import StompDeadLetter, send_dead_lette
 from pyspark_jms.stomp.link.management import StompManagementLink
 from pyspark_jms.stomp.link.subscriptions import end_subscription, require_same_subscription
 from pyspark_jms.stomp.recognition import recognition_of, redelivered
-from pyspark_jms.stomp.wire.header import header_of
+from pyspark_jms.stomp.wire.frame import header_of
 
 __all__ = ["StompSource", "StompSourceLink"]
 

@@ -13,8 +13,7 @@ from waiting import await_count, await_value
 
 from pyspark_jms.amqp.sink import AmqpCommitLedger, AmqpSinkLink
 from pyspark_jms.columns.row_parts import RowsDigest
-from pyspark_jms.delivery.commit_token import LedgerEntry
-from pyspark_jms.delivery.ledger_owner import LedgerOwner
+from pyspark_jms.delivery.commit_token import LedgerEntry, LedgerOwner
 from pyspark_jms.errors import (
     BrokerError,
     InvalidDestinationError,

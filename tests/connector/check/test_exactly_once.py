@@ -14,8 +14,7 @@ from pyspark_jms.amqp.link.read_register import ReadRegister, RegisterName
 from pyspark_jms.check.exactly_once import ExactlyOnce
 from pyspark_jms.check.findings import Verdict
 from pyspark_jms.check.run import CheckRequest, run_checks
-from pyspark_jms.delivery.commit_token import CommitToken
-from pyspark_jms.delivery.ledger_owner import LedgerOwner
+from pyspark_jms.delivery.commit_token import CommitToken, LedgerOwner
 from pyspark_jms.network.address import parse_broker_url
 from pyspark_jms.testing import AddressSettings, EmbeddedArtemis, User
 

@@ -14,8 +14,7 @@ from waiting import await_count
 from pyspark_jms.amqp.link.commit_ledger import ledger_register
 from pyspark_jms.amqp.link.connection import connect
 from pyspark_jms.amqp.sink import AmqpCommitLedger
-from pyspark_jms.delivery.commit_token import CommitToken, LedgerEntry
-from pyspark_jms.delivery.ledger_owner import LedgerOwner
+from pyspark_jms.delivery.commit_token import CommitToken, LedgerEntry, LedgerOwner
 from pyspark_jms.errors import CommitInDoubtError, MaxConsumersError, UnsupportedError, WriteIdentityError
 from pyspark_jms.options.sink import SinkOptions
 from pyspark_jms.sink.committing import (

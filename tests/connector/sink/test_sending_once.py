@@ -12,7 +12,7 @@ from streaming import access
 from waiting import await_count, wait_until
 
 from pyspark_jms.amqp.sink import AmqpCommitLedger
-from pyspark_jms.delivery.ledger_owner import LedgerOwner
+from pyspark_jms.delivery.commit_token import LedgerOwner
 from pyspark_jms.errors import (
     CommitInDoubtError,
     JMSError,

@@ -2,7 +2,7 @@
 
 import pytest
 
-from pyspark_jms.delivery.ledger_owner import LedgerOwner
+from pyspark_jms.delivery.commit_token import LedgerOwner
 from pyspark_jms.errors import WriteIdentityError
 from pyspark_jms.sink import tasks
 from pyspark_jms.sink.tasks import LedgerTask, Sent, log_dropped_rows, may_be_repeated, require_identity

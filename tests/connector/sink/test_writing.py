@@ -13,7 +13,7 @@ from streaming import access
 from waiting import await_count
 
 from pyspark_jms.amqp.sink import AmqpCommitLedger
-from pyspark_jms.delivery.ledger_owner import LedgerOwner
+from pyspark_jms.delivery.commit_token import LedgerOwner
 from pyspark_jms.errors import CommitInDoubtError, ReplayMismatchError
 from pyspark_jms.options.sink import SinkOptions
 from pyspark_jms.sink.sending_once import send_exactly_once
@@ -133,7 +133,7 @@ import sys, time, uuid
 import pyarrow as pa
 from dataclasses import replace
 from pyspark_jms.amqp.sink import AmqpCommitLedger
-from pyspark_jms.delivery.ledger_owner import identity_of
+from pyspark_jms.delivery.commit_token import identity_of
 from pyspark_jms.options.sink import SinkOptions
 from pyspark_jms.sink.tasks import LedgerTask
 from pyspark_jms.sink.writing import finish_write

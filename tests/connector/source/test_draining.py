@@ -1,7 +1,7 @@
 import pytest
 
 from pyspark_jms.source.draining import LONGEST_MS, Drain, was_sent_later
-from pyspark_jms.stomp.wire.header import header_of
+from pyspark_jms.stomp.wire.frame import header_of
 from pyspark_jms.stomp.wire.scan import FrameScanner
 
 STARTED = 1_000_000.0

@@ -31,7 +31,7 @@ from pyspark_jms.options.source import SourceOptions
 from pyspark_jms.source.receiver import required_recognition
 from pyspark_jms.source.stopping import StopRequest
 from pyspark_jms.stomp.source import StompSource, StompSourceLink
-from pyspark_jms.stomp.wire.header import header_of
+from pyspark_jms.stomp.wire.frame import header_of
 from pyspark_jms.testing import JmsClient
 
 

@@ -11,8 +11,7 @@ from streaming import access
 from waiting import await_count, await_value, wait_until
 
 from pyspark_jms.amqp.sink import AmqpCommitLedger
-from pyspark_jms.delivery.commit_token import is_finished
-from pyspark_jms.delivery.ledger_owner import LEDGER_PREFIX, identity_of
+from pyspark_jms.delivery.commit_token import LEDGER_PREFIX, identity_of, is_finished
 from pyspark_jms.functions import write_id
 from pyspark_jms.options.sink import SinkOptions
 from pyspark_jms.sink.tasks import Sent, TaskResult

@@ -17,7 +17,7 @@ from rawstomp import RawStomp
 from streaming import access, run_available, uncommit
 from waiting import await_count, wait_until
 
-from pyspark_jms.delivery.ledger_owner import LEDGER_PREFIX, LedgerOwner
+from pyspark_jms.delivery.commit_token import LEDGER_PREFIX, LedgerOwner
 from pyspark_jms.options.sink import SinkOptions
 from pyspark_jms.sink.tasks import Sent, TaskResult
 from pyspark_jms.spark.protocols import commit_ledger

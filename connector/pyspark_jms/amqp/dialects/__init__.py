@@ -1,11 +1,10 @@
 """How each broker's AMQP differs from the others', as data. Does not know sockets, Arrow and Spark."""
 
 from dataclasses import replace
+from types import MappingProxyType
 
 from pyspark_jms.amqp.dialects.base import Dialect
-from pyspark_jms.amqp.dialects.documented import AZURE_SERVICE_BUS, IBM_MQ, SOLACE
-from pyspark_jms.amqp.dialects.rabbitmq import RABBITMQ
-from pyspark_jms.amqp.dialects.send_rules import ARTEMIS_RULES, CLASSIC_RULES
+from pyspark_jms.amqp.dialects.send_rules import ARTEMIS_RULES, CLASSIC_RULES, SendRules
 from pyspark_jms.jms.model import DestinationKind
 from pyspark_jms.jms.names import JOINING_DOT, RefusedName, RefusedSubscriptions
 from pyspark_jms.management.attributes import ARTEMIS_MANAGEMENT, BROKER_J_MANAGEMENT
@@ -25,6 +24,124 @@ __all__ = [
     "dialect_of_host",
     "dialect_of_product",
 ]
+
+# --- RabbitMQ 4, which speaks AMQP 1.0 without a plugin, as measured on 4.0.5 and 4.3.6 (docs/brokers.md) ---
+# It has neither transactions nor durable subscriptions, and its answer to an attach is no proof: 4.0 repeats a selector
+# and the distribution mode ``copy``, and delivers every message as to an ordinary consumer.
+
+_QUEUES, _EXCHANGES, _TOPICS = "/queues/", "/exchanges/", "/exchanges/amq.topic/"
+_COUNTS = ("x-acquired-count", "x-delivery-count", "x-first-death-", "x-last-death-")
+_NO_TRANSACTIONS = "RabbitMQ has no transactions over AMQP, and its acknowledgements are not durable"
+_BIND_A_QUEUE = "Bind a queue to the exchange (rabbitmqadmin declare binding), and read that queue: option queue."
+
+RABBITMQ = Dialect(
+    name="rabbitmq",
+    products=("RabbitMQ",),
+    tested_versions="4.0.5, 4.3.6",
+    selector_dialect=None,
+    destination_prefixes=MappingProxyType({_QUEUES: DestinationKind.QUEUE, _TOPICS: DestinationKind.TOPIC}),
+    native_kinds=MappingProxyType({_EXCHANGES: DestinationKind.TOPIC}),
+    virtual_host_prefix="vhost:",
+    browses=False,
+    refuses_topics="Over AMQP, RabbitMQ delivers from queues only, and not from an exchange.",
+    topics_remedy="Bind a queue to the exchange amq.topic with the topic as binding key, and read that queue: option"
+    " queue in place of topic and subscriptionName.",
+    describes_queues=True,
+    sql_filters_since=(4, 2),
+    default_redeliveries=20,
+    changes_annotations=True,  # a quorum queue counts in x-acquired-count
+    checks_user_id=True,
+    # x-cc of a producer names further queues, which would get the dead letter too.
+    added_annotations=("x-exchange", "x-routing-key", "x-cc", "x-opt-deaths", *_COUNTS),
+    has_transactions=False,
+    refuses_staging=_NO_TRANSACTIONS,
+    no_register="has no transactions, and no subscription that is a lock",
+    send=SendRules(
+        broker="rabbitmq",
+        address_prefixes=MappingProxyType(
+            {"queue": _QUEUES, "temp-queue": _QUEUES, "topic": _TOPICS, "temp-topic": _TOPICS}
+        ),
+        percent_encoded=True,
+        native_prefixes=(_QUEUES, _EXCHANGES),
+        delays_delivery=False,
+        needs_body_section=True,  # missing_amqp_message_body, and the session ends
+        refused_names=(
+            RefusedName(
+                pattern=f"^{_EXCHANGES}",
+                reason="is an exchange, and over AMQP RabbitMQ delivers from queues only",
+                when_sending=False,
+                remedy=_BIND_A_QUEUE,
+            ),
+        ),
+    ),
+)
+
+# --- brokers that no test of this project has run ------------------------------------------------------
+# From their documentation, each fact with its source. ``pyspark-jms check --conformance`` compares them with a broker.
+# What their documentation does not state is as for an unknown broker: no selectors, and a batch read receives messages
+# and gives them back.
+
+AZURE_SERVICE_BUS = Dialect(
+    name="azure-service-bus",
+    hosts=(".servicebus.windows.net",),
+    tested_versions="none",
+    selector_dialect=None,
+    browses=False,
+    # A subscription is an entity with an address of its own:
+    # https://learn.microsoft.com/azure/service-bus-messaging/service-bus-amqp-request-response
+    refuses_topics="Azure Service Bus has no durable subscriptions of JMS over plain AMQP.",
+    topics_remedy="Read the subscription as a queue: option queue=TOPIC/Subscriptions/NAME.",
+    # A message in delivery is locked for at most 5 minutes, by default for 1:
+    # https://learn.microsoft.com/dotnet/api/azure.messaging.servicebus.administration.createqueueoptions.lockduration
+    # Afterwards it has one attempt more and is delivered again:
+    # https://learn.microsoft.com/dotnet/api/azure.messaging.servicebus.servicebusreceivedmessage.lockeduntil
+    # So a large prefetch window loses locks: https://learn.microsoft.com/azure/service-bus-messaging/service-bus-prefetch
+    max_unacknowledged=200,
+    # "Local transactions cannot span multiple top-level entities": https://github.com/jmstoolbox/jmstoolbox/issues/137,
+    # https://github.com/Azure/azure-sdk-for-java/issues/39046
+    one_entity_a_transaction=True,
+    send=SendRules(
+        broker="Azure Service Bus",
+        # It schedules by x-opt-scheduled-enqueue-time: https://github.com/Azure/azure-sdk-for-net/issues/42316
+        delays_delivery=False,
+    ),
+)
+
+SOLACE = Dialect(
+    name="solace",
+    tested_versions="none",
+    selector_dialect=None,
+    browses=False,
+    # docs.solace.com, "AMQP Client Support": neither local nor XA transactions are supported.
+    # https://docs.solace.com/API/AMQP/AMQP-Protocol-Conformance.htm, section 2.1.2: no state of a link outlives its
+    # connection, and a durable subscription over AMQP is such a state.
+    has_transactions=False,
+    refuses_staging="Solace has no transactions over AMQP",
+    no_register="has no transactions over AMQP",
+    refuses_topics="Over AMQP, Solace keeps no state of a link after its connection, and so no durable subscription.",
+    topics_remedy="Add the topic as a subscription of a queue at the broker, and read that queue: option queue.",
+    send=SendRules(broker="Solace"),
+)
+
+IBM_MQ = Dialect(
+    name="ibm-mq",
+    tested_versions="none",
+    selector_dialect=None,
+    browses=False,
+    # https://www.ibm.com/support/knowledgecenter/SSFKSJ_9.2.0/com.ibm.mq.dev.doc/amqp_support.html: an attach to a
+    # coordinator and a declare are rejected; a container id has letters, digits and % / . _, at most 256 of them; the
+    # name of a link is the topic that it subscribes to; queues need the capability queue, which this connector sends.
+    has_transactions=False,
+    refuses_staging="IBM MQ has no transactions over AMQP",
+    no_register="has no transactions over AMQP",
+    refused_in_container_ids=r"[^A-Za-z0-9%/._]",
+    refuses_topics="The AMQP channel of IBM MQ takes the name of a link for the topic of its subscription.",
+    topics_remedy="Define an administrative subscription that puts the topic's messages on a queue, and read that"
+    " queue: option queue.",
+    send=SendRules(broker="IBM MQ"),
+)
+
+# --- Artemis, Classic, Broker-J, and any other broker ---------------------------------------------------
 
 _STOMP_HEADERS = frozenset({"destination", "destination-type", "receipt", "transaction", "content-length"})
 

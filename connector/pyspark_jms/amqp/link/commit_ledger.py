@@ -11,8 +11,7 @@ from pyspark_jms.amqp.dialects.refusals import require_register
 from pyspark_jms.amqp.link.connection import Connection, connect
 from pyspark_jms.amqp.link.register import Place, Register
 from pyspark_jms.amqp.link.transactions import Transactions
-from pyspark_jms.delivery.commit_token import CommitToken, LedgerEntry
-from pyspark_jms.delivery.ledger_owner import LedgerOwner
+from pyspark_jms.delivery.commit_token import CommitToken, LedgerEntry, LedgerOwner
 from pyspark_jms.delivery.register import steps
 from pyspark_jms.delivery.register.committer import Commit, Committer, Done, Failed, Find, Finish, Request
 from pyspark_jms.delivery.register.outcomes import Stop

@@ -8,7 +8,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from pyspark_jms.amqp.wire.frames import AMQP_HEADER, EMPTY_FRAME, HEADER_BYTES, SASL_HEADER, frame, frame_size
 from pyspark_jms.amqp.wire.limits import MIN_IDLE_SECONDS, MIN_MAX_FRAME_BYTES, Limits
 from pyspark_jms.amqp.wire.link import PeerError, peer_error
 from pyspark_jms.amqp.wire.sasl import Login, LoginRefusedError, SaslExchange
@@ -16,6 +15,10 @@ from pyspark_jms.amqp.wire.sections import Buffer
 from pyspark_jms.amqp.wire.session import Session
 from pyspark_jms.amqp.wire.states import CONNECTION, ConnectionEvent, ConnectionState, EndpointMachine
 from pyspark_jms.amqp.wire.types import (
+    AMQP_HEADER,
+    EMPTY_FRAME,
+    HEADER_BYTES,
+    SASL_HEADER,
     Close,
     Open,
     Performative,
@@ -24,6 +27,8 @@ from pyspark_jms.amqp.wire.types import (
     SaslOutcome,
     SaslResponse,
     decode_performative,
+    frame,
+    frame_size,
 )
 from pyspark_jms.amqp.wire.values import malformed
 from pyspark_jms.jms.secret_text import SecretBytes

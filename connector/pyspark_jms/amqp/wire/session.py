@@ -3,7 +3,6 @@
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
-from pyspark_jms.amqp.wire.frames import frame
 from pyspark_jms.amqp.wire.limits import MIN_MAX_FRAME_BYTES, Limits
 from pyspark_jms.amqp.wire.link import Link, PeerError, peer_error
 from pyspark_jms.amqp.wire.receiver import Receiver
@@ -11,7 +10,7 @@ from pyspark_jms.amqp.wire.sections import Buffer
 from pyspark_jms.amqp.wire.sender import Sender
 from pyspark_jms.amqp.wire.states import SESSION, EndpointEvent, EndpointMachine, EndpointState
 from pyspark_jms.amqp.wire.transfers import plain_handle
-from pyspark_jms.amqp.wire.types import Attach, Begin, Detach, Disposition, End, Flow, Performative, Transfer
+from pyspark_jms.amqp.wire.types import Attach, Begin, Detach, Disposition, End, Flow, Performative, Transfer, frame
 from pyspark_jms.amqp.wire.values import malformed
 
 __all__ = ["Session"]

@@ -1,18 +1,22 @@
-"""Composite types of AMQP 1.0, described lists of fields: their classes and their bytes.
+"""Composite types of AMQP 1.0, described lists of fields: their classes, their bytes, and the frames that carry them.
 
 One table drives both directions. It has the code of each type, and the type of each field in the order of the
 specification.
 """
 
+import struct
 from collections.abc import Mapping, Sequence
 from dataclasses import MISSING, dataclass, fields
 from typing import Any, TypeAlias
 
-from pyspark_jms.amqp.wire.limits import MAX_PERFORMATIVE_BYTES
+from pyspark_jms.amqp.wire.limits import MAX_PERFORMATIVE_BYTES, Limits
 from pyspark_jms.amqp.wire.values import Buffer, Described, Symbol, TypedValue, decode, encode, encode_list, malformed
 from pyspark_jms.sentences import with_article
 
 __all__ = [
+    "AMQP_HEADER",
+    "EMPTY_FRAME",
+    "SASL_HEADER",
     "Accepted",
     "Attach",
     "Begin",
@@ -43,7 +47,10 @@ __all__ = [
     "Transfer",
     "decode_performative",
     "encode_performative",
+    "frame",
+    "frame_size",
 ]
+
 
 # --- what performatives carry -----------------------------------------------------------------------
 
@@ -449,3 +456,30 @@ def _checked(cls: type, name: str, kind: str, item: Any) -> Any:
     if kind == _SYMS:
         return (item,) if isinstance(item, str) else _names(item)  # §1.4: one value stands for an array of one
     return _composite(item) if kind == _ANY else item
+
+
+# --- frames (§2.3): a header of eight bytes, a performative, a payload ------------------------------
+
+AMQP_HEADER, SASL_HEADER = b"AMQP\0\1\0\0", b"AMQP\3\1\0\0"
+"""§2.2, §5.3.2: each peer sends one first."""
+
+_HEADER = struct.Struct(">IBBH")
+HEADER_BYTES = _HEADER.size
+EMPTY_FRAME = _HEADER.pack(8, 2, 0, 0)
+"""§2.4.5: keeps a connection alive."""
+
+
+def frame(channel: int, performative: Performative, payload: bytes = b"", *, sasl: bool = False) -> bytes:
+    body = encode_performative(performative) + payload
+    return _HEADER.pack(len(body) + HEADER_BYTES, 2, int(sasl), channel) + body
+
+
+def frame_size(buffer: bytearray | memoryview, position: int, limits: Limits) -> int:
+    """Bytes of the frame that begins here, of which at least eight are in the buffer."""
+    size = int.from_bytes(buffer[position : position + 4], "big")
+    offset = buffer[position + 4] * 4
+    if not HEADER_BYTES <= offset <= size:
+        raise malformed(f"a frame of {size} bytes whose body begins at {offset}")
+    if size > limits.max_frame_bytes:
+        raise malformed(f"a frame of {size:,} bytes, and {limits.max_frame_bytes:,} are allowed")
+    return size

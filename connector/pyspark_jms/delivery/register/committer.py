@@ -10,8 +10,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import TypeAlias
 
-from pyspark_jms.delivery.commit_token import KEPT_RUNS, CommitToken, LedgerEntry, merged
-from pyspark_jms.delivery.ledger_owner import LedgerOwner
+from pyspark_jms.delivery.commit_token import KEPT_RUNS, CommitToken, LedgerEntry, LedgerOwner, merged
 from pyspark_jms.delivery.register import steps
 from pyspark_jms.delivery.register.machine import Machine
 from pyspark_jms.delivery.register.outcomes import Phase, Stop

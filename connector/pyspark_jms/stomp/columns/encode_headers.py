@@ -35,7 +35,7 @@ from pyspark_jms.errors import UnsupportedError
 from pyspark_jms.jms.model import DeliveryMode, Destination
 from pyspark_jms.stomp.columns.escapes import escape_column
 from pyspark_jms.stomp.dialects.base import Dialect
-from pyspark_jms.stomp.wire.header import escape
+from pyspark_jms.stomp.wire.frame import escape
 
 __all__ = [
     "check_stable",

@@ -31,7 +31,7 @@ from pyspark_jms.jms.rules import is_left_out
 from pyspark_jms.stomp.columns.encode_headers import fixed_line, header_line
 from pyspark_jms.stomp.columns.escapes import escape_column
 from pyspark_jms.stomp.dialects.base import Dialect, SendHeaders
-from pyspark_jms.stomp.wire.header import escape
+from pyspark_jms.stomp.wire.frame import escape
 
 __all__ = [
     "column_lines",

@@ -1,6 +1,6 @@
-"""STOMP 1.2's header escapes over whole columns and buffers: the vectorised pair of ``wire.header``.
+"""STOMP 1.2's header escapes over whole columns and buffers: the vectorised pair of ``wire.frame``.
 
-Knows the table of ``wire.header`` and how Arrow holds strings. Does not know headers and frames.
+Knows the table of ``wire.frame`` and how Arrow holds strings. Does not know headers and frames.
 """
 
 from collections.abc import Callable
@@ -22,7 +22,7 @@ from pyspark_jms.columns.strings import (
     strings_at,
     with_nulls_of,
 )
-from pyspark_jms.stomp.wire.header import ESCAPE_CODES
+from pyspark_jms.stomp.wire.frame import ESCAPE_CODES
 
 __all__ = ["UnescapedData", "escape_column", "unescape_buffer"]
 

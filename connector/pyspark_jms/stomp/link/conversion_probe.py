@@ -20,8 +20,7 @@ from pyspark_jms.jms.model import DestinationKind
 from pyspark_jms.network.settings import ConnectionSettings
 from pyspark_jms.stomp.dialects import Dialect
 from pyspark_jms.stomp.link.connection import Connection, connect
-from pyspark_jms.stomp.wire.frame import Frame, encode_frame, parse_frame
-from pyspark_jms.stomp.wire.header import header_of
+from pyspark_jms.stomp.wire.frame import Frame, encode_frame, header_of, parse_frame
 
 __all__ = ["MAX_PROBED", "is_redelivered", "other_messages", "pass_redelivered", "probe_queue", "spend_attempt"]
 

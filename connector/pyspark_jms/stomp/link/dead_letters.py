@@ -26,7 +26,7 @@ from pyspark_jms.jms.model import (
 from pyspark_jms.network.settings import ConnectionSettings
 from pyspark_jms.stomp.dialects import Dialect
 from pyspark_jms.stomp.link.producer import Producer
-from pyspark_jms.stomp.wire.header import escape
+from pyspark_jms.stomp.wire.frame import escape
 
 __all__ = ["StompDeadLetter", "send_dead_letters"]
 

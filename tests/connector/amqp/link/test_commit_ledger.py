@@ -18,8 +18,7 @@ from pyspark_jms.amqp.link.commit_ledger import TokenLedger, ledger_register
 from pyspark_jms.amqp.link.commit_ledger import opened as opened_ledger
 from pyspark_jms.amqp.link.producer import Producer
 from pyspark_jms.amqp.wire.types import Target
-from pyspark_jms.delivery.commit_token import CommitToken, LedgerEntry, is_finished
-from pyspark_jms.delivery.ledger_owner import LedgerOwner
+from pyspark_jms.delivery.commit_token import CommitToken, LedgerEntry, LedgerOwner, is_finished
 from pyspark_jms.delivery.register import committer
 from pyspark_jms.errors import (
     JMSError,

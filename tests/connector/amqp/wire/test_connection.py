@@ -6,7 +6,6 @@ from random import Random
 import pytest
 from amqp_peer import Peer, connection
 
-from pyspark_jms.amqp.wire.frames import AMQP_HEADER, EMPTY_FRAME, SASL_HEADER, frame
 from pyspark_jms.amqp.wire.limits import MAX_FRAME_BYTES
 from pyspark_jms.amqp.wire.link import PeerError
 from pyspark_jms.amqp.wire.receiver import Receiver
@@ -15,6 +14,9 @@ from pyspark_jms.amqp.wire.sender import Sender
 from pyspark_jms.amqp.wire.states import ConnectionState, EndpointState
 from pyspark_jms.amqp.wire.transactions import Coordinator
 from pyspark_jms.amqp.wire.types import (
+    AMQP_HEADER,
+    EMPTY_FRAME,
+    SASL_HEADER,
     Accepted,
     Attach,
     Begin,
@@ -31,6 +33,7 @@ from pyspark_jms.amqp.wire.types import (
     Source,
     Target,
     Transfer,
+    frame,
 )
 from pyspark_jms.amqp.wire.values import encode
 from pyspark_jms.blocks.block import MessageBlock

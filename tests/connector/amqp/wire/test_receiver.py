@@ -1,9 +1,17 @@
 import pytest
 from amqp_peer import Peer
 
-from pyspark_jms.amqp.wire.frames import frame
 from pyspark_jms.amqp.wire.receiver import Receiver, ranges_of
-from pyspark_jms.amqp.wire.types import Accepted, Disposition, Flow, Released, Source, TransactionalState, Transfer
+from pyspark_jms.amqp.wire.types import (
+    Accepted,
+    Disposition,
+    Flow,
+    Released,
+    Source,
+    TransactionalState,
+    Transfer,
+    frame,
+)
 from pyspark_jms.errors import MalformedFrameError, PrefetchExceededError
 
 

@@ -1,7 +1,6 @@
 import pytest
 from amqp_peer import Peer
 
-from pyspark_jms.amqp.wire.frames import frame
 from pyspark_jms.amqp.wire.link import PeerError
 from pyspark_jms.amqp.wire.receiver import Receiver
 from pyspark_jms.amqp.wire.sender import Sender
@@ -18,6 +17,7 @@ from pyspark_jms.amqp.wire.types import (
     Source,
     Target,
     Transfer,
+    frame,
 )
 from pyspark_jms.errors import MalformedFrameError
 

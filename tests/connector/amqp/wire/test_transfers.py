@@ -5,10 +5,9 @@ import struct
 
 import pytest
 
-from pyspark_jms.amqp.wire.frames import frame
 from pyspark_jms.amqp.wire.limits import Limits
 from pyspark_jms.amqp.wire.transfers import Transfers
-from pyspark_jms.amqp.wire.types import Flow, Transfer
+from pyspark_jms.amqp.wire.types import Flow, Transfer, frame
 from pyspark_jms.errors import MessageTooLargeError
 
 

@@ -2,8 +2,7 @@
 
 import pytest
 
-from pyspark_jms.delivery.commit_token import CommitToken, LedgerEntry
-from pyspark_jms.delivery.ledger_owner import LedgerOwner
+from pyspark_jms.delivery.commit_token import CommitToken, LedgerEntry, LedgerOwner
 from pyspark_jms.delivery.register.committer import (
     COMMITTER,
     Commit,

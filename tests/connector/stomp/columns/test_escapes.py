@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pyspark_jms.stomp.columns.escapes import escape_column, unescape_buffer
-from pyspark_jms.stomp.wire.header import ESCAPE_CODES, escape, unescape
+from pyspark_jms.stomp.wire.frame import ESCAPE_CODES, escape, unescape
 
 WIRE_CODES = [f"\\{code}" for code in ESCAPE_CODES.values()]
 texts = st.lists(st.none() | st.text(st.sampled_from(":\\\r\nab\0é🐘"), max_size=5), max_size=20)
