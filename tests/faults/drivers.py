@@ -24,7 +24,6 @@ _CONFIGURATION = {
     "spark.driver.extraJavaOptions": "-XX:+UseSerialGC -XX:TieredStopAtLevel=1",
     "spark.sql.shuffle.partitions": "1",
     "spark.python.unix.domain.socket.enabled": "true",
-    "spark.task.maxFailures": "4",
 }
 
 
@@ -35,7 +34,7 @@ class JobError(Exception):
 class Driver:
     """One ``spark-submit hit_job.py``, in a session of its own."""
 
-    def __init__(self):
+    def __init__(self, configuration, failures):
         self._folder = Path(tempfile.mkdtemp(prefix="driver-"))
         self.halts = Halts(self._folder / "halts")
         self._server = socket.socket(socket.AF_UNIX)
@@ -43,8 +42,8 @@ class Driver:
         self._server.listen(1)
         self._lines = None
         self.log = self._folder / "log"
-        submit = [str(Path(sys.executable).with_name("spark-submit")), "--master", "local[2,4]"]
-        options = [part for item in _CONFIGURATION.items() for part in ("--conf", "=".join(item))]
+        submit = [str(Path(sys.executable).with_name("spark-submit")), "--master", f"local[2,{failures}]"]
+        options = [part for item in (_CONFIGURATION | configuration).items() for part in ("--conf", "=".join(item))]
         with self.log.open("wb") as log:
             self._process = subprocess.Popen(
                 [*submit, *options, str(HERE / "hit_job.py"), str(self._folder / "orders")],
@@ -148,10 +147,14 @@ def _environment(folder):
 
 
 class Drivers:
-    """``take`` one that is ready; another is started meanwhile. ``give`` it back if it lives."""
+    """``take`` one that is ready; another is started meanwhile. ``give`` it back if it lives.
 
-    def __init__(self):
-        self._ready = [Driver()]
+    ``failures``: how often Spark tries a task.
+    """
+
+    def __init__(self, configuration, failures):
+        self._configuration, self._failures = configuration, failures
+        self._ready = [Driver(configuration, failures)]
         self._all = list(self._ready)
 
     def take(self):
@@ -171,7 +174,7 @@ class Drivers:
             driver.close()
 
     def _new(self):
-        self._all.append(Driver())
+        self._all.append(Driver(self._configuration, self._failures))
         return self._all[-1]
 
     def close(self):

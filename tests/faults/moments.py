@@ -40,27 +40,28 @@ class Moment:
         return f"at a new file in {self.folder}"
 
 
-def draw(rng, mode):
+def draw(rng, mode, longest=LONGEST_SECONDS, counts=(1, 1, 2, 3, 50)):
+    """``longest``: seconds of a moment that is a time. ``counts``: of a frame."""
     kind = rng.choice(("time", "frame", "file"))
-    seconds = rng.uniform(0, LONGEST_SECONDS)
+    seconds = rng.uniform(0, longest)
     proxy = rng.choice(sorted(_FRAMES[mode]))
-    frame, nth = rng.choice(_FRAMES[mode][proxy]), rng.choice((1, 1, 2, 3, 50))
+    frame, nth = rng.choice(_FRAMES[mode][proxy]), rng.choice(counts)
     folder = rng.choice(_FILES)
     if (folder == "journal" and mode not in WITH_JOURNAL) or (folder == "out" and mode in TO_QUEUE):
         folder = _INSTEAD[folder]
     return Moment(kind, seconds, proxy, frame, nth, folder)
 
 
-def await_moment(stage, moment):
+def await_moment(stage, moment, longest=LONGEST_SECONDS):
     """Return when it is there, at the latest after the longest time; whether it came. A frame stays held."""
-    deadline = time.monotonic() + LONGEST_SECONDS
+    deadline = time.monotonic() + longest
     if moment.kind == "time":
         time.sleep(moment.seconds)
         return True
     if moment.kind == "frame":
         # A COMMIT alone that outlives its sender cannot be fenced (docs/guarantees.md): it was written with its entry.
         way = moment.frame.hold(getattr(stage, moment.proxy), nth=moment.nth, outlives=False)
-        return way.held.wait(LONGEST_SECONDS)
+        return way.held.wait(longest)
     folder = stage.folder / moment.folder
     before = _names(folder)
     while time.monotonic() < deadline:

@@ -1,6 +1,9 @@
 """Random kills for as long as you like: a random mode, a random fault, a random moment. The seed is the plan.
 
     python tests/faults/soak.py --kills 200 --seed 7
+    python tests/faults/soak.py --kills 200 --seed 7 --deaths --mode amqp-once --option readers=3
+
+``--deaths``: only deaths of a single process, most of them of Spark's Python workers (``deaths.py``).
 
 A *leg* is one mode with one stream of messages that goes on while its job is hit again and again; at its end the
 job runs until nothing is left, and every message is counted. Ends with 1 when one was lost, or came twice where
@@ -10,17 +13,21 @@ that is not allowed.
 import argparse
 import contextlib
 import random
+import shlex
 import sys
 import threading
 import time
+from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 
 sys.path[:0] = [str(Path(__file__).parent.parent / "support")]
 
-from cells import EXACTLY_ONCE, MODES, RABBITMQ_MODES, cells  # noqa: E402 - found by the line above
+from cells import EXACTLY_ONCE, FROM_FILES, MODES, RABBITMQ_MODES, cells  # noqa: E402 - found by the line above
+from deaths import WEIGHTS as DEATHS  # noqa: E402
+from deaths import await_process, die  # noqa: E402
 from drivers import JobError  # noqa: E402
-from moments import Moment, await_moment, draw  # noqa: E402
+from moments import LONGEST_SECONDS, Moment, await_moment, draw  # noqa: E402
 from play import Result, count  # noqa: E402
 from say import say  # noqa: E402
 from stage import NotReachedError, Slot, Stage  # noqa: E402
@@ -33,10 +40,36 @@ _WEIGHTS = {
 _MODES = [mode for mode in MODES if mode not in RABBITMQ_MODES]
 _MAKE_SENSE = {(cell.mode, cell.fault) for cell in cells() if cell.reason is None}
 _UNSENDABLE = {"kill-broker", "broker-full"}
-_LONGEST_LEG = 16
-_QUIET_SHARE, _QUIET_BEATS = 0.2, 10
+_QUIET_BEATS = 10
 _MOST_WAITING = 2000
 """Messages that the feeder leaves unread before it waits."""
+
+
+@dataclass(frozen=True)
+class Kind:
+    """What plans of a kind have in common."""
+
+    hits: tuple
+    """Of a leg, at least and at most."""
+    quiet_share: float
+    longest: float
+    """Seconds that a moment is waited for."""
+    counts: tuple
+    """At the how-manieth of its frames a moment is."""
+    batches: tuple
+    """Messages of a batch, at most."""
+    slot: dict
+    """How its drivers are started."""
+
+
+RANDOM_FAULTS = Kind(
+    hits=(4, 16), quiet_share=0.2, longest=LONGEST_SECONDS, counts=(1, 1, 2, 3, 50), batches=(50, 200, 1000), slot={}
+)
+SINGLE_DEATHS = Kind(
+    hits=(60, 80), quiet_share=0.1, longest=1.0, counts=(1, 1, 2, 3), batches=(100, 300, 1000),
+    slot={"configuration": {"spark.python.daemon.module": "pyspark_jms.spark.daemon"}, "failures": 1000},
+)  # fmt: skip
+"""Spark tries a task again as often as it dies, so the query goes on."""
 
 
 @dataclass(frozen=True)
@@ -44,6 +77,8 @@ class Hit:
     mode: str
     fault: str
     moment: Moment
+    chance: float = 0
+    """Which of several processes dies."""
     point: str = "random"
 
 
@@ -64,23 +99,34 @@ class Leg:
         return 0 if self.mode in EXACTLY_ONCE else None
 
 
-def plan(seed, kills, modes):
+def plan(seed, kills, modes, kind):
     """Legs, until there are so many hits. Another choice of modes is another plan."""
     rng = random.Random(seed)
     legs = []
     while kills:
         mode = rng.choice(sorted(modes))
-        size = min(kills, rng.randint(4, _LONGEST_LEG))
-        possible = [fault for fault in sorted(_WEIGHTS) if (mode, fault) in _MAKE_SENSE]
-        weights = [_WEIGHTS[fault] for fault in possible]
-        hits = [Hit(mode, rng.choices(possible, weights)[0], draw(rng, mode)) for _ in range(size)]
+        size = min(kills, rng.randint(*kind.hits))
+        hits = [_hit(rng, mode, kind) for _ in range(size)]
         options = {
-            "maxMessagesPerTrigger": rng.choice((50, 200, 1000)),
+            "maxMessagesPerTrigger": rng.choice(kind.batches),
             "windowBytes": rng.choice(("16k", "128k", "8m")),
         }
-        legs.append(Leg(mode, options, hits, quiet=rng.random() < _QUIET_SHARE))
+        legs.append(Leg(mode, options, hits, quiet=rng.random() < kind.quiet_share))
         kills -= size
     return legs
+
+
+def _hit(rng, mode, kind):
+    weights = _weights(mode, kind)
+    fault = rng.choices(list(weights), list(weights.values()))[0]
+    moment = draw(rng, mode, kind.longest, kind.counts)
+    return Hit(mode, fault, moment, rng.random() if kind is SINGLE_DEATHS else 0)
+
+
+def _weights(mode, kind):
+    if kind is SINGLE_DEATHS:
+        return {fault: weight for fault, weight in DEATHS.items() if fault != "runner-dies" or mode not in FROM_FILES}
+    return {fault: _WEIGHTS[fault] for fault in sorted(_WEIGHTS) if (mode, fault) in _MAKE_SENSE}
 
 
 class Feeder(threading.Thread):
@@ -115,8 +161,10 @@ class Feeder(threading.Thread):
 
 
 class Soak:
-    def __init__(self, seed, legs, options):
-        self._options = options
+    def __init__(self, seed, legs, kind, options):
+        self._options, self._kind = options, kind
+        self.deaths = Counter()
+        """By fault: processes that were alive and died."""
         self._rng = random.Random(f"feeder {seed}")
         self._legs = legs
         self._hits = 0
@@ -125,7 +173,7 @@ class Soak:
 
     def run(self):
         """The legs' results."""
-        slot = Slot(self._options)
+        slot = Slot(self._options, **self._kind.slot)
         try:
             return [self._play(slot, number, leg) for number, leg in enumerate(self._legs, 1)]
         finally:
@@ -172,13 +220,12 @@ class Soak:
     def _hit(self, stage, leg, hit, feeder):
         if stage.ended():
             stage.start(**leg.options)
-        began = time.monotonic()
-        came = await_moment(stage, hit.moment)
-        noted = len(stage.endings)
-        missed = ""
+        began, noted = time.monotonic(), len(stage.endings)
+        came, missed = False, ""
         try:
-            with feeder.quiet if hit.fault in _UNSENDABLE else contextlib.nullcontext():
-                strike(stage, hit)
+            await_process(stage, hit.fault)
+            came = await_moment(stage, hit.moment, self._kind.longest)
+            self._strike(stage, hit, feeder)
         except NotReachedError as error:
             missed = f", missed: {str(error).splitlines()[0]}"
             stage.release()
@@ -190,20 +237,35 @@ class Soak:
             f" {time.monotonic() - began:.1f} s, {stage.input.sent} sent, {stage.output.size()} out"
         )
 
+    def _strike(self, stage, hit, feeder):
+        if hit.fault in DEATHS:
+            die(stage, hit.fault, hit.chance)
+            self.deaths[hit.fault] += 1
+            return
+        with feeder.quiet if hit.fault in _UNSENDABLE else contextlib.nullcontext():
+            strike(stage, hit)
 
-def main():
+
+def parser():
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--kills", type=int, default=200)
     parser.add_argument("--seed", type=int, default=random.SystemRandom().randrange(1_000_000))
+    parser.add_argument("--deaths", action="store_true", help="only deaths of single processes")
     parser.add_argument("--mode", action="append", choices=_MODES)
     parser.add_argument(
         "--option", action="append", default=[], type=lambda given: given.split("=", 1), metavar="NAME=VALUE",
         help="an option of each source: connections=2",
     )  # fmt: skip
-    options = parser.parse_args()
+    return parser
+
+
+def main():
+    options = parser().parse_args()
     modes = options.mode or _MODES
-    say(f"make soak N={options.kills} SEED={options.seed} ARGS={' '.join(f'--mode {mode}' for mode in modes)!r}")
-    results = Soak(options.seed, plan(options.seed, options.kills, modes), options.option).run()
+    say(f"make soak N={options.kills} SEED={options.seed} ARGS={shlex.quote(' '.join(arguments(options, modes)))}")
+    kind = SINGLE_DEATHS if options.deaths else RANDOM_FAULTS
+    soak = Soak(options.seed, plan(options.seed, options.kills, modes, kind), kind, options.option)
+    results = soak.run()
     bad = [result for result in results if not result.ok]
     once = sum(result.duplicated for result in results if result.cell.mode in EXACTLY_ONCE)
     say(
@@ -212,7 +274,19 @@ def main():
         f" {sum(result.duplicated for result in results) - once} elsewhere;"
         f" seed {options.seed}: {'FAILED' if bad else 'ok'}"
     )
+    if options.deaths:
+        counts = ", ".join(f"{count} {fault}" for fault, count in sorted(soak.deaths.items()))
+        say(f"{soak.deaths.total()} processes were alive and died: {counts}")
     return bool(bad)
+
+
+def arguments(options, modes):
+    """All but the number of kills and the seed, as words of a command."""
+    yield from ["--deaths"] if options.deaths else []
+    for mode in modes:
+        yield f"--mode {mode}"
+    for pair in options.option:
+        yield f"--option {'='.join(pair)}"
 
 
 if __name__ == "__main__":

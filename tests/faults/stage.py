@@ -51,11 +51,12 @@ def _settings(cell):
 class Slot:
     """What cells share, one after the other: brokers and drivers that stand ready."""
 
-    def __init__(self, options=()):
+    def __init__(self, options=(), configuration=(), failures=4):
+        """``configuration``: of Spark. ``failures``: how often Spark tries a task."""
         self.options = dict(options)
         """Options of each source, in addition to those of its mode."""
         self._brokers = {}
-        self.drivers = Drivers()
+        self.drivers = Drivers(dict(configuration), failures)
 
     def broker_of(self, mode):
         """Started for the first cell that needs it."""

@@ -140,6 +140,8 @@ class _Link:
 
     def __init__(self, client, broker):
         self.client, self.broker = client, broker
+        self.client_port = client.getpeername()[1]
+        """By which the process of the client is found."""
         self.silent = False
         """The client sends nothing: its last bytes are held, or it has ended and the broker has not noticed."""
         self.ended_unseen = False
