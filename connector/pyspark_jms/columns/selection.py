@@ -13,11 +13,9 @@ from functools import lru_cache
 from typing import Literal
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 import jms_selector
 from jms_selector import Pushdown
-from jms_selector.arrow import keep
 from jms_selector.meaning.lenient import locate
 from jms_selector.syntax.dialects import CONVERT_PREFIX, dialect_of
 from jms_selector.syntax.tree import names
@@ -86,6 +84,10 @@ class Selection:
         ``SelectorIgnoredError`` when a queue delivered a message that cannot match: dropping the message would take it
         from its other consumers.
         """
+        import pyarrow.compute as pc  # 7 MB, and the driver's process of a query does not need it
+
+        from jms_selector.arrow import keep
+
         if (pushed := self._to_check) is not None:
             kept = pc.or_(keep(pushed, self._compared(batch), self.dialect), batch.column("body_error").is_valid())
             if kept.false_count and kind is DestinationKind.QUEUE:

@@ -2,20 +2,26 @@
 
 The scheme of ``brokerUrl`` decides: all addresses have the same. Each function imports the code of one protocol, which
 takes a tenth of a second of CPU or more: Spark starts many processes, and ends those that were idle for a minute.
+The interfaces are imported for type checkers only: they would load the columns and, with the first array of pyarrow,
+pandas (38 MB).
 """
 
+from __future__ import annotations
+
 from collections.abc import Sequence
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from pyspark_jms.delivery.commit_token import LedgerOwner
 from pyspark_jms.network.settings import ConnectionSettings
 from pyspark_jms.options.sink import SinkOptions
 from pyspark_jms.options.source import SourceOptions
-from pyspark_jms.sink.links import CommitLedger, ConnectSink
-from pyspark_jms.source.links import SourceProtocol
-from pyspark_jms.source.moving import ConnectMover
-from pyspark_jms.source.readers.task import ReaderInput
-from pyspark_jms.source.task_inputs import TaskInput
+
+if TYPE_CHECKING:
+    from pyspark_jms.sink.links import CommitLedger, ConnectSink
+    from pyspark_jms.source.links import SourceProtocol
+    from pyspark_jms.source.moving import ConnectMover
+    from pyspark_jms.source.readers.task import ReaderInput
+    from pyspark_jms.source.task_inputs import TaskInput
 
 __all__ = [
     "SourceEngine",

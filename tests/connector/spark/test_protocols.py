@@ -1,6 +1,11 @@
+import json
 import pickle
+import subprocess
+import sys
 
+import amqp_sending
 import pytest
+from streaming import access
 
 from pyspark_jms.options.sink import SinkOptions
 from pyspark_jms.options.source import SourceOptions
@@ -16,6 +21,34 @@ def test_both_ways_of_reading_have_one_interface():
     assert names == {"initial_offset", "drain", "latest_offset", "partitions", "commit", "progress", "stop"}
     for engine in (StreamSource, ReaderSource):
         assert names <= set(vars(engine))
+
+
+PLANNING = """
+import json, sys
+import pyspark.sql.streaming.python_streaming_source_runner
+import pyspark_jms.spark.source, pyspark_jms.spark.stream_reader
+from pyspark_jms.options.source import SourceOptions
+from pyspark_jms.spark.protocols import source_engine
+
+engine = source_engine(SourceOptions.parse(json.loads(sys.argv[1])))
+start = engine.initial_offset()
+end = engine.latest_offset(start)
+tasks = engine.partitions(start, end)
+engine.progress()
+engine.stop()
+heavy = [name for name in ("pandas", "pyarrow.compute", "pyspark_jms.amqp.columns") if name in sys.modules]
+print(json.dumps([len(tasks), heavy]))
+"""
+"""What Spark's streaming source runner imports, and calls for a batch."""
+
+
+@pytest.mark.broker
+def test_the_driver_of_a_read_whose_tasks_receive_loads_nothing_that_only_tasks_need(broker, queue):
+    amqp_sending.put(broker, queue, "a")
+    options = access(broker) | {"brokerUrl": broker.amqp_url, "queue": queue, "deliveryGuarantee": "exactly-once"}
+    command = [sys.executable, "-c", PLANNING, json.dumps(options)]
+    planned = subprocess.run(command, capture_output=True, text=True, timeout=120, check=True)
+    assert json.loads(planned.stdout) == [1, []]
 
 
 def test_stomp_urls_speak_stomp():
