@@ -27,7 +27,7 @@ CHOSEN  = $(if $(PART),-m 'releases and not slow' $(if $(filter 4.0.%,$(SPARK)),
 UNCLOSED := ignore:unclosed:ResourceWarning
 # Tests run in parallel: they wait more than they compute: for the start of a Spark or a broker, for a timeout. Each worker has its own Spark and broker.
 WORKERS := -n 3 --dist worksteal
-# Two for another release of Spark: its tests wait less, and each worker starts a Spark of its own.
+# Two where tests compute more than they wait: `make unit`, and another release of Spark, which each worker starts.
 FEWER   := -n 2 --dist worksteal
 # CI sets another command: tools/retry_failed.py.
 PYTEST := $(BIN)/python -m pytest
@@ -110,7 +110,7 @@ test-all: check $(SHARED) ## run all tests, including slow ones: every guarantee
 	EXAMPLES=4 $(PYTEST)
 
 unit: $(READY) ## run the tests of make test that need neither broker nor Spark
-	$(PYTEST) -m 'not broker and not spark and not deep and not container and not slow'
+	$(PYTEST) $(FEWER) -m 'not broker and not spark and not deep and not container and not slow'
 
 faults: $(SHARED) ## cause every fault at every point, and count lost and duplicate messages (two hours; ARGS="--mode journal --list")
 	$(BIN)/python tests/faults/matrix.py $(ARGS)

@@ -119,6 +119,7 @@ class _Forgetful(EmbeddedArtemis):
         xml.write_text(xml.read_text().replace("<acceptors>", f"{self.core}<acceptors>"))
 
 
+@pytest.mark.broker
 @pytest.mark.parametrize(
     ("core", "addresses", "fact"),
     [

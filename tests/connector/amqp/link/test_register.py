@@ -212,6 +212,7 @@ def test_a_swap_without_a_token_or_a_lock_is_refused(owner):
         mine.replace(b"1")
 
 
+@pytest.mark.broker
 @pytest.mark.parametrize("kind", [EmbeddedArtemis, pytest.param(EmbeddedArtemis244, marks=pytest.mark.deep)])
 def test_a_committed_swap_survives_a_killed_broker(kind, settings_for):
     with kind() as broker:

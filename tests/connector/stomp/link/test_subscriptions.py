@@ -47,6 +47,7 @@ def test_a_subscription_as_it_was_made(broker, settings_for, topic, mine, select
         require_same_subscription(settings, mine, Destination.parse("topic://other"), selector)
 
 
+@pytest.mark.broker
 def test_without_manage_a_log_line_states_that_the_check_is_skipped(settings_for, topic, mine, caplog):
     with EmbeddedArtemis(users=[User("worker", "pw", permissions=WITHOUT_MANAGE)]) as broker:
         settings = settings_for(broker, user="worker", password="pw")
