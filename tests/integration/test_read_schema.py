@@ -119,6 +119,24 @@ def test_a_property_of_another_type_fails_the_query_that_wants_it(spark, broker,
     assert left(broker, queue, 3) == 3
 
 
+@pytest.mark.parametrize("case_sensitive", ["false", deep("true")])
+@pytest.mark.parametrize("engine", ["stomp", "amqp"])
+def test_a_property_column_has_the_exact_name_of_its_property(spark, broker, queue, tmp_path, engine, case_sensitive):
+    """Columns of the fixed schema hide properties of their names, in upper and lower case."""
+    headers = [("order-id", "5"), ("n", "7"), ("N", "8"), ("text", "property"), ("big", "1" * 38)]
+    with RawStomp(broker) as client:
+        client.send(queue, [(headers, "body")])
+    options = options_of(broker, queue, engine, tmp_path) | {"idleTimeout": "300ms"}
+    schema = "`order-id` INT, n INT, N STRING COLLATE UTF8_LCASE, TEXT STRING, big DECIMAL(38,0), `order.id` INT"
+    default = spark.conf.get("spark.sql.caseSensitive")
+    spark.conf.set("spark.sql.caseSensitive", case_sensitive)
+    try:
+        rows = spark.read.format("jms").options(**options).schema(schema).load().collect()
+    finally:
+        spark.conf.set("spark.sql.caseSensitive", default)
+    assert [tuple(row) for row in rows] == [(5, 7, "8", "body", Decimal("1" * 38), None)]
+
+
 def test_the_types_of_amqp_are_those_of_the_message(spark, broker, queue, tmp_path):
     """A long is no int by JMS, and a string is what its text is."""
     put(broker, queue, "text 0")

@@ -71,6 +71,10 @@ def test_a_password_is_in_no_error_and_no_plan(spark, capfd):
 @pytest.mark.parametrize(
     ("schema", "reason"),
     [
+        ("at TIMESTAMP_NTZ", "no property as timestamp_ntz"),
+        ("item STRUCT<sku: STRING>", "no property as struct<sku:string>"),
+        ("text STRING, Text STRING", r"\[JMS_SCHEMA\] The columns 'text' and 'Text' are the same column"),
+        (StructType(), r"\[JMS_SCHEMA\] The schema has no column"),
         ("JMSPriority STRING", r"\[JMS_SCHEMA\] Column JMSPriority has the type int, and the schema asks for string"),
         (
             "orderId DATE",
