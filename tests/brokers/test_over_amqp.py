@@ -18,7 +18,7 @@ from pyspark_jms import cli
 from pyspark_jms.amqp.source import AmqpSource
 from pyspark_jms.jms.model import Destination
 from pyspark_jms.jms.subscription import Subscription
-from pyspark_jms.network.state_condition import StateCondition
+from pyspark_jms.network.connection import StateCondition
 from pyspark_jms.options.source import SourceOptions
 from pyspark_jms.source.admission import IdleCheck
 from pyspark_jms.testing import JmsClient, Typed

@@ -1,6 +1,6 @@
 """What the engines ask of received messages: when they were sent, which cannot be mapped, and their dead letters."""
 
-from typing import Any, Protocol
+from typing import Any, Protocol, Unpack
 
 from pyspark_jms.amqp.dead_letters import AmqpDeadLetter, mapped_bytes
 from pyspark_jms.amqp.dialects import Dialect
@@ -8,6 +8,7 @@ from pyspark_jms.amqp.recognition import redelivered
 from pyspark_jms.amqp.wire.sections import creation_time_ms, stable_id
 from pyspark_jms.blocks.block import MessageBlock
 from pyspark_jms.blocks.oversized import OversizedMessage
+from pyspark_jms.columns.read_columns import DecodeOptions
 from pyspark_jms.jms.subscription import Subscription
 
 __all__ = ["MessageAnswers", "decode_block"]
@@ -44,7 +45,7 @@ class MessageAnswers:
         return f"delivery {int.from_bytes(identifier, 'big')}"
 
 
-def decode_block(block: MessageBlock, *, dialect: Dialect, **facts: Any) -> Any:
+def decode_block(block: MessageBlock, *, dialect: Dialect, **how: Unpack[DecodeOptions]) -> Any:
     from pyspark_jms.amqp.columns.decode import decode  # imports pyarrow.compute, needed only where rows are made
 
-    return decode(block, dialect=dialect, **facts)
+    return decode(block, dialect=dialect, **how)

@@ -27,8 +27,8 @@ from pyspark_jms.errors import (
     UnsupportedError,
 )
 from pyspark_jms.jms.model import Destination, DestinationKind
+from pyspark_jms.network.connection import StateCondition
 from pyspark_jms.network.settings import ConnectionSettings
-from pyspark_jms.network.state_condition import StateCondition
 
 __all__ = ["AmqpMover"]
 

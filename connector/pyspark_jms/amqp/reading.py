@@ -8,7 +8,7 @@ from pyspark_jms.amqp.answers import MessageAnswers
 from pyspark_jms.amqp.dead_letters import AmqpDeadLetter, message_of
 from pyspark_jms.amqp.dialects import Dialect
 from pyspark_jms.amqp.dialects.refusals import require_staging
-from pyspark_jms.amqp.link.connection import OnConnection, connect
+from pyspark_jms.amqp.link.connection import Connection, connect
 from pyspark_jms.amqp.link.consumer import attach
 from pyspark_jms.amqp.link.pull import has_message
 from pyspark_jms.amqp.link.read_register import ReadRegister, RegisterName, driver_container, tokens_of
@@ -26,8 +26,8 @@ from pyspark_jms.delivery.register.token import StoredToken, Token
 from pyspark_jms.errors import JMSError, SubscriptionInUseError
 from pyspark_jms.jms.model import Destination, DestinationKind, DurableSubscription
 from pyspark_jms.jms.subscription import Subscription
+from pyspark_jms.network.connection import OnConnection, StateCondition
 from pyspark_jms.network.settings import ConnectionSettings
-from pyspark_jms.network.state_condition import StateCondition
 
 __all__ = ["AmqpProbe", "AmqpReaderLink"]
 
@@ -47,7 +47,7 @@ class AmqpReadSource(ReaderConsumer, MessageAnswers):
         return suspect(block)
 
 
-class AmqpReaderLink(ReadRegister, OnConnection):
+class AmqpReaderLink(ReadRegister):
     """The register of a reader, and its sources, on one connection."""
 
     def __init__(self, settings: ConnectionSettings, name: RegisterName, condition: StateCondition) -> None:
@@ -156,7 +156,7 @@ class AmqpReaderLink(ReadRegister, OnConnection):
         super().close()
 
 
-class AmqpProbe(OnConnection):
+class AmqpProbe(OnConnection[Dialect]):
     """Asks whether queues have messages, and what tokens there are, without receiving anything."""
 
     def __init__(
@@ -172,7 +172,7 @@ class AmqpProbe(OnConnection):
 
         ``durable``: of the one destination, a topic. Its subscription is made if there is none.
         """
-        self.connection = connect(replace(settings, client_id=driver_container(base)))
+        self.connection: Connection = connect(replace(settings, client_id=driver_container(base)))
         self._client_id = durable.client_id if durable else None
         try:
             require_staging(self.dialect)

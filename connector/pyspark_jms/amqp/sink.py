@@ -3,6 +3,7 @@
 import uuid
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Unpack
 
 import pyarrow as pa
 
@@ -13,8 +14,7 @@ from pyspark_jms.amqp.link.commit_ledger import Admit, TokenLedger, opened
 from pyspark_jms.amqp.link.producer import Producer
 from pyspark_jms.amqp.wire.types import Target
 from pyspark_jms.blocks.block import MessageBlock
-from pyspark_jms.columns.sink_schema import SendDefaults
-from pyspark_jms.columns.strings import Int64s
+from pyspark_jms.columns.rows import EncodeOptions
 from pyspark_jms.delivery.commit_token import LedgerEntry, LedgerOwner
 from pyspark_jms.errors import UnsupportedError
 from pyspark_jms.jms.model import Destination
@@ -39,30 +39,22 @@ class AmqpSinkLink:
         self,
         rows: pa.RecordBatch,
         *,
-        defaults: SendDefaults,
-        property_columns: Sequence[str],
-        now_ms: int,
-        first_row: int = 0,
-        numbers: Int64s | None = None,
         in_transaction: bool = True,
         confirm_each: bool = False,  # noqa: ARG002
+        **how: Unpack[EncodeOptions],
     ) -> Sequence[MessageBlock]:
         blocks = encode(
             rows,
             dialect=self._producer.dialect,
-            defaults=defaults,
-            property_columns=property_columns,
-            now_ms=now_ms,
-            message_id_prefix=self._prefix if now_ms else None,
-            first_row=first_row,
-            numbers=numbers,
+            message_id_prefix=self._prefix if how["now_ms"] else None,
             max_message_bytes=self._max_message_bytes,
+            **how,
         )
         if not self._producer.is_open:
             by_row = "destination" in {name.lower() for name in rows.schema.names}
             if by_row and in_transaction:
                 require_one_entity(self._producer.dialect)
-            self._open(None if by_row else defaults.destination)
+            self._open(None if by_row else how["defaults"].destination)
         return blocks
 
     def _open(self, destination: Destination | None) -> None:

@@ -1,7 +1,7 @@
 """AMQP 1.0 for the engine of reading: the Protocols of ``source.links``, joined from links, columns and recognition."""
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Unpack
 
 from pyspark_jms.amqp.answers import MessageAnswers, decode_block
 from pyspark_jms.amqp.dead_letters import AmqpDeadLetter, send_dead_letters
@@ -19,14 +19,14 @@ from pyspark_jms.amqp.reading import AmqpProbe, AmqpReaderLink
 from pyspark_jms.amqp.recognition import recognition_of
 from pyspark_jms.blocks.block import MessageBlock
 from pyspark_jms.blocks.oversized import OversizedMessage
-from pyspark_jms.columns.read_columns import WantedColumns
+from pyspark_jms.columns.read_columns import DecodeOptions
 from pyspark_jms.delivery.subscription_ledger import Recognition
 from pyspark_jms.errors import JMSError
 from pyspark_jms.jms.model import Destination, DurableSubscription
-from pyspark_jms.jms.subscription import MAX_ELEMENTS, BodyChoice, Subscription
+from pyspark_jms.jms.subscription import Subscription
 from pyspark_jms.management.link import ManagementLink
+from pyspark_jms.network.connection import StateCondition
 from pyspark_jms.network.settings import ConnectionSettings
-from pyspark_jms.network.state_condition import StateCondition
 
 __all__ = ["AmqpSource", "AmqpSourceLink"]
 
@@ -76,26 +76,8 @@ class AmqpSource:
     def connect(self, settings: ConnectionSettings, condition: StateCondition) -> AmqpSourceLink:
         return AmqpSourceLink(settings, condition)
 
-    def decode(
-        self,
-        block: MessageBlock,
-        *,
-        dialect: str,
-        source: Destination,
-        first_sequence: int,
-        body_type: BodyChoice,
-        max_elements: int = MAX_ELEMENTS,
-        wanted: WantedColumns | None = None,
-    ) -> Any:
-        return decode_block(
-            block,
-            dialect=dialect_named(dialect),
-            source=source,
-            first_sequence=first_sequence,
-            body_type=body_type,
-            max_elements=max_elements,
-            wanted=wanted,
-        )
+    def decode(self, block: MessageBlock, *, dialect: str, **how: Unpack[DecodeOptions]) -> Any:
+        return decode_block(block, dialect=dialect_named(dialect), **how)
 
     def recognition(self, dialect: str) -> Recognition | None:
         return recognition_of(dialect_named(dialect))

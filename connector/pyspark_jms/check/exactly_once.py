@@ -25,8 +25,8 @@ from pyspark_jms.errors import JMSError, JMSSecurityError, SubscriptionInUseErro
 from pyspark_jms.jms.model import Destination, DestinationKind, DurableSubscription
 from pyspark_jms.management.attributes import ArtemisManagement
 from pyspark_jms.management.link import ManagementLink
+from pyspark_jms.network.connection import StateCondition
 from pyspark_jms.network.settings import ConnectionSettings
-from pyspark_jms.network.state_condition import StateCondition
 from pyspark_jms.source.readers.connecting import DEFAULT_PREFIX
 
 __all__ = ["ExactlyOnce"]

@@ -26,8 +26,8 @@ from pyspark_jms.jms.model import Destination, DestinationKind
 from pyspark_jms.jms.subscription import Subscription
 from pyspark_jms.management.attributes import ArtemisManagement
 from pyspark_jms.management.queues import look_up_queues
+from pyspark_jms.network.connection import StateCondition
 from pyspark_jms.network.settings import ConnectionSettings
-from pyspark_jms.network.state_condition import StateCondition
 from pyspark_jms.source.links import SourceLink, SourceProtocol
 
 __all__ = ["receive_findings"]

@@ -14,8 +14,8 @@ from pyspark_jms.check.findings import Finding, Verdict
 from pyspark_jms.errors import JMSError, ReceiptTimeoutError
 from pyspark_jms.jms.model import OCTET_STREAM, Destination, DestinationKind
 from pyspark_jms.jms.subscription import Subscription
+from pyspark_jms.network.connection import StateCondition
 from pyspark_jms.network.settings import ConnectionSettings
-from pyspark_jms.network.state_condition import StateCondition
 from pyspark_jms.stomp.columns.decode import decode
 from pyspark_jms.stomp.dialects import Dialect
 from pyspark_jms.stomp.dialects.base import BodyRule

@@ -7,15 +7,17 @@ given type. No arrays: Spark also plans a read, in a process of its own, see ``c
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
+from typing import NotRequired, TypedDict
 
 import pyarrow as pa
 
 from pyspark_jms.columns.schema import ARROW_SCHEMA, BY_LOWER_NAME, DDL_TYPES, SINK_ONLY, TIMESTAMP
 from pyspark_jms.errors import SchemaError
-from pyspark_jms.jms.model import BODY_MARKER, TYPES_MARKER
+from pyspark_jms.jms.model import BODY_MARKER, TYPES_MARKER, Destination
 from pyspark_jms.jms.rules import JMSX_PROPERTIES
+from pyspark_jms.jms.subscription import BodyChoice
 
-__all__ = ["COLUMN_TYPES", "ReadColumns", "WantedColumns", "property_keys", "read_columns"]
+__all__ = ["COLUMN_TYPES", "DecodeOptions", "ReadColumns", "WantedColumns", "property_keys", "read_columns"]
 
 _PLAIN_TYPES: dict[pa.DataType, str] = {
     pa.bool_(): "boolean",
@@ -164,3 +166,14 @@ def _misspelled(name: str) -> str | None:
         return None
     known = BY_LOWER_NAME | _JMSX_BY_LOWER_NAME
     return known[get_close_matches(name.lower(), known, n=1, cutoff=0.0)[0]]
+
+
+class DecodeOptions(TypedDict):
+    """How the messages of a block become rows."""
+
+    source: Destination
+    first_sequence: int
+    body_type: BodyChoice
+    max_elements: NotRequired[int]
+    wanted: NotRequired[WantedColumns | None]
+    """The columns to decode. The result has these, or all columns of the schema."""

@@ -3,18 +3,19 @@
 Does not know headers, bodies and protocols.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import NoReturn
+from typing import NoReturn, NotRequired, TypedDict
 
 import numpy as np
 import pyarrow as pa
 
+from pyspark_jms.columns.sink_schema import SendDefaults
 from pyspark_jms.columns.strings import Int64s, Mask, Offsets, mask_of, offsets_of, to_binary
 from pyspark_jms.errors import JMSError, MessageFormatError
 from pyspark_jms.jms.rules import shown_name
 
-__all__ = ["Entries", "Rows", "WrongRows", "compact"]
+__all__ = ["EncodeOptions", "Entries", "Rows", "WrongRows", "compact"]
 
 
 class WrongRows(Exception):  # noqa: N818  not an error itself: the cause of one
@@ -23,6 +24,20 @@ class WrongRows(Exception):  # noqa: N818  not an error itself: the cause of one
     def __init__(self, numbers: Int64s) -> None:
         super().__init__()
         self.numbers = numbers
+
+
+class EncodeOptions(TypedDict):
+    """How rows become messages."""
+
+    defaults: SendDefaults
+    property_columns: Sequence[str]
+    """The columns that become typed properties."""
+    now_ms: int
+    """A time to live counts from it."""
+    first_row: NotRequired[int]
+    """The number of the first row in the task: errors name it."""
+    numbers: NotRequired[Int64s | None]
+    """The number of each row in the task, if they are not consecutive from ``first_row``."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,13 +8,12 @@ answer that it has the messages.
 """
 
 from collections.abc import Callable, Sequence
-from typing import Protocol, TypeAlias
+from typing import Protocol, TypeAlias, Unpack
 
 import pyarrow as pa
 
 from pyspark_jms.blocks.block import MessageBlock
-from pyspark_jms.columns.sink_schema import SendDefaults
-from pyspark_jms.columns.strings import Int64s
+from pyspark_jms.columns.rows import EncodeOptions
 from pyspark_jms.delivery.commit_token import LedgerEntry
 from pyspark_jms.jms.dialect import BrokerDialect
 from pyspark_jms.network.settings import ConnectionSettings
@@ -35,19 +34,14 @@ class SinkLink(Protocol):
         self,
         rows: pa.RecordBatch,
         *,
-        defaults: SendDefaults,
-        property_columns: Sequence[str],
-        now_ms: int,
-        first_row: int = 0,
-        numbers: Int64s | None = None,
         in_transaction: bool = True,
         confirm_each: bool = False,
+        **how: Unpack[EncodeOptions],
     ) -> Sequence[MessageBlock]:
         """One message a row, in order, in a few blocks. Raises before it returns anything if a row cannot be sent.
 
-        ``first_row`` is the number of the first row in the task, or ``numbers`` has the number of each row: errors name
-        them. A time to live counts from ``now_ms``. ``property_columns`` become typed properties. The last two say how
-        the blocks will be sent, and whether ``commit`` shall wait for the confirmation of each of them.
+        ``in_transaction`` says how the blocks will be sent, and ``confirm_each`` whether ``commit`` shall wait for the
+        confirmation of each of them.
         """
 
     def send(self, block: MessageBlock, *, in_transaction: bool = True) -> None:

@@ -4,19 +4,19 @@ The engine knows nothing else of a protocol. ``stomp.source`` implements both fo
 """
 
 from collections.abc import Iterable, Sequence
-from typing import Any, Protocol
+from typing import Any, Protocol, Unpack
 
 from pyspark_jms.blocks.block import MessageBlock
 from pyspark_jms.blocks.oversized import OversizedMessage
-from pyspark_jms.columns.read_columns import WantedColumns
+from pyspark_jms.columns.read_columns import DecodeOptions
 from pyspark_jms.delivery.subscription_ledger import Recognition
 from pyspark_jms.jms.dialect import BrokerDialect
 from pyspark_jms.jms.model import Destination, DurableSubscription
-from pyspark_jms.jms.subscription import MAX_ELEMENTS, BodyChoice, Subscription
+from pyspark_jms.jms.subscription import Subscription
 from pyspark_jms.management.link import ManagementLink
 from pyspark_jms.network.address import Address
+from pyspark_jms.network.connection import StateCondition
 from pyspark_jms.network.settings import ConnectionSettings
-from pyspark_jms.network.state_condition import StateCondition
 
 __all__ = ["Connected", "MessageSource", "Receiving", "SourceLink", "SourceProtocol"]
 
@@ -135,21 +135,9 @@ class SourceProtocol(Protocol):
 
     def connect(self, settings: ConnectionSettings, condition: StateCondition) -> SourceLink: ...
 
-    def decode(
-        self,
-        block: MessageBlock,
-        *,
-        dialect: str,
-        source: Destination,
-        first_sequence: int,
-        body_type: BodyChoice,
-        max_elements: int = MAX_ELEMENTS,
-        wanted: WantedColumns | None = None,
-    ) -> Any:
+    def decode(self, block: MessageBlock, *, dialect: str, **how: Unpack[DecodeOptions]) -> Any:
         """One RecordBatch of the schema, with which selectors are compared: its types are those that the broker has.
         ``columns.enveloped_rows`` may find envelopes in it.
-
-        ``wanted``: the columns to decode. The result has these, or all columns of the schema.
         """
 
     def recognition(self, dialect: str) -> Recognition | None:

@@ -17,9 +17,9 @@ from pyspark_jms.delivery.message_range import Batch, MessageRange
 from pyspark_jms.errors import DataLossError, IllegalStateError, JMSError
 from pyspark_jms.jms.model import Destination
 from pyspark_jms.jms.subscription import Subscription
+from pyspark_jms.network.connection import StateCondition
 from pyspark_jms.network.patience import keep_trying
 from pyspark_jms.network.settings import ConnectionSettings
-from pyspark_jms.network.state_condition import StateCondition
 from pyspark_jms.options.source import SourceOptions
 from pyspark_jms.source.admission import IDLE_SECONDS, BatchDecision, BatchTrigger, Waiting
 from pyspark_jms.source.links import Receiving, SourceProtocol

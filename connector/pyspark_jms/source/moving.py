@@ -27,8 +27,8 @@ from pyspark_jms.errors import InvalidDestinationError
 from pyspark_jms.jms.model import DEAD_LETTER_PROPERTIES, MOVED_PROPERTY, SOURCE_PROPERTY, Destination, DestinationKind
 from pyspark_jms.jms.rules import VALUELESS_TYPES
 from pyspark_jms.jms.subscription import Subscription
+from pyspark_jms.network.connection import StateCondition
 from pyspark_jms.network.settings import ConnectionSettings
-from pyspark_jms.network.state_condition import StateCondition
 from pyspark_jms.options.source import SourceOptions
 from pyspark_jms.source.links import SourceLink, SourceProtocol
 from pyspark_jms.source.task_inputs import rows_of

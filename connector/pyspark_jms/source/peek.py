@@ -17,7 +17,7 @@ from pyspark_jms.errors import ConnectionLostError
 from pyspark_jms.jms.model import Destination
 from pyspark_jms.jms.subscription import Subscription
 from pyspark_jms.management.queues import FoundQueue, look_up_queues
-from pyspark_jms.network.state_condition import StateCondition
+from pyspark_jms.network.connection import StateCondition
 from pyspark_jms.options.source import SourceOptions
 from pyspark_jms.source.draining import LONGEST_MS, was_sent_later
 from pyspark_jms.source.links import SourceLink, SourceProtocol

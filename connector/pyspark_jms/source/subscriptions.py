@@ -14,8 +14,8 @@ from pyspark_jms.jms.model import Destination, DestinationKind
 from pyspark_jms.jms.subscription import Subscription, selector_changed
 from pyspark_jms.management.queues import warn_of_missing_queues
 from pyspark_jms.network.address import Address
+from pyspark_jms.network.connection import StateCondition
 from pyspark_jms.network.patience import keep_trying
-from pyspark_jms.network.state_condition import StateCondition
 from pyspark_jms.options.source import SourceOptions
 from pyspark_jms.source.links import SourceLink, SourceProtocol
 from pyspark_jms.source.offsets import selector_digest

@@ -15,8 +15,8 @@ from pyspark_jms.columns.sink_schema import SendDefaults
 from pyspark_jms.columns.strings import Int64s
 from pyspark_jms.errors import JMSError, UnsupportedError
 from pyspark_jms.jms.model import Destination, DestinationKind
+from pyspark_jms.network.connection import StateCondition
 from pyspark_jms.network.settings import ConnectionSettings
-from pyspark_jms.network.state_condition import StateCondition
 from pyspark_jms.stomp.dialects import Dialect
 from pyspark_jms.stomp.sink import StompSinkLink
 from pyspark_jms.stomp.source import StompSourceLink

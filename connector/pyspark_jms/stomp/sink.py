@@ -4,12 +4,12 @@ The one place of the STOMP sink that knows both. Decides nothing: which task sen
 """
 
 from collections.abc import Sequence
+from typing import Unpack
 
 import pyarrow as pa
 
 from pyspark_jms.blocks.block import MessageBlock
-from pyspark_jms.columns.sink_schema import SendDefaults
-from pyspark_jms.columns.strings import Int64s
+from pyspark_jms.columns.rows import EncodeOptions
 from pyspark_jms.network.settings import ConnectionSettings
 from pyspark_jms.stomp.columns.encode import encode, receipt_of
 from pyspark_jms.stomp.dialects import Dialect
@@ -35,29 +35,22 @@ class StompSinkLink:
         self,
         rows: pa.RecordBatch,
         *,
-        defaults: SendDefaults,
-        property_columns: Sequence[str],
-        now_ms: int,
-        first_row: int = 0,
-        numbers: Int64s | None = None,
         in_transaction: bool = True,
         confirm_each: bool = False,
+        **how: Unpack[EncodeOptions],
     ) -> Sequence[MessageBlock]:
         """The transaction and the receipt are headers of each frame, so they are decided here."""
         blocks = encode(
             rows,
             dialect=self._producer.dialect,
-            defaults=defaults,
             transaction=Producer.transaction if in_transaction else None,
-            now_ms=now_ms,
-            first_row=first_row,
-            numbers=numbers,
             max_frame_bytes=self._max_frame_bytes,
-            property_columns=property_columns,
             receipts=confirm_each,
+            **how,
         )
         if confirm_each:
-            self._receipts += [receipt_of(row) for row in range(first_row, first_row + rows.num_rows)]
+            first = how.get("first_row", 0)
+            self._receipts += [receipt_of(row) for row in range(first, first + rows.num_rows)]
         return blocks
 
     def send(self, block: MessageBlock, *, in_transaction: bool = True) -> None:

@@ -1,19 +1,18 @@
 """STOMP for the engine of reading: the Protocols of ``source.links``, joined from links, columns and recognition."""
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Unpack
 
 from pyspark_jms.blocks.block import MessageBlock
 from pyspark_jms.blocks.oversized import OversizedMessage
-from pyspark_jms.columns.read_columns import WantedColumns
+from pyspark_jms.columns.read_columns import DecodeOptions
 from pyspark_jms.delivery.subscription_ledger import Recognition
 from pyspark_jms.errors import JMSError
 from pyspark_jms.jms.model import Destination, DurableSubscription
-from pyspark_jms.jms.subscription import MAX_ELEMENTS, BodyChoice, Subscription
+from pyspark_jms.jms.subscription import Subscription
 from pyspark_jms.management.link import ManagementLink
-from pyspark_jms.network.address import Address
+from pyspark_jms.network.connection import StateCondition
 from pyspark_jms.network.settings import ConnectionSettings
-from pyspark_jms.network.state_condition import StateCondition
 from pyspark_jms.stomp.dialects import dialect_named
 from pyspark_jms.stomp.dialects.refusals import require_durable, require_enough_unacknowledged
 from pyspark_jms.stomp.link.consumer import Consumer
@@ -31,22 +30,6 @@ class StompSourceLink(Consumer):
 
     def __init__(self, settings: ConnectionSettings, condition: StateCondition | None = None) -> None:
         super().__init__(settings, condition=condition)
-
-    @property
-    def address(self) -> Address:
-        return self.connection.address
-
-    @property
-    def server(self) -> str | None:
-        return self.connection.server
-
-    @property
-    def is_down(self) -> bool:
-        return self.connection.down
-
-    @property
-    def received_bytes(self) -> int:
-        return self.connection.received_bytes
 
     def subscribe(self, subscription: Subscription) -> None:
         durable = subscription.durable
@@ -123,26 +106,10 @@ class StompSource:
     def connect(self, settings: ConnectionSettings, condition: StateCondition) -> StompSourceLink:
         return StompSourceLink(settings, condition)
 
-    def decode(
-        self,
-        block: MessageBlock,
-        *,
-        dialect: str,
-        source: Destination,
-        first_sequence: int,
-        body_type: BodyChoice,
-        max_elements: int = MAX_ELEMENTS,
-        wanted: WantedColumns | None = None,
-    ) -> Any:
-        return _decode(
-            block,
-            dialect=dialect_named(dialect),
-            source=source,
-            first_sequence=first_sequence,
-            body_type=body_type,
-            max_elements=max_elements,
-            wanted=wanted,
-        )
+    def decode(self, block: MessageBlock, *, dialect: str, **how: Unpack[DecodeOptions]) -> Any:
+        from pyspark_jms.stomp.columns.decode import decode  # imports pyarrow.compute, needed only where rows are made
+
+        return decode(block, dialect=dialect_named(dialect), **how)
 
     def recognition(self, dialect: str) -> Recognition | None:
         return recognition_of(dialect_named(dialect))
@@ -157,9 +124,3 @@ class StompSource:
         self, settings: ConnectionSettings, topic: Destination, subscription: DurableSubscription
     ) -> None:
         end_subscription(settings, topic, subscription)
-
-
-def _decode(block: MessageBlock, **facts: Any) -> Any:
-    from pyspark_jms.stomp.columns.decode import decode  # imports pyarrow.compute, needed only where rows are made
-
-    return decode(block, **facts)

@@ -32,7 +32,7 @@ from pyspark_jms.amqp.wire.types import Target
 from pyspark_jms.jms.model import BodyType, Destination
 from pyspark_jms.management.queue_watch import QueueWatch
 from pyspark_jms.management.queues import warn_of_missing_queues
-from pyspark_jms.network.state_condition import StateCondition
+from pyspark_jms.network.connection import StateCondition
 from pyspark_jms.options.sink import SinkOptions
 from pyspark_jms.options.source import SourceOptions
 from pyspark_jms.sink.sending import send_at_least_once

@@ -10,8 +10,8 @@ from pyspark_jms.amqp.source import AmqpSource
 from pyspark_jms.jms.model import Destination, DestinationKind
 from pyspark_jms.jms.subscription import Subscription
 from pyspark_jms.network.address import parse_broker_url
+from pyspark_jms.network.connection import StateCondition
 from pyspark_jms.network.settings import ConnectionSettings, Password
-from pyspark_jms.network.state_condition import StateCondition
 from pyspark_jms.stomp.link.management import StompManagementLink
 from pyspark_jms.stomp.source import StompSource
 

@@ -284,7 +284,7 @@ def test_a_lost_connection_inside_a_run_repeats_nothing(broker, queue):
             if done_before_the_cut:
                 receiver.acknowledge_through(end)
             proxy.cut()
-            wait_until(lambda: receiver.links[0].connection.down, what="the end of the connection")
+            wait_until(lambda: receiver.links[0].connection.is_down, what="the end of the connection")
         found += read_until(receiver, end, 300 - end)
         assert sorted(found) == list(range(300))
         assert left(broker, queue, 0) == 0

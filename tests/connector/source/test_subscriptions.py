@@ -22,7 +22,7 @@ from pyspark_jms.errors import (
 from pyspark_jms.jms.model import Destination
 from pyspark_jms.jms.subscription import Subscription
 from pyspark_jms.network.address import Address
-from pyspark_jms.network.state_condition import StateCondition
+from pyspark_jms.network.connection import StateCondition
 from pyspark_jms.options.source import SourceOptions
 from pyspark_jms.source.offsets import selector_digest
 from pyspark_jms.source.peek import peek

@@ -46,5 +46,5 @@ def test_a_broker_without_them_is_refused():
 def test_closing_it_ends_both_connections(broker, queue):
     link = StompMover(SourceOptions.parse(access(broker) | {"queue": queue}).connection)
     link.close()
-    assert link.connection.down
-    assert link._sink._producer._connection.down
+    assert link.connection.is_down
+    assert link._sink._producer._connection.is_down

@@ -9,7 +9,7 @@ from waiting import wait_until
 from pyspark_jms.errors import UnsupportedError
 from pyspark_jms.jms.model import Destination, DurableSubscription
 from pyspark_jms.jms.subscription import Subscription
-from pyspark_jms.network.state_condition import StateCondition
+from pyspark_jms.network.connection import StateCondition
 from pyspark_jms.options.source import SourceOptions
 from pyspark_jms.stomp.source import StompSource
 

@@ -30,11 +30,11 @@ from pyspark_jms.errors import (
     ReceiptTimeoutError,
 )
 from pyspark_jms.network.address import Address
+from pyspark_jms.network.connection import StateCondition
 from pyspark_jms.network.failures import connection_lost, first_that_answers, unreachable
 from pyspark_jms.network.settings import ConnectionSettings
-from pyspark_jms.network.state_condition import StateCondition
 
-__all__ = ["Connection", "OnConnection", "connect"]
+__all__ = ["Connection", "connect"]
 
 _log = logging.getLogger("pyspark_jms.link")
 _CLOSE_SECONDS = 5.0
@@ -85,32 +85,6 @@ def _closed_at_open(address: Address, settings: ConnectionSettings) -> JMSError:
         f"{address} closed the connection and did not open virtual host {settings.virtual_host}.",
         "Check that the virtual host exists, that the user may access it, and whether the port uses TLS (amqps://).",
     )
-
-
-class OnConnection:
-    """What a link has of its connection."""
-
-    connection: "Connection"
-
-    @property
-    def dialect(self) -> Dialect:
-        return self.connection.dialect
-
-    @property
-    def address(self) -> Address:
-        return self.connection.address
-
-    @property
-    def server(self) -> str | None:
-        return self.connection.server
-
-    @property
-    def is_down(self) -> bool:
-        return self.connection.is_down
-
-    @property
-    def received_bytes(self) -> int:
-        return self.connection.received_bytes
 
 
 class Connection:

@@ -3,9 +3,10 @@
 import logging
 from collections.abc import Iterable
 
+from pyspark_jms.amqp.dialects.base import Dialect
 from pyspark_jms.amqp.dialects.refusals import refuse_connections
 from pyspark_jms.amqp.link.acknowledging import Acknowledgement, Acknowledger
-from pyspark_jms.amqp.link.connection import Connection, OnConnection, connect
+from pyspark_jms.amqp.link.connection import Connection, connect
 from pyspark_jms.amqp.link.prefetch import Prefetch
 from pyspark_jms.amqp.link.queue_facts import refuse_stream
 from pyspark_jms.amqp.link.sources import require_echo, require_kind, require_shared, source_of
@@ -14,20 +15,20 @@ from pyspark_jms.amqp.wire.receiver import Receiver
 from pyspark_jms.blocks.block import MessageBlock
 from pyspark_jms.errors import JMSError, MessageTooLargeError
 from pyspark_jms.jms.subscription import Subscription
+from pyspark_jms.network.connection import OnConnection, StateCondition
 from pyspark_jms.network.settings import ConnectionSettings
-from pyspark_jms.network.state_condition import StateCondition
 
 __all__ = ["Consumer", "attach", "check_oversized"]
 
 _log = logging.getLogger("pyspark_jms.link")
 
 
-class Consumer(OnConnection):
+class Consumer(OnConnection[Dialect]):
     """One connection with at most one subscription. ``close`` returns unacknowledged messages to the queue."""
 
     def __init__(self, settings: ConnectionSettings, condition: StateCondition | None = None) -> None:
         self._settings, self._condition = settings, condition
-        self.connection = connect(settings, condition)
+        self.connection: Connection = connect(settings, condition)
         self._subscription: Subscription | None = None
         self._prefetch: Prefetch | None = None
         self._acknowledger: Acknowledger | None = None

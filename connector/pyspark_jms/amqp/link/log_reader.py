@@ -11,7 +11,7 @@ from datetime import datetime
 
 from pyspark_jms.amqp.dialects import Dialect
 from pyspark_jms.amqp.dialects.refusals import require_streams
-from pyspark_jms.amqp.link.connection import Connection, OnConnection, connect
+from pyspark_jms.amqp.link.connection import Connection, connect
 from pyspark_jms.amqp.link.consumer import check_oversized
 from pyspark_jms.amqp.link.prefetch import Prefetch
 from pyspark_jms.amqp.link.queue_facts import queue_facts
@@ -23,8 +23,8 @@ from pyspark_jms.blocks.block import MessageBlock
 from pyspark_jms.errors import InvalidSelectorError, JMSError, UnsupportedError
 from pyspark_jms.jms.model import Destination
 from pyspark_jms.jms.subscription import Subscription
+from pyspark_jms.network.connection import OnConnection, StateCondition
 from pyspark_jms.network.settings import ConnectionSettings
-from pyspark_jms.network.state_condition import StateCondition
 
 __all__ = ["LogReader"]
 
@@ -32,7 +32,7 @@ _OFFSET_SPEC, _OFFSET = Symbol("rabbitmq:stream-offset-spec"), "x-stream-offset"
 _SQL_FILTER, _SQL = Symbol("sql-filter"), Symbol("amqp:sql-filter")
 
 
-class LogReader(OnConnection):
+class LogReader(OnConnection[Dialect]):
     """A ``source.logs.LogLink``."""
 
     def __init__(
@@ -47,7 +47,7 @@ class LogReader(OnConnection):
         by. After an error the connection is closed.
         """
         self._settings, self.destination = settings, subscription.destination
-        self.connection = connect(settings, condition)
+        self.connection: Connection = connect(settings, condition)
         try:
             self._prefetch = self._attached(subscription, position, sql)
         except JMSError:

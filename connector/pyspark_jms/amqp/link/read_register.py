@@ -19,8 +19,8 @@ from pyspark_jms.blocks.block import StagedRange
 from pyspark_jms.blocks.staged import Packed
 from pyspark_jms.delivery.register.token import StoredToken, Token
 from pyspark_jms.errors import JMSError
+from pyspark_jms.network.connection import StateCondition
 from pyspark_jms.network.settings import ConnectionSettings
-from pyspark_jms.network.state_condition import StateCondition
 
 __all__ = ["ReadRegister", "RegisterName", "connected", "driver_container", "keep", "tokens_of"]
 

@@ -5,7 +5,8 @@ No credit stands while nobody asks for messages.
 
 from collections.abc import Sequence
 
-from pyspark_jms.amqp.link.connection import Connection, OnConnection
+from pyspark_jms.amqp.dialects.base import Dialect
+from pyspark_jms.amqp.link.connection import Connection
 from pyspark_jms.amqp.link.consumer import attach, check_oversized
 from pyspark_jms.amqp.link.prefetch import Prefetch
 from pyspark_jms.amqp.link.subscriptions import require_harmless
@@ -14,18 +15,19 @@ from pyspark_jms.blocks.block import MessageBlock
 from pyspark_jms.blocks.oversized import OversizedMessage
 from pyspark_jms.errors import JMSError
 from pyspark_jms.jms.subscription import Subscription
+from pyspark_jms.network.connection import OnConnection
 from pyspark_jms.network.settings import ConnectionSettings
 
 __all__ = ["ReaderConsumer"]
 
 
-class ReaderConsumer(OnConnection):
+class ReaderConsumer(OnConnection[Dialect]):
     """``resume``, and messages arrive; ``pause``, and no more can. They are accepted by a commit, or released."""
 
     def __init__(self, connection: Connection, subscription: Subscription, settings: ConnectionSettings) -> None:
         """Attach the receiver. Raises the broker's refusal."""
         self._settings = settings
-        self.connection = connection
+        self.connection: Connection = connection
         self.subscription = subscription
         if subscription.durable is None:  # that of the driver is asked for before the first task (reading.AmqpProbe)
             require_harmless(settings, subscription, connection.dialect)

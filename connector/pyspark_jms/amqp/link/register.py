@@ -12,6 +12,7 @@ import random
 import time
 from typing import Generic, NamedTuple, Protocol, Self, TypeVar
 
+from pyspark_jms.amqp.dialects import Dialect
 from pyspark_jms.amqp.link.connection import Connection
 from pyspark_jms.amqp.link.pull import Pull, drain, look
 from pyspark_jms.amqp.link.senders import await_accepted, await_credit
@@ -32,6 +33,7 @@ from pyspark_jms.errors import (
     SubscriptionInUseError,
 )
 from pyspark_jms.jms.model import DestinationKind
+from pyspark_jms.network.connection import OnConnection
 
 __all__ = ["TOPIC", "Place", "Register", "tokens_at"]
 
@@ -76,7 +78,7 @@ class Place(NamedTuple):
         return f"{self.address}::{self.container}.{self.link}"
 
 
-class Register(Generic[T]):
+class Register(OnConnection[Dialect], Generic[T]):
     """``lock()``, ``take()`` or ``create(…)``, ``accept()`` and ``send(…)`` in a transaction, ``release()``.
 
     Every method raises the ``LinkError`` that ended the connection, once it has ended.
@@ -84,7 +86,7 @@ class Register(Generic[T]):
 
     def __init__(self, connection: Connection, place: Place, transactions: Transactions, token_class: type[T]) -> None:
         """``connection`` has the container id of the place. ``transactions``: those of the connection."""
-        self.connection = connection
+        self.connection: Connection = connection
         self.place = place
         self._topic = connection.dialect.send.address(DestinationKind.TOPIC, place.address)
         self.transactions = transactions

@@ -23,8 +23,8 @@ from pyspark_jms.columns.sink_schema import SendDefaults
 from pyspark_jms.errors import InvalidDestinationError
 from pyspark_jms.jms.model import Destination, DestinationKind
 from pyspark_jms.jms.subscription import Subscription
+from pyspark_jms.network.connection import StateCondition
 from pyspark_jms.network.settings import ConnectionSettings
-from pyspark_jms.network.state_condition import StateCondition
 from pyspark_jms.sink.links import SinkLink
 from pyspark_jms.source.links import SourceLink, SourceProtocol
 from pyspark_jms.stomp.sink import StompSinkLink

@@ -8,8 +8,8 @@ from pyspark_jms.blocks.staged import Packed
 from pyspark_jms.delivery.register.token import StoredToken, Token
 from pyspark_jms.jms.model import Destination, DurableSubscription
 from pyspark_jms.jms.subscription import Subscription
+from pyspark_jms.network.connection import StateCondition
 from pyspark_jms.network.settings import ConnectionSettings
-from pyspark_jms.network.state_condition import StateCondition
 from pyspark_jms.source.links import Connected, MessageSource, SourceProtocol
 
 __all__ = ["Probe", "ReadSource", "ReaderLink", "ReaderProtocol"]

@@ -21,8 +21,8 @@ from pyspark_jms.jms.model import DestinationKind
 from pyspark_jms.management.queue_watch import QueueWatch
 from pyspark_jms.management.queues import warn_of_missing_queues
 from pyspark_jms.network.address import Address
+from pyspark_jms.network.connection import StateCondition
 from pyspark_jms.network.patience import keep_trying
-from pyspark_jms.network.state_condition import StateCondition
 from pyspark_jms.options.source import SourceOptions
 from pyspark_jms.source.offsets import CommitOrder
 from pyspark_jms.source.progress import compared

@@ -9,7 +9,7 @@ from pyspark_jms.blocks.block import PartitionSlice
 from pyspark_jms.delivery.register import steps
 from pyspark_jms.delivery.register.outcomes import Answer, Read
 from pyspark_jms.delivery.register.reader import ReaderTask
-from pyspark_jms.network.state_condition import StateCondition
+from pyspark_jms.network.connection import StateCondition
 from pyspark_jms.options.source import SourceOptions
 from pyspark_jms.source.draining import Drain
 from pyspark_jms.source.mailbox import MailAddress, report_dropped

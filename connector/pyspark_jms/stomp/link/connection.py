@@ -21,9 +21,9 @@ from pyspark_jms.errors import (
 )
 from pyspark_jms.jms.secret_text import SecretBytes
 from pyspark_jms.network.address import Address
+from pyspark_jms.network.connection import StateCondition
 from pyspark_jms.network.failures import connection_lost, first_that_answers, unreachable
 from pyspark_jms.network.settings import ConnectionSettings
-from pyspark_jms.network.state_condition import StateCondition
 from pyspark_jms.stomp.dialects import Dialect, dialect_named, dialect_of_server
 from pyspark_jms.stomp.link.inbox import Inbox
 from pyspark_jms.stomp.link.message_transport import MessageTransport
@@ -113,8 +113,8 @@ class Connection:
         return self._replies.dialect
 
     @property
-    def down(self) -> bool:
-        return self._replies.down
+    def is_down(self) -> bool:
+        return self._replies.is_down
 
     def check(self) -> None:
         """Raise the error that ended the session, if it has ended."""
@@ -122,7 +122,7 @@ class Connection:
 
     def close(self) -> None:
         """Send DISCONNECT, wait for its receipt, close the socket. Never raises; takes a few seconds at most."""
-        if not self.down:
+        if not self.is_down:
             try:
                 self.request("DISCONNECT", {}, _DISCONNECT_SECONDS)
             except JMSError:

@@ -12,8 +12,8 @@ from pyspark_jms.jms.names import has_wildcards
 from pyspark_jms.jms.subscription import Subscription
 from pyspark_jms.management.attributes import ArtemisManagement
 from pyspark_jms.management.routing import is_fully_qualified, is_kept, is_queue_only, routing_of
+from pyspark_jms.network.connection import OnConnection, StateCondition
 from pyspark_jms.network.settings import ConnectionSettings
-from pyspark_jms.network.state_condition import StateCondition
 from pyspark_jms.stomp.dialects import Dialect
 from pyspark_jms.stomp.link.connection import Connection, connect
 from pyspark_jms.stomp.link.conversion_probe import probe_queue
@@ -116,7 +116,7 @@ def _without_last(block: MessageBlock) -> MessageBlock:
     return replace(block.slice(0, len(block) - 1), ids=block.ids[:-1])
 
 
-class Consumer:
+class Consumer(OnConnection[Dialect]):
     """One connection with at most one subscription. ``close`` returns unacknowledged messages to the queue."""
 
     def __init__(
@@ -165,10 +165,6 @@ class Consumer:
     def subscription(self) -> Subscription:
         assert self._subscription is not None
         return self._subscription
-
-    @property
-    def dialect(self) -> Dialect:
-        return self.connection.dialect
 
     @property
     def confirms_acknowledgements(self) -> bool:
@@ -247,7 +243,7 @@ class Consumer:
         Only UNSUBSCRIBE returns unread messages without counting a delivery attempt (measured on Artemis, where a
         message goes to the dead-letter queue after ten attempts).
         """
-        if self._subscription is not None and not self.connection.down:
+        if self._subscription is not None and not self.connection.is_down:
             try:
                 self.connection.request("UNSUBSCRIBE", {"id": _ID})
             except JMSError as error:

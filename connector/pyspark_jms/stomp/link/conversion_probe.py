@@ -80,8 +80,8 @@ def probe_queue(connection: Connection, settings: ConnectionSettings, subscribe:
 def _await_message(connection: Connection, seconds: float) -> MessageBlock | None:
     """The message, and None if none arrives. Returns when the ERROR is here that may follow it, or when it is due."""
     with connection.condition:
-        connection.condition.wait_for(lambda: connection.down or connection.waiting()[0], seconds)
-        connection.condition.wait_for(lambda: connection.down, _ERROR_SECONDS)
+        connection.condition.wait_for(lambda: connection.is_down or connection.waiting()[0], seconds)
+        connection.condition.wait_for(lambda: connection.is_down, _ERROR_SECONDS)
     return _take_last(connection)
 
 
@@ -214,7 +214,7 @@ class _OneMessageEach:
 
     @property
     def has_ended(self) -> bool:
-        return self._connection.down
+        return self._connection.is_down
 
     def receive(self) -> None:
         """Subscribe once more, and wait for the message of this subscription."""

@@ -5,7 +5,7 @@ from typing import Literal
 from pyspark_jms.blocks.block import MessageBlock
 from pyspark_jms.blocks.oversized import KEPT, OversizedMessage
 from pyspark_jms.errors import JMSError
-from pyspark_jms.network.state_condition import StateCondition
+from pyspark_jms.network.connection import StateCondition
 from pyspark_jms.stomp.link.prefetch_limit import NOT_SUBSCRIBED, PrefetchLimit
 from pyspark_jms.stomp.wire.scan import FrameScanner
 

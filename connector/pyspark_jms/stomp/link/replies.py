@@ -22,8 +22,8 @@ from pyspark_jms.errors import (
     UnconvertibleMessageError,
 )
 from pyspark_jms.network.address import Address
+from pyspark_jms.network.connection import StateCondition
 from pyspark_jms.network.failures import connection_lost
-from pyspark_jms.network.state_condition import StateCondition
 from pyspark_jms.stomp.dialects import DIALECTS, Dialect
 
 __all__ = ["Listener", "Replies", "error_of", "error_text"]
@@ -47,7 +47,7 @@ class Replies:
         """The header ``server`` of CONNECTED. None: no CONNECTED has arrived."""
         self.dialect: Dialect | None = None
         """Set by the connection. It knows the meaning of an ERROR."""
-        self.down = False
+        self.is_down = False
 
     def note(
         self, *, server: str | None = None, receipt: str | None = None, error: str | None = None, down: bool = False
@@ -57,7 +57,7 @@ class Replies:
             if receipt is not None:
                 self._receipts.add(receipt)
             self._error = error if self._error is None else self._error  # later errors follow from the first one
-            self.down = self.down or down or self._is_final(error)
+            self.is_down = self.is_down or down or self._is_final(error)
             self._condition.notify_all()
 
     def _is_final(self, error: str | None) -> bool:
@@ -73,7 +73,7 @@ class Replies:
         failure = self._failure()
         if isinstance(failure, JMSError):
             raise failure
-        if self.down:
+        if self.is_down:
             raise connection_lost(self._address)
 
     def has_receipt(self, receipt: str) -> bool:
@@ -99,7 +99,7 @@ class Replies:
         After a failed write the broker may have sent the reason, which the other thread has yet to read.
         """
         with self._condition:
-            self._condition.wait_for(lambda: self.down or self._error is not None, timeout)
+            self._condition.wait_for(lambda: self.is_down or self._error is not None, timeout)
 
     def _await(self, ready: Callable[[], bool], timeout: float, what: str) -> None:
         deadline = time.monotonic() + timeout

@@ -12,7 +12,7 @@ from pyspark_jms.amqp.wire.values import Described, Symbol, TypedValue, encode
 from pyspark_jms.errors import UnsupportedError
 from pyspark_jms.jms.model import Destination
 from pyspark_jms.jms.subscription import Subscription
-from pyspark_jms.network.state_condition import StateCondition
+from pyspark_jms.network.connection import StateCondition
 
 STREAM = Destination.parse("queue://s")
 

@@ -110,7 +110,7 @@ def receive():
     """``receive(consumer, count)``: that many frames, and their ids, when they are there."""
 
     def receive(consumer, count, seconds=60):
-        wait_until(lambda: consumer.waiting()[0] >= count or consumer.connection.down, seconds)
+        wait_until(lambda: consumer.waiting()[0] >= count or consumer.connection.is_down, seconds)
         consumer.connection.check()
         blocks = consumer.take()
         frames = [block.message(index) for block in blocks for index in range(len(block))]

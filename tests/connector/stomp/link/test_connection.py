@@ -78,11 +78,11 @@ def test_a_session(broker, settings):
     connection = connect(settings())
     assert connection.server.startswith("ActiveMQ-Artemis/")
     assert connection.dialect.name == "artemis"
-    assert not connection.down
+    assert not connection.is_down
     connection.check()
     connection.request("BEGIN", {"transaction": "t"})
     connection.close()
-    assert connection.down
+    assert connection.is_down
     connection.close()
     with pytest.raises(ConnectionLostError):
         connection.frame("ABORT", {"transaction": "t"})
@@ -293,7 +293,7 @@ def proxy(broker):
 def test_a_cut_link_is_noticed_and_said(proxy, settings):
     connection = connect(settings(url=proxy.url))
     proxy.cut()
-    wait_until(lambda: connection.down)
+    wait_until(lambda: connection.is_down)
     for use in (connection.check, lambda: connection.send(b"\n"), lambda: connection.request("BEGIN", {})):
         with pytest.raises(ConnectionLostError, match=r"JMS_CONNECTION_LOST"):
             use()
@@ -323,7 +323,7 @@ def test_close_waits_for_nobody_for_long(proxy, settings, monkeypatch):
     connection = connect(settings(url=proxy.url))
     proxy.to_broker.stall()
     connection.close()
-    assert connection.down
+    assert connection.is_down
 
 
 def send_megabytes(connection, count):
@@ -352,7 +352,7 @@ def test_a_peer_that_takes_nothing(settings, authority, tls):
         connection = connect(settings(addresses=there, receipt_timeout=SHORT, tls=trust))
         with pytest.raises(ReceiptTimeoutError, match=r"\b0\.5 s"):
             send_megabytes(connection, 64)
-        assert connection.down
+        assert connection.is_down
 
 
 # --- heart-beats -------------------------------------------------------------------------------------
@@ -377,7 +377,7 @@ def test_a_dead_network_is_noticed(proxy, settings):
     connection = connect(settings(url=proxy.url, heartbeat=0.5))
     proxy.to_client.stall()
     proxy.to_broker.stall()
-    wait_until(lambda: connection.down)
+    wait_until(lambda: connection.is_down)
     with pytest.raises(ConnectionLostError):
         connection.check()
     connection.close()
@@ -387,7 +387,7 @@ def test_silence_towards_the_broker_is_a_lost_session_and_not_a_refusal(proxy, s
     """Artemis sends an ERROR then; the user did nothing wrong, and another session would do."""
     connection = connect(settings(url=proxy.url, heartbeat=0.5))
     proxy.to_broker.stall()
-    wait_until(lambda: connection.down)
+    wait_until(lambda: connection.is_down)
     with pytest.raises(ConnectionLostError) as error:
         connection.check()
     assert error.value.transient
@@ -402,7 +402,7 @@ def test_a_killed_broker(fresh_broker, settings_for, consume, queue):
     send = {"destination": queue, "destination-type": "ANYCAST", "persistent": "true", "transaction": "t"}
     connection.request("SEND", send)
     broker.kill()
-    wait_until(lambda: connection.down and consumer.connection.down)
+    wait_until(lambda: connection.is_down and consumer.connection.is_down)
     with pytest.raises(ConnectionLostError):
         connection.request("COMMIT", {"transaction": "t"})
     with pytest.raises(BrokerUnreachableError, match="connection refused"):
@@ -416,7 +416,7 @@ def test_a_broker_that_is_stopped(fresh_broker, settings_for, consume, queue):
     broker = fresh_broker()
     consumer = consume(settings_for(broker), queue)
     broker.stop()
-    wait_until(lambda: consumer.connection.down)
+    wait_until(lambda: consumer.connection.is_down)
     with pytest.raises(ConnectionLostError):
         consumer.connection.check()
 

@@ -160,7 +160,7 @@ def test_an_ack_the_broker_refuses_ends_the_session(broker, queue, settings_for,
     receipt = consumer.acknowledge([b"0,123456789"])
     with pytest.raises(BrokerError, match=r"JMS_BROKER_ERROR.*AMQ339\d\d\d"):
         consumer.has_receipt(receipt, wait=True)
-    wait_until(lambda: consumer.connection.down)
+    wait_until(lambda: consumer.connection.is_down)
     with pytest.raises(BrokerError):
         consumer.acknowledge([b"0,1"])
 
@@ -226,7 +226,7 @@ def test_a_broker_that_ignores_the_prefetch_window_cannot_fill_the_memory(server
         settings = settings_for(None, url=f"stomp://127.0.0.1:{flooding.port}", user="u", password="p")
         consumer = consume(settings, "q", window_bytes=1 << 20)
         flooding.send(10_000)
-        wait_until(lambda: consumer.connection.down, 60)
+        wait_until(lambda: consumer.connection.is_down, 60)
         two_reads = 2 << 18
         assert consumer.waiting()[1] <= (64 << 20) + two_reads + 50_000
         with pytest.raises(PrefetchExceededError, match=rf"JMS_PREFETCH_EXCEEDED.*window of {unit}"):

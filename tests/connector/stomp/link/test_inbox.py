@@ -1,7 +1,7 @@
 import pytest
 
 from pyspark_jms.errors import MessageTooLargeError, PrefetchExceededError
-from pyspark_jms.network.state_condition import StateCondition
+from pyspark_jms.network.connection import StateCondition
 from pyspark_jms.stomp.link import inbox as module
 from pyspark_jms.stomp.link.inbox import Inbox
 from pyspark_jms.stomp.link.prefetch_limit import PrefetchLimit

@@ -102,7 +102,7 @@ def test_the_end_of_a_link_is_noticed(queue, settings):
     with Proxy("127.0.0.1", settings.real_port) as proxy:
         connection = connect(settings(port=proxy.port, heartbeat=100.0))
         proxy.cut()
-        wait_until(lambda: connection.down)
+        wait_until(lambda: connection.is_down)
         assert not connection._transport.io_thread.is_alive()  # with stock stomp.py it would spin on TLS
         with pytest.raises(ConnectionLostError):
             connection.send(b"\n")
@@ -115,7 +115,7 @@ def test_a_link_dropped_by_us_while_it_is_stuck(settings):
         proxy.to_broker.stall()
         proxy.to_client.stall()
         connection.drop()
-        assert connection.down
+        assert connection.is_down
         assert not connection._transport.io_thread.is_alive()
 
 
@@ -131,7 +131,7 @@ def _feed_and_check(connection):
     feed = connection._transport._feed
     connection._transport._feed = lambda data: feed(memoryview(b"garbage\n"))
     connection.frame("BEGIN", {"transaction": "t", "receipt": "r"})
-    wait_until(lambda: connection.down)
+    wait_until(lambda: connection.is_down)
     connection.check()
 
 

@@ -18,7 +18,7 @@ from pyspark_jms.errors import (
     UnconvertibleMessageError,
 )
 from pyspark_jms.network.address import Address
-from pyspark_jms.network.state_condition import StateCondition
+from pyspark_jms.network.connection import StateCondition
 from pyspark_jms.stomp.dialects import ARTEMIS
 from pyspark_jms.stomp.link.replies import Listener, Replies, error_of, error_text
 

@@ -2,7 +2,7 @@ import threading
 
 from waiting import wait_until
 
-from pyspark_jms.network.state_condition import StateCondition
+from pyspark_jms.network.connection import StateCondition
 
 
 def test_a_pause_ends_when_something_arrives():

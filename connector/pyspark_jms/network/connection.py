@@ -1,0 +1,67 @@
+"""What the connections of both protocols have in common, and the lock of their state. Knows no protocol."""
+
+import threading
+from typing import Generic, Protocol, TypeVar
+
+from pyspark_jms.network.address import Address
+
+__all__ = ["OnConnection", "OpenConnection", "StateCondition"]
+
+D_co = TypeVar("D_co", covariant=True)
+
+
+class StateCondition(threading.Condition):
+    """Notified when messages, confirmations, an error or the end of a connection arrive. Connections may share one.
+
+    It is the lock of a connection's state, and it wakes the thread that waits for a change of the state.
+    """
+
+    def pause(self, seconds: float) -> None:
+        """Return when something arrives, or after ``seconds``."""
+        with self:
+            self.wait(seconds)
+
+
+class OpenConnection(Protocol[D_co]):
+    @property
+    def dialect(self) -> D_co: ...
+
+    @property
+    def address(self) -> Address: ...
+
+    @property
+    def server(self) -> str | None:
+        """The name and version that the broker gives itself."""
+
+    @property
+    def is_down(self) -> bool: ...
+
+    @property
+    def received_bytes(self) -> int:
+        """All bytes of the connection: they grow while one large message arrives."""
+
+
+class OnConnection(Generic[D_co]):
+    """A link, with the facts of its connection."""
+
+    connection: OpenConnection[D_co]
+
+    @property
+    def dialect(self) -> D_co:
+        return self.connection.dialect
+
+    @property
+    def address(self) -> Address:
+        return self.connection.address
+
+    @property
+    def server(self) -> str | None:
+        return self.connection.server
+
+    @property
+    def is_down(self) -> bool:
+        return self.connection.is_down
+
+    @property
+    def received_bytes(self) -> int:
+        return self.connection.received_bytes
