@@ -1,57 +1,58 @@
 """Every error of the connector. Its text is ``[JMS_CODE] fact. remedy.``
 
-    JMSError                          JMSException: the root class
+    JMSError                          JMSException, the root class
     ├── OptionError                   an option; raised before anything connects
     │   ├── UnknownOptionError        [JMS_UNKNOWN_OPTION]
     │   ├── InvalidOptionError        [JMS_INVALID_OPTION]
     │   ├── MissingOptionError        [JMS_MISSING_OPTION]
     │   ├── OptionConflictError       [JMS_OPTION_CONFLICT]
-    │   ├── InvalidSelectorError      [JMS_INVALID_SELECTOR]  InvalidSelectorException
-    │   ├── SelectorResidualError     [JMS_SELECTOR_RESIDUAL] the broker cannot evaluate the whole selector
-    │   ├── UnsupportedConditionError [JMS_UNSUPPORTED_CONDITION] a part of a SQL condition cannot be in a selector
+    │   ├── InvalidSelectorError      [JMS_INVALID_SELECTOR]
+    │   ├── SelectorResidualError     [JMS_SELECTOR_RESIDUAL]
+    │   ├── UnsupportedConditionError [JMS_UNSUPPORTED_CONDITION]
     │   ├── SchemaError               [JMS_SCHEMA]
-    │   └── UnsupportedError          [JMS_UNSUPPORTED]       this release, Spark or broker cannot do it
+    │   └── UnsupportedError          [JMS_UNSUPPORTED]
     ├── LinkError                     the connection to the broker
-    │   ├── BrokerUnreachableError    [JMS_BROKER_UNREACHABLE]  transient
-    │   ├── ConnectionLostError       [JMS_CONNECTION_LOST]     transient
-    │   ├── ReceiptTimeoutError       [JMS_RECEIPT_TIMEOUT]     transient
+    │   ├── BrokerUnreachableError    [JMS_BROKER_UNREACHABLE] transient
+    │   ├── ConnectionLostError       [JMS_CONNECTION_LOST] transient
+    │   ├── ReceiptTimeoutError       [JMS_RECEIPT_TIMEOUT] transient
     │   ├── TlsError                  [JMS_TLS]
-    │   ├── JMSSecurityError          [JMS_SECURITY]            JMSSecurityException
-    │   ├── InvalidDestinationError   [JMS_INVALID_DESTINATION] InvalidDestinationException
-    │   ├── SubscriptionInUseError    [JMS_SUBSCRIPTION_IN_USE] InvalidClientIDException, transient
-    │   ├── UnconvertibleMessageError [JMS_UNCONVERTIBLE_MESSAGE] the broker cannot send a message over STOMP
-    │   ├── BrokerError               [JMS_BROKER_ERROR]        an error of the broker with another reason
+    │   ├── JMSSecurityError          [JMS_SECURITY]
+    │   ├── InvalidDestinationError   [JMS_INVALID_DESTINATION]
+    │   ├── SubscriptionInUseError    [JMS_SUBSCRIPTION_IN_USE] transient
+    │   ├── UnconvertibleMessageError [JMS_UNCONVERTIBLE_MESSAGE]
+    │   ├── BrokerError               [JMS_BROKER_ERROR]
     │   ├── UnknownBrokerError        [JMS_UNKNOWN_BROKER]
-    │   ├── PrefetchExceededError     [JMS_PREFETCH_EXCEEDED]   the broker ignores the prefetch window
-    │   └── MalformedFrameError       [JMS_MALFORMED_FRAME]     the bytes are not STOMP 1.2 or AMQP 1.0
-    ├── SelectorIgnoredError          [JMS_SELECTOR_IGNORED]    the broker delivered messages that do not match
-    ├── SelectorChangedError          [JMS_SELECTOR_CHANGED]    a durable subscription has another selector
+    │   ├── PrefetchExceededError     [JMS_PREFETCH_EXCEEDED]
+    │   └── MalformedFrameError       [JMS_MALFORMED_FRAME]
+    ├── SelectorIgnoredError          [JMS_SELECTOR_IGNORED]
+    ├── SelectorChangedError          [JMS_SELECTOR_CHANGED]
     ├── MessageError                  one message or row
     │   ├── MessageTooLargeError      [JMS_MESSAGE_TOO_LARGE]
-    │   ├── MessageFormatError        [JMS_MESSAGE_FORMAT]      MessageFormatException
-    │   ├── MessageEOFError           [JMS_MESSAGE_EOF]         MessageEOFException
-    │   ├── NumberFormatError         [JMS_NUMBER_FORMAT]       Java's NumberFormatException, a ValueError
-    │   ├── NullValueError            [JMS_NULL_VALUE]          Java's NullPointerException, a ValueError
-    │   └── BadMessageError           [JMS_BAD_MESSAGE]         a message has a body_error, and onBadMessage=fail
-    ├── TransactionRolledBackError    [JMS_TRANSACTION_ROLLED_BACK]  TransactionRolledBackException, transient
-    ├── CommitInDoubtError            [JMS_COMMIT_IN_DOUBT]     the result of a COMMIT is unknown, transient
-    ├── WriteIdentityError            [JMS_WRITE_IDENTITY]      an exactly-once write has no owner, or another one
-    ├── ReplayMismatchError           [JMS_REPLAY_MISMATCH]     a repeated batch has other rows or partitions
-    ├── DataLossError                 [JMS_DATA_LOSS]           journal, staging queue or stream lacks messages
-    ├── SourceFencedError             [JMS_SOURCE_FENCED]       another run of the query reads this stream
-    ├── SinkFencedError               [JMS_SINK_FENCED]         another run of the query writes later batches
-    ├── TokenMissingError             [JMS_TOKEN_MISSING]       the commit ledger of an AMQP sink is empty
-    ├── MaxConsumersError             [JMS_MAX_CONSUMERS]       a queue of an administrator's is no lock
-    ├── PoisonLoopError               [JMS_POISON_LOOP]         a message is near the broker's limit of deliveries
-    ├── OtherBrokerError              [JMS_OTHER_BROKER]        the broker is not that of the checkpoint
-    ├── JournalError                  [JMS_JOURNAL_IO]          the folder of journalLocation cannot be written or read
-    │   ├── JournalLockedError        [JMS_JOURNAL_LOCKED]      another query writes this journal
-    │   └── CorruptJournalError       [JMS_JOURNAL_CORRUPT]     a file is incomplete, changed or missing
-    ├── IllegalStateError             [JMS_ILLEGAL_STATE]       IllegalStateException: a bug of this connector
-    ├── StoppedError                  [JMS_STOPPED]             the query is being stopped
-    └── EmbeddedBrokerError           [JMS_EMBEDDED_BROKER]     pyspark_jms.testing cannot run a broker
+    │   ├── MessageFormatError        [JMS_MESSAGE_FORMAT]
+    │   ├── MessageEOFError           [JMS_MESSAGE_EOF]
+    │   ├── NumberFormatError         [JMS_NUMBER_FORMAT]
+    │   ├── NullValueError            [JMS_NULL_VALUE]
+    │   └── BadMessageError           [JMS_BAD_MESSAGE]
+    ├── TransactionRolledBackError    [JMS_TRANSACTION_ROLLED_BACK] transient
+    ├── CommitInDoubtError            [JMS_COMMIT_IN_DOUBT] transient
+    ├── WriteIdentityError            [JMS_WRITE_IDENTITY]
+    ├── ReplayMismatchError           [JMS_REPLAY_MISMATCH]
+    ├── DataLossError                 [JMS_DATA_LOSS]
+    ├── SourceFencedError             [JMS_SOURCE_FENCED]
+    ├── SinkFencedError               [JMS_SINK_FENCED]
+    ├── TokenMissingError             [JMS_TOKEN_MISSING]
+    ├── MaxConsumersError             [JMS_MAX_CONSUMERS]
+    ├── PoisonLoopError               [JMS_POISON_LOOP]
+    ├── OtherBrokerError              [JMS_OTHER_BROKER]
+    ├── JournalError                  [JMS_JOURNAL_IO]
+    │   ├── JournalLockedError        [JMS_JOURNAL_LOCKED]
+    │   └── CorruptJournalError       [JMS_JOURNAL_CORRUPT]
+    ├── IllegalStateError             [JMS_ILLEGAL_STATE]
+    ├── StoppedError                  [JMS_STOPPED]
+    └── EmbeddedBrokerError           [JMS_EMBEDDED_BROKER]
 
-Names of JMS 3.1 are beside the classes. A *transient* error may pass by itself; any other needs a change by a person.
+The docstring of a class names its exception of JMS 3.1. A *transient* error may pass by itself; any other needs a
+change by a person.
 """
 
 from typing import ClassVar
