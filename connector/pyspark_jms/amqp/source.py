@@ -51,10 +51,6 @@ class AmqpSourceLink(Consumer, MessageAnswers):
             raise
         super().subscribe(subscription)
 
-    def check_messages(self) -> None:
-        self.check()
-        self.check_oversized()
-
     def take_oversized(self) -> list[OversizedMessage]:
         return self.prefetch.take_oversized()
 

@@ -85,7 +85,7 @@ def _until_quiet(link: SourceLink, condition: StateCondition, limit: int | None)
     seen, since = link.waiting()[0], time.monotonic()
     while time.monotonic() - since < _QUIET_SECONDS and (limit is None or seen < limit):
         condition.pause(_POLL_SECONDS)
-        link.check_messages()
+        link.check()
         if link.waiting()[0] != seen:
             seen, since = link.waiting()[0], time.monotonic()
 

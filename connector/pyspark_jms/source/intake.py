@@ -98,7 +98,7 @@ class Intake:
         self._reopen()
         for link in self._subscriptions.links:
             try:
-                link.check_messages()
+                link.check()
             except JMSError as error:
                 if not (link.is_down and error.transient):
                     raise  # a connection that was lost this moment is replaced before the next poll

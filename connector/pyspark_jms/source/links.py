@@ -46,9 +46,6 @@ class Receiving(Connected, Protocol):
     @property
     def is_down(self) -> bool: ...
 
-    def check(self) -> None:
-        """Raise the error that ended the connection."""
-
 
 class MessageSource(Protocol):
     """A subscription, its received messages, and what the engine asks of them."""
@@ -63,8 +60,8 @@ class MessageSource(Protocol):
 
     def take_oversized(self) -> Sequence[OversizedMessage]: ...
 
-    def check_messages(self) -> None:
-        """Raise what ended the link, ``MessageTooLargeError`` for a message that stops the query, and
+    def check(self) -> None:
+        """Raise what ended the connection or the link, ``MessageTooLargeError`` for a message that stops the query, and
         ``PrefetchExceededError`` if the broker has delivered more than the window allows.
         """
 

@@ -40,6 +40,9 @@ Taken = Sequence[tuple[MessageBlock, Sequence[int]]]
 class LogLink(Receiving, Protocol):
     """One connection with one log."""
 
+    def check(self) -> None:
+        """Raise what ended the connection or the link, or the error of a message that is too large."""
+
     def take(self) -> Taken:
         """The messages received since the last call, with their offsets."""
 

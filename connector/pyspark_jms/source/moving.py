@@ -117,7 +117,7 @@ def move(
                 mover.take(block, limit, on_moved)
                 end.restart()
             if not blocks:
-                link.check_messages()
+                link.check()
                 condition.pause(_POLL_SECONDS)
     return mover.moved
 
@@ -145,7 +145,7 @@ def look_for_targets(
                     return found
                 link.shown(block)
                 end.restart()
-            link.check_messages()
+            link.check()
             condition.pause(_POLL_SECONDS)
     return found
 

@@ -245,6 +245,6 @@ def _warn_of_rest(queue: str, shown: int, found: FoundQueue | None, limits: str 
 def _check(link: SourceLink) -> None:
     """Raise what ended the connection, with what the broker may have meant by ending it."""
     try:
-        link.check_messages()
+        link.check()
     except ConnectionLostError as error:
         raise ConnectionLostError(error.fact, f"{error.remedy} {link.dialect.silent_end}".rstrip()) from None

@@ -50,9 +50,6 @@ class StompSourceLink(Consumer):
         if durable.client_id is not None and headers.ignores_changed_selector:
             require_same_subscription(self._settings, durable, wanted.destination, wanted.selector)
 
-    def check(self) -> None:
-        self.connection.check()
-
     def sent_ms(self, block: MessageBlock, index: int) -> int | None:
         """None also where the producer switched timestamps off (0)."""
         header = self.dialect.header_of("JMSTimestamp")

@@ -94,10 +94,7 @@ class Consumer(OnConnection[Dialect]):
         self.connection.check()
         if self._prefetch is not None:
             self.connection.check_link(self._prefetch.receiver)
-
-    def check_oversized(self) -> None:
-        """Raise the error of a message that is too large, where option onTooLarge says that it stops the query."""
-        check_oversized(self.prefetch.receiver, self._settings)
+            check_oversized(self._prefetch.receiver, self._settings)
 
     # --- acknowledgements, and the end of a queue -----------------------------------------------
 

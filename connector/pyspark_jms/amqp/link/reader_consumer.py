@@ -60,7 +60,7 @@ class ReaderConsumer(OnConnection[Dialect]):
     def take_oversized(self) -> list[OversizedMessage]:
         return self._prefetch.take_oversized()
 
-    def check_messages(self) -> None:
+    def check(self) -> None:
         self.connection.check()
         self.connection.check_link(self.receiver)
         check_oversized(self.receiver, self._settings)

@@ -154,7 +154,7 @@ class Reader:
     def _until(self, true: Any, seconds: float) -> bool:
         deadline = time.monotonic() + seconds
         while not (is_true := bool(true())) and time.monotonic() < deadline:
-            self.link.check_messages()
+            self.link.check()
             self._condition.pause(_POLL_SECONDS)
         return is_true
 

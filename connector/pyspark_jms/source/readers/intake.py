@@ -112,7 +112,7 @@ class TaskIntake:
         before, rounds = 0, 0
         while True:
             for source in sources:
-                source.check_messages()
+                source.check()
                 source.resume()
             for source in sources:
                 source.pause()
@@ -176,7 +176,7 @@ class TaskIntake:
     def _take(self, link: ReaderLink, numbers: list[int], value: NewValue) -> list[MessageRange]:
         ranges: list[MessageRange] = []
         for number in numbers:
-            link.sources[number].check_messages()
+            link.sources[number].check()
             letters, skipped = divert_oversized(link, number, self._options)
             self.dead_letters += letters
             self.skipped += skipped

@@ -190,7 +190,7 @@ class Consumer(OnConnection[Dialect]):
             self._taken.add(1, message.size)
         return oversized
 
-    def check_messages(self) -> None:
+    def check(self) -> None:
         """Raise what ended the connection, and ``PrefetchExceededError`` if too much is not acknowledged."""
         self.connection.check_messages()
         messages, size = self.waiting()

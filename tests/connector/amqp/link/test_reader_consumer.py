@@ -81,4 +81,4 @@ def test_a_message_that_is_too_large_stops(broker, queue, put, consumer_of):
     consumer.resume()
     wait_until(lambda: consumer.receiver.received == 1)
     with pytest.raises(MessageTooLargeError):
-        consumer.check_messages()
+        consumer.check()
