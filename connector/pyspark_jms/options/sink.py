@@ -4,13 +4,16 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from pyspark_jms.errors import InvalidOptionError, OptionConflictError
+import pyarrow as pa
+
+from pyspark_jms.columns.sink_schema import check_columns
+from pyspark_jms.errors import InvalidDestinationError, InvalidOptionError, OptionConflictError
 from pyspark_jms.jms.model import DeliveryMode, Destination
 from pyspark_jms.network.settings import ConnectionSettings
 from pyspark_jms.options.broker import require_exactly_once_writes, require_transactions
 from pyspark_jms.options.values import both_given, connection_settings, destinations, hide_secrets, parse_values
 
-__all__ = ["SinkOptions"]
+__all__ = ["SinkOptions", "check_schema"]
 
 _SET_BY_SPARK = frozenset({"checkpointlocation", "queryname"})
 """Spark passes these options of its own to a sink."""
@@ -87,3 +90,13 @@ def _exactly_once(values: Mapping[str, Any]) -> bool:
     if values["transaction"] not in {"auto", "none"}:
         require_transactions(values)
     return exactly_once
+
+
+def check_schema(options: SinkOptions, schema: pa.Schema) -> None:
+    """Raise the first fault of the columns that does not depend on the rows."""
+    check_columns(schema, options.property_columns)
+    if options.destination is None and "destination" not in {name.lower() for name in schema.names}:
+        raise InvalidDestinationError(
+            "The rows have no column destination, and there is no default.",
+            "Set option queue or topic, or give each row a destination.",
+        )

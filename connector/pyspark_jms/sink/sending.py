@@ -12,9 +12,8 @@ from pyspark_jms.blocks.block import MessageBlock
 from pyspark_jms.columns.row_parts import BadRows, good_rows
 from pyspark_jms.columns.sink_schema import SendDefaults
 from pyspark_jms.errors import JMSError
-from pyspark_jms.options.sink import SinkOptions
+from pyspark_jms.options.sink import SinkOptions, check_schema
 from pyspark_jms.sink.links import ConnectSink, SinkLink
-from pyspark_jms.sink.schema import check_schema
 from pyspark_jms.sink.tasks import Sent
 
 __all__ = ["RowEncoder", "nonempty_batches", "send_at_least_once"]

@@ -102,7 +102,7 @@ def _source_options(raw: Mapping[str, str], reading: Literal["stream", "batch"],
 
 def _sink_options(raw: Mapping[str, str], schema: StructType) -> SinkOptions:
     """Columns are checked where the plan is made: before any task runs, and also when there are no rows."""
-    from pyspark_jms.sink.schema import check_schema
+    from pyspark_jms.options.sink import check_schema
 
     _require_options(raw)
     options = SinkOptions.parse(raw)
