@@ -51,16 +51,6 @@ def create(broker, name):
     control.createQueue(name, "MULTICAST", name, None, True, 1, False, True)
 
 
-def send_first_token(broker, monkeypatch, folder, address, owner="job:nightly"):
-    """As the page does."""
-    [token] = re.findall(r"echo '(.*)' \|", PAGE.read_text())
-    assert "job:nightly" in token
-    (folder / "token").write_text(token.replace("job:nightly", owner) + "\n")
-    monkeypatch.setenv("ADMIN_PASSWORD", broker.password)
-    access = ["--broker-url", broker.amqp_url, "--user", broker.user, "--password-env", "ADMIN_PASSWORD"]
-    assert cli.main(["send", *access, "--topic", address, "--file", str(folder / "token"), "--bytes"]) == 0
-
-
 @pytest.fixture
 def prepared():
     with Prepared() as broker:
@@ -128,7 +118,7 @@ def answers_of(broker):
 
 @pytest.mark.deep
 @pytest.mark.broker
-def test_a_query_from_queue_to_queue(spark, prepared, monkeypatch, tmp_path):
+def test_a_query_from_queue_to_queue(spark, prepared, tmp_path):
     for name in ("orders", "answers"):
         prepared.create_queue(name)
     put(prepared, "orders", *texts(0, 100))
@@ -140,7 +130,6 @@ def test_a_query_from_queue_to_queue(spark, prepared, monkeypatch, tmp_path):
     query = json.loads((checkpoint / "metadata").read_text())["id"]
     ledger = f"pyspark-jms.commits.{query}.token"
     create(prepared, ledger)
-    send_first_token(prepared, monkeypatch, tmp_path, ledger, f"query:{query}")
     run_available(frame, checkpoint, "jms", **answers_of(prepared))
     assert left(prepared, "orders") == 0
     put(prepared, "orders", *texts(100, 110))
@@ -149,11 +138,12 @@ def test_a_query_from_queue_to_queue(spark, prepared, monkeypatch, tmp_path):
 
 
 @pytest.mark.broker
-def test_the_ledger_of_a_job_needs_its_first_token(spark, prepared, monkeypatch, tmp_path):
+@pytest.mark.deep
+def test_a_job_makes_the_first_token_of_its_ledger(spark, prepared):
+    """After 30 s without one."""
     prepared.create_queue("answers")
     rows = spark.createDataFrame([("one",)], "text STRING")
     create(prepared, "pyspark-jms.commits.job.nightly.token")
-    send_first_token(prepared, monkeypatch, tmp_path, "pyspark-jms.commits.job.nightly.token")
     for _ in range(2):
         rows.write.format("jms").options(**answers_of(prepared), writeId="job:nightly/1").mode("append").save()
     assert left(prepared, "answers", 1) == 1
