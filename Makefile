@@ -115,7 +115,7 @@ unit: $(READY) ## run the tests of make test that need neither broker nor Spark
 faults: $(SHARED) ## cause every fault at every point, and count lost and duplicate messages (two hours; ARGS="--mode journal --list")
 	$(BIN)/python tests/faults/matrix.py $(ARGS)
 
-soak: $(SHARED) ## kill processes at random, N=200 times; SEED=… repeats a plan (ARGS="--mode amqp")
+soak: $(SHARED) ## kill processes at random, N=200 times; SEED=… repeats a plan (ARGS="--deaths --mode amqp")
 	$(BIN)/python tests/faults/soak.py --kills $(or $(N),200) $(if $(SEED),--seed $(SEED)) $(ARGS)
 
 docs: $(READY) ## build the documentation site into build/site; every warning and dead link is an error

@@ -28,6 +28,7 @@ _RATIOS = {
     "read.amqp.ratio_to_stomp": ("read.amqp.jms", "read.jms"),
     "read.amqp.ratio_to_java": ("read.amqp.jms", "read.amqp.java"),
     "read.amqp.ratio_to_proton": ("read.amqp.jms", "read.amqp.proton"),
+    "read.amqp.once_ratio": ("read.amqp.once", "read.amqp.jms"),
     "write.amqp.ratio_to_java": ("write.amqp.jms", "write.amqp.java"),
     "read.amqp.core.ratio_to_raw": ("read.amqp.core.jms", "read.amqp.core.raw"),
     "read.amqp.core.ratio_to_stomp": ("read.amqp.core.jms", "read.jms"),

@@ -36,6 +36,7 @@ _OURS = {
     "read.jms": "read over STOMP",
     "read.journal": "read over STOMP, exactly-once with a journal",
     "read.amqp.jms": "read over AMQP",
+    "read.amqp.once": "read over AMQP, exactly-once",
     "read.amqp.core.jms": "read over AMQP, sent over STOMP",
     "write.jms": "write over STOMP",
     "write.amqp.jms": "write over AMQP",

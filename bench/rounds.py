@@ -40,7 +40,7 @@ TASKS = 8
 
 OURS = (
     "write.amqp.raw", "write.amqp.jms", "write.jms", "write.raw", "read.raw", "read.jms", "read.amqp.core.jms",
-    "read.amqp.core.raw", "read.amqp.raw", "read.amqp.jms",
+    "read.amqp.core.raw", "read.amqp.raw", "read.amqp.jms", "read.amqp.once",
 )  # fmt: skip
 """The connector's cases and the raw clients, each next to those that it is compared with."""
 PEERS = (
@@ -51,7 +51,7 @@ QUICK = (*OURS, "read.journal", "read.naive")
 AXIS = ("write.jms", "write.raw", "read.raw", "read.jms")
 JOURNAL = ("write.raw", "read.raw", "read.jms", "read.journal")
 
-_WARMED = {"write.jms", "read.jms", "write.amqp.jms", "read.amqp.jms", "read.amqp.core.jms"}
+_WARMED = {"write.jms", "read.jms", "write.amqp.jms", "read.amqp.jms", "read.amqp.core.jms", "read.amqp.once"}
 _SLOWER = 4
 """The naive source reads so many times fewer messages, which then takes about as long as the other cases."""
 _AMQP_QUEUE = "bench.amqp.clients"
@@ -130,6 +130,9 @@ class Variant:
             amqp = {"brokerUrl": self._stage.broker.amqp_url}
             if {"read.amqp.jms", "read.amqp.core.jms"} & set(self.cases):
                 self._amqp_reading = self._open.enter_context(self._query("bench.amqp.read", amqp))
+            if "read.amqp.once" in self.cases:
+                once = amqp | {"deliveryGuarantee": "exactly-once"}
+                self._once_reading = self._open.enter_context(self._query("bench.amqp.once", once, tasks_receive=True))
             if "write.jms" in self.cases:
                 self._writing = self._open.enter_context(self._writer("bench.write", {}))
             if "write.amqp.jms" in self.cases:
@@ -140,8 +143,8 @@ class Variant:
     def __exit__(self, *_: object) -> None:
         self._open.close()
 
-    def _query(self, queue: str, options: dict[str, str]) -> Reading:
-        return Reading(self._stage.spark, replace(self.job, queue=queue), options)
+    def _query(self, queue: str, options: dict[str, str], *, tasks_receive: bool = False) -> Reading:
+        return Reading(self._stage.spark, replace(self.job, queue=queue), options, tasks_receive=tasks_receive)
 
     def _writer(self, queue: str, options: dict[str, str]) -> Writing:
         return Writing(self._stage.spark, replace(self.job, queue=queue), options, tasks=TASKS)
@@ -216,6 +219,9 @@ class Variant:
         """Reads what was sent over STOMP, which the broker keeps as messages of its own protocol (CORE)."""
         return _drained(self._amqp_reading, self._fill)
 
+    def amqp_once_read(self) -> Measured:
+        return _drained(self._once_reading, self._fill_over_amqp)
+
     def amqp_write(self) -> Measured:
         return self._amqp_writing.measure()
 
@@ -253,6 +259,7 @@ _CASES: dict[str, Callable[[Variant], Measured]] = {
     "write.amqp.raw": Variant.amqp_raw_write,
     "read.amqp.raw": Variant.amqp_raw_read,
     "read.amqp.jms": Variant.amqp_read,
+    "read.amqp.once": Variant.amqp_once_read,
     "read.amqp.core.raw": Variant.amqp_raw_read_of_core,
     "read.amqp.core.jms": Variant.amqp_read_of_core,
     "write.raw": Variant.raw_write,

@@ -15,7 +15,17 @@ from pyspark.sql.streaming.query import StreamingQuery
 from bench import raw
 from bench.job import Job, Measured
 from bench.processes import Meter, compiler_seconds
-from bench.spark_session import Progress, SparkSide, began, ended, last_batch, last_progress, progress_since, until
+from bench.spark_session import (
+    Progress,
+    SparkSide,
+    began,
+    ended,
+    last_batch,
+    last_progress,
+    progress_since,
+    rows_of,
+    until,
+)
 
 __all__ = ["Noted", "Reading", "noting", "start_query", "trigger_time"]
 
@@ -37,7 +47,8 @@ class Reading:
     """``with Reading(side, job) as reading: fill(reading.job); reading.measure()``.
 
     ``source`` must count its messages in an offset ``{"seq": n}``. ``acknowledges``: whether its queue is empty at the
-    end; the queue of the naive source is not.
+    end; the queue of the naive source is not. ``tasks_receive``: the offset counts batches, and the queue has a
+    consumer only while a task receives.
     """
 
     def __init__(
@@ -48,13 +59,14 @@ class Reading:
         *,
         source: str = "jms",
         acknowledges: bool = True,
+        tasks_receive: bool = False,
         warm_up: int = 200,
         queues: int = 1,
     ) -> None:
         self.job = job
         self.queues = [job.queue] if queues == 1 else [f"{job.queue}.{number}" for number in range(queues)]
         self._side, self._source, self._options = side, source, dict(options or {})
-        self._acknowledges = acknowledges
+        self._acknowledges, self._tasks_receive = acknowledges, tasks_receive
         self._warm_up = warm_up
 
     def __enter__(self) -> Self:
@@ -65,7 +77,8 @@ class Reading:
         self._hold()
         named = self.queues[0] if len(self.queues) == 1 else json.dumps(self.queues)
         self.query = start_query(self._side, named, self._options, source=self._source)
-        until(self.query, lambda: all(broker.consumer_count(queue) for queue in self.queues))
+        if not self._tasks_receive:
+            until(self.query, lambda: all(broker.consumer_count(queue) for queue in self.queues))
         if self._warm_up:
             raw.fill(raw.smaller(replace(self.job, queue=self.queues[0]), self._warm_up))
             self.measure(self._warm_up)
@@ -99,6 +112,8 @@ class Reading:
 
     def sequence(self) -> int:
         """Number of messages in the query's finished batches since its start."""
+        if self._tasks_receive:
+            return rows_of(self.query)
         last = last_progress(self.query)
         return 0 if last is None else _sequence(last["sources"][0]["endOffset"])
 

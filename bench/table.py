@@ -13,6 +13,7 @@ CASES = {
     "read.journal": "the same with a journal",
     "read.amqp.raw": "AMQP: raw socket, messages of AMQP",
     "read.amqp.jms": "AMQP: through Spark, messages of AMQP",
+    "read.amqp.once": "AMQP: the same exactly-once, one reader",
     "read.amqp.core.raw": "AMQP: raw socket, messages of STOMP",
     "read.amqp.core.jms": "AMQP: through Spark, messages of STOMP",
     "read.naive": "stomp.py in a simple Spark source",
