@@ -2,9 +2,10 @@
 
     python -m bench.columns [MESSAGES [ROUNDS]]
 
-Through Spark to ``noop``, from a queue that the broker pauses until the clock starts; messages have five properties.
-Every round has all ways of a case, one after the other. Prints the CPU of the workers and the JVM in µs a message, and
-the median ratio to all columns.
+Through Spark to ``noop``, from a queue that the broker pauses until the clock starts; messages have five properties. A
+batch waits for a quarter of the messages: what the JVM spends on a batch is the same for all ways then.
+Every round has all ways of a case, one after the other. Prints the CPU of the workers and of the JVM without its
+compiler threads, in µs a message, and the median ratio to all columns.
 """
 
 import json
@@ -19,7 +20,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from bench import raw, raw_amqp
 from bench.job import Job
-from bench.processes import Meter
+from bench.processes import Meter, compiler_seconds
 from bench.rounds import base_job
 from bench.spark_session import SparkSide, rows_of, until
 from pyspark_jms.testing import EmbeddedArtemis
@@ -32,11 +33,16 @@ WAYS: dict[str, str | None] = {
 CASES = [("stomp", 1024), ("stomp", 100), ("amqp", 1024), ("amqp", 100)]
 LIMITS = {1024: 0.6, 100: 0.4}
 WARM_UP = 4_000
+BATCHES = 4
 
 
 @contextmanager
-def running(side: SparkSide, url: str, queue: str, schema: str | None) -> Iterator[StreamingQuery]:
-    reader = side.spark.readStream.format("jms").options(**{**side.access(), "brokerUrl": url, "queue": queue})
+def running(side: SparkSide, url: str, job: Job, schema: str | None) -> Iterator[StreamingQuery]:
+    options = {
+        **side.access(), "brokerUrl": url, "queue": job.queue,
+        "minMessagesPerTrigger": str(job.messages // BATCHES), "maxTriggerDelay": "1s",
+    }  # fmt: skip
+    reader = side.spark.readStream.format("jms").options(**options)
     frame = (reader if schema is None else reader.schema(schema)).load()
     checkpoint = str(side.folder / f"columns-{time.time_ns()}")
     query = frame.writeStream.format("noop").option("checkpointLocation", checkpoint).start()
@@ -47,20 +53,22 @@ def running(side: SparkSide, url: str, queue: str, schema: str | None) -> Iterat
 
 
 def measured(side: SparkSide, job: Job, protocol: str, schema: str | None) -> dict[str, float]:
-    """CPU of the workers and the JVM, in µs a message."""
+    """CPU of the workers and of the JVM without its compiler threads, in µs a message."""
     broker = side.broker
     job = replace(job, queue=f"bench.{time.time_ns()}", port=broker.amqp_port if protocol == "amqp" else broker.port)
     broker.create_queue(job.queue)
     held = broker.server.locateQueue(job.queue)
     fill = raw_amqp.fill if protocol == "amqp" else raw.fill
-    with running(side, broker.amqp_url if protocol == "amqp" else broker.url, job.queue, schema) as query:
+    with running(side, broker.amqp_url if protocol == "amqp" else broker.url, job, schema) as query:
         fill(replace(job, messages=WARM_UP))
         until(query, lambda: rows_of(query) >= WARM_UP)
         held.pause()
         fill(job)
+        compiling = compiler_seconds(side.jvm_pid)
         with Meter(side.roles) as meter:
             held.resume()
             until(query, lambda: rows_of(query) >= WARM_UP + job.messages)
+        meter.cpu["jvm"] -= compiler_seconds(side.jvm_pid) - compiling
     return {role: 1e6 * meter.cpu[role] / job.messages for role in ("workers", "jvm")}
 
 
@@ -82,4 +90,4 @@ def main(messages: int, rounds: int) -> None:
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]) if len(sys.argv) > 1 else 40_000, int(sys.argv[2]) if len(sys.argv) > 2 else 3)
+    main(int(sys.argv[1]) if len(sys.argv) > 1 else 80_000, int(sys.argv[2]) if len(sys.argv) > 2 else 3)
