@@ -62,7 +62,7 @@ def find_for_write(ledger: CommitLedger, task: LedgerTask, patience: float = 0.0
     """All entries of a task's write, before the driver sends anything."""
     queue = task.owner.queue
     try:
-        found = keep_trying(ledger.find, f"the look-up in {queue}", timeout=patience)
+        found = _look_up(ledger, queue, patience)
     except (UnsupportedError, MaxConsumersError, WriteIdentityError):
         raise  # there is no commit ledger for this write, however often it is tried
     except JMSError as error:
@@ -71,6 +71,10 @@ def find_for_write(ledger: CommitLedger, task: LedgerTask, patience: float = 0.0
             f"Nothing was sent. {error.remedy}",
         ) from None
     return tuple(each for each in found if write_of(each) == task.write)
+
+
+def _look_up(ledger: CommitLedger, queue: str, patience: float) -> tuple[LedgerEntry, ...]:
+    return keep_trying(ledger.find, f"the look-up in {queue}", timeout=patience)
 
 
 # --- the commit ---------------------------------------------------------------------------------------
@@ -147,7 +151,7 @@ def _find_late(ledger: CommitLedger, task: LedgerTask, error: LinkError, patienc
     """A commit whose connection is lost was carried out before the lock was free again, or never will be."""
     queue = task.owner.queue
     try:
-        found = keep_trying(ledger.find, f"the look-up in {queue}", timeout=patience)
+        found = _look_up(ledger, queue, patience)
     except JMSError as reason:
         raise CommitInDoubtError(
             f"It is not known whether the broker committed {task.name}: {error.fact}"
