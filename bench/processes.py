@@ -8,7 +8,7 @@ from typing import Self
 
 from bench.job import Measured
 
-__all__ = ["Meter", "children", "compiler_seconds", "cpu_seconds", "spark_roles"]
+__all__ = ["Meter", "children", "compiler_seconds", "cpu_seconds", "spark_roles", "thread_seconds"]
 
 _TICKS = os.sysconf("SC_CLK_TCK")
 _COMPILERS = ("C1 CompilerThre", "C2 CompilerThre")  # the kernel keeps 15 characters of a thread's name
@@ -37,8 +37,13 @@ def cpu_seconds(process: int | str, *, reaped: bool = False) -> float:
 
 def compiler_seconds(jvm: int) -> float:
     """CPU seconds of a JVM's compiler threads: its warm-up, which a longer run does not pay again."""
-    threads = [f"{jvm}/task/{entry.name}" for entry in Path(f"/proc/{jvm}/task").iterdir()]
-    return sum(cpu_seconds(thread) for thread in threads if _name(thread) in _COMPILERS)
+    return sum(seconds for name, seconds in thread_seconds(jvm).values() if name in _COMPILERS)
+
+
+def thread_seconds(pid: int) -> dict[str, tuple[str, float]]:
+    """Thread → its name and its CPU seconds."""
+    threads = {entry.name: f"{pid}/task/{entry.name}" for entry in Path(f"/proc/{pid}/task").iterdir()}
+    return {thread: (_name(path), cpu_seconds(path)) for thread, path in threads.items()}
 
 
 def _name(process: str) -> str:

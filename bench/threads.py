@@ -7,39 +7,25 @@ of a connection. The broker pauses the queue until the clock starts. The last ro
 """
 
 import json
-import os
 import sys
 import time
 from collections.abc import Mapping
 from dataclasses import replace
-from pathlib import Path
 
 from bench import raw
 from bench.job import Job
+from bench.processes import thread_seconds
 from bench.rounds import base_job
 from bench.spark_read import start_query
 from bench.spark_session import SparkSide, rows_of, until
 from pyspark_jms.testing import EmbeddedArtemis
 
 CONNECTIONS = (1, 2, 4)
-_TICKS = os.sysconf("SC_CLK_TCK")
 _PLACES = {
     "GC": "garbage collector", "G1": "garbage collector", "C1": "compiler", "C2": "compiler",
     "Thread-": "connections", "activemq-netty": "connections",
 }  # fmt: skip
 """The beginning of a thread's name → its place."""
-
-
-def thread_seconds(pid: int) -> dict[str, tuple[str, float]]:
-    """Thread → its name and its CPU seconds."""
-    found = {}
-    for folder in Path(f"/proc/{pid}/task").iterdir():
-        try:
-            name, fields = (folder / "comm").read_text().strip(), (folder / "stat").read_text().rpartition(")")[2]
-        except FileNotFoundError:
-            continue
-        found[folder.name] = (name, sum(map(int, fields.split()[11:13])) / _TICKS)
-    return found
 
 
 def by_place(before: Mapping[str, tuple[str, float]], after: Mapping[str, tuple[str, float]]) -> dict[str, list[float]]:

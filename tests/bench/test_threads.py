@@ -1,7 +1,8 @@
 import os
 import threading
 
-from bench.threads import by_place, thread_seconds
+from bench.processes import thread_seconds
+from bench.threads import by_place
 
 
 def test_the_seconds_of_a_thread_are_those_since_before_by_place():
