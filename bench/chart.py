@@ -7,7 +7,7 @@ import matplotlib as mpl
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from bench.figures import ROLES
+from bench.results import ROLES
 from bench.table import CASES
 
 __all__ = ["draw"]

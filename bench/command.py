@@ -45,7 +45,7 @@ def fixed_costs(*, turns: int) -> dict[str, Any]:
     """Measurements on one core, in memory."""
     found = rates(decode.cases() | encode.cases(), turns=turns)
     document: dict[str, Any] = {name: round(rate) for name, rate in found.items()}
-    document |= decode_amqp.figures(turns=turns) | encode_amqp.figures(turns=turns)
+    document |= decode_amqp.rates_and_ratios(turns=turns) | encode_amqp.rates_and_ratios(turns=turns)
     return document | {"import.ms": round(import_ms(times=_IMPORTS), 2)}
 
 

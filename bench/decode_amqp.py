@@ -100,7 +100,7 @@ def cases() -> dict[str, Case]:
     }
 
 
-def figures(*, turns: int) -> dict[str, float]:
+def rates_and_ratios(*, turns: int) -> dict[str, float]:
     """Rows/s of each AMQP case, and the median of its ratios to the STOMP decoder, which reads types from a header.
 
     The ratio of ``slow_rows`` is that to the same messages without slow rows.
@@ -117,4 +117,4 @@ def figures(*, turns: int) -> dict[str, float]:
 
 
 if __name__ == "__main__":
-    print(json.dumps(figures(turns=TURNS), indent=2))
+    print(json.dumps(rates_and_ratios(turns=TURNS), indent=2))

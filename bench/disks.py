@@ -51,7 +51,7 @@ def _measured(folder: Path, messages: int, segments: int, delay: float) -> list[
         starts = range(0, _TURNS * messages, messages)
         found = [_one_batch(store, start, messages // segments, segments, syncs) for start in starts]
         store.close()
-    return [median(figures) for figures in zip(*found, strict=True)]
+    return [median(values) for values in zip(*found, strict=True)]
 
 
 def _one_batch(

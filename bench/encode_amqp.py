@@ -76,7 +76,7 @@ def _stomp(rows: pa.RecordBatch) -> Case:
     )
 
 
-def figures(*, turns: int) -> dict[str, float]:
+def rates_and_ratios(*, turns: int) -> dict[str, float]:
     """Rows/s of each AMQP case, and the median of its ratios to the STOMP encoder."""
     batches = {
         "plain": batch(body_bytes=1024, plain=True),
@@ -98,4 +98,4 @@ def figures(*, turns: int) -> dict[str, float]:
 
 
 if __name__ == "__main__":
-    print(json.dumps(figures(turns=TURNS), indent=2))
+    print(json.dumps(rates_and_ratios(turns=TURNS), indent=2))

@@ -7,10 +7,10 @@ from dataclasses import replace
 from typing import Any
 
 from bench.command import arguments, finish, fixed_costs
-from bench.figures import cases_of, followed
 from bench.job import Job
 from bench.latency import latencies
 from bench.machine import load_average
+from bench.results import cases_of, followed
 from bench.rounds import AXIS, JOURNAL, OURS, PEERS, Stage, Variant, base_job, measure, warm_up
 from bench.small_costs import idle_percent, start_seconds, task_ms
 
@@ -29,8 +29,8 @@ def main() -> None:
         job = base_job(stage.broker, options.messages)
         with Variant(stage, job, (*OURS, *PEERS)) as variant:
             warm_up(variant, seconds=document["warm_up_seconds"])
-            figures = measure(variant, rounds=options.rounds)
-        document |= followed(figures) | {"cases": cases_of(figures), "skipped": stage.skipped}
+            measurements = measure(variant, rounds=options.rounds)
+        document |= followed(measurements) | {"cases": cases_of(measurements), "skipped": stage.skipped}
         document |= _single(stage, job, options.seconds)
         document["axes"] = _axes(stage, job, document, min(options.rounds, _AXIS_ROUNDS))
         versions = stage.versions()
@@ -59,10 +59,10 @@ def _axes(stage: Stage, job: Job, document: dict[str, Any], rounds: int) -> dict
     axes = {}
     for name, (job_of, cases) in variants.items():
         with Variant(stage, job_of, cases) as variant:
-            figures = measure(variant, rounds=rounds)
-        axes[name] = {"messages": job_of.messages, "cases": cases_of(figures)}
-        if "read.journal" in figures:
-            document["journal.ratio"] = followed(figures)["journal.ratio"]
+            measurements = measure(variant, rounds=rounds)
+        axes[name] = {"messages": job_of.messages, "cases": cases_of(measurements)}
+        if "read.journal" in measurements:
+            document["journal.ratio"] = followed(measurements)["journal.ratio"]
     return axes
 
 

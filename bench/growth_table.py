@@ -1,4 +1,4 @@
-"""The JSON document of ``bench.long`` → its tables. The figures of a step are medians over its points."""
+"""The JSON document of ``bench.long`` → its tables. The values of a step are medians over its points."""
 
 from itertools import groupby
 from statistics import median
@@ -9,7 +9,7 @@ __all__ = ["KINDS", "as_text"]
 _ROLES = ("broker", "jvm", "runner", "workers")
 _MEGABYTE = 1 << 20
 KINDS = {"": "", "amqp.": " over AMQP"}
-"""Prefix of a figure → what it adds to its name."""
+"""Prefix of a value → what it adds to its name."""
 _AXES = {
     "size": "message size",
     "properties": "properties",

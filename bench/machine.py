@@ -11,7 +11,7 @@ __all__ = ["facts", "load_average"]
 
 
 def load_average() -> float:
-    """Load average of the last minute. A high value before a run means that other programs disturb its figures."""
+    """Load average of the last minute. A high value before a run means that other programs disturb its measurements."""
     return round(os.getloadavg()[0], 2)
 
 

@@ -12,7 +12,7 @@ __all__ = ["AMQP", "PROTOCOLS", "STOMP", "Protocol"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Protocol:
-    """``prefix``: of the names of its figures."""
+    """``prefix``: of the names of its measurements."""
 
     prefix: str
     fill: Callable[[Job], Measured]

@@ -55,7 +55,7 @@ def publish(document: dict[str, Any], root: Path) -> None:
     _put(
         root,
         "benchmarks",
-        "figures",
+        "results",
         f"{machine}:\n\n![rates and CPU by process]({CHART})\n\n{_fenced(as_text(document))}",
     )
     readme = root / "README.md"
@@ -90,8 +90,8 @@ def as_rows(document: dict[str, Any]) -> str:
     """The table of README: a selection of the cases."""
     rows = ["| 1 KB text, five properties, persistent | messages/s | of a raw socket, same protocol |", "|---|---|---|"]
     for case, title in _SHOWN.items():
-        if figures := document["cases"].get(case):
-            rate, ratio = figures["messages_per_s"]["median"], figures["ratio_to_raw"]["median"]
+        if measured := document["cases"].get(case):
+            rate, ratio = measured["messages_per_s"]["median"], measured["ratio_to_raw"]["median"]
             rows.append(f"| {title} | {round(rate, -2):,.0f} | {ratio:.2f} |")
     return "\n".join(rows)
 
@@ -113,11 +113,11 @@ def _axis(name: str, cases: dict[str, Any]) -> str:
     return "\n".join(_expected(f"{title}, {name}", cases[case]) for case, title in _OURS.items() if case in cases)
 
 
-def _expected(title: str, figures: dict[str, Any] | None) -> str:
-    if figures is None:
+def _expected(title: str, measured: dict[str, Any] | None) -> str:
+    if measured is None:
         return ""
-    rate, ratio = figures["messages_per_s"]["median"], figures["ratio_to_raw"]["median"]
-    cpu = {role: spread["median"] for role, spread in figures["cpu_us_per_message"].items()}
+    rate, ratio = measured["messages_per_s"]["median"], measured["ratio_to_raw"]["median"]
+    cpu = {role: spread["median"] for role, spread in measured["cpu_us_per_message"].items()}
     spark = sum(cpu.get(role, 0.0) for role in _SPARK)
     return f"| {title} | {round(rate, -2):,.0f} | {ratio:.2f} | {cpu['broker']:.0f} | {spark:.0f} |"
 

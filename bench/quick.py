@@ -5,9 +5,9 @@ benchmark starts its own broker.
 """
 
 from bench.command import arguments, finish, fixed_costs
-from bench.figures import cases_of, followed
 from bench.latency import latencies
 from bench.machine import load_average
+from bench.results import cases_of, followed
 from bench.rounds import QUICK, Stage, Variant, base_job, measure
 
 
@@ -18,8 +18,8 @@ def main() -> None:
     with Stage.built(java=False) as stage:
         job = base_job(stage.broker, options.messages)
         with Variant(stage, job, QUICK) as variant:
-            figures = measure(variant, rounds=options.rounds)
-        document |= followed(figures) | {"cases": cases_of(figures)}
+            measurements = measure(variant, rounds=options.rounds)
+        document |= followed(measurements) | {"cases": cases_of(measurements)}
         document |= latencies(stage.spark, job, per_second=100, seconds=options.seconds)
         versions = stage.versions()
     finish(document, options, job, versions=versions, load=load)

@@ -27,7 +27,7 @@ __all__ = [
     "PEERS",
     "QUICK",
     "TASKS",
-    "Figures",
+    "Measurements",
     "Stage",
     "Variant",
     "base_job",
@@ -56,7 +56,7 @@ _SLOWER = 4
 """The naive source reads so many times fewer messages, which then takes about as long as the other cases."""
 _AMQP_QUEUE = "bench.amqp.clients"
 
-Figures = dict[str, list[Measured]]
+Measurements = dict[str, list[Measured]]
 """Case → its measurements, one for each round."""
 
 
@@ -294,16 +294,16 @@ def warm_up(variant: Variant, *, seconds: float) -> None:
             variant.measure(case)
 
 
-def measure(variant: Variant, *, rounds: int) -> Figures:
+def measure(variant: Variant, *, rounds: int) -> Measurements:
     """One round to warm up, the first in each list, and then ``rounds`` counted rounds."""
-    figures: Figures = {case: [] for case in variant.cases}
+    measurements: Measurements = {case: [] for case in variant.cases}
     for _ in range(1 + rounds):
         for case in variant.cases:
-            figures[case].append(variant.measure(case))
-    return figures
+            measurements[case].append(variant.measure(case))
+    return measurements
 
 
 def _collecting(broker: EmbeddedArtemis) -> float:
-    """Seconds that the broker's JVM has spent in garbage collection: a long collection would distort a figure."""
+    """Seconds that the broker's JVM has spent in garbage collection: a long collection would distort a measurement."""
     beans = broker.jvm.java.lang.management.ManagementFactory.getGarbageCollectorMXBeans()
     return sum(int(bean.getCollectionTime()) for bean in beans) / 1000

@@ -1,6 +1,6 @@
 """A query that reads a queue to ``noop``. The broker pauses the queue until the clock starts.
 
-Figures therefore contain no start-up time. The query reads its first batch before the measurement.
+Measurements therefore contain no start-up time. The query reads its first batch before the measurement.
 """
 
 import json

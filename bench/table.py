@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from bench.figures import ROLES
+from bench.results import ROLES
 from bench.targets import judged
 
 __all__ = ["CASES", "as_text"]
@@ -69,12 +69,12 @@ def _row(name: str, rate: str, ratio: str, cpu: list[str]) -> str:
     return f"{name:<{_WIDTH}}{rate:>29}{ratio:>19}" + "".join(f"{one:>9}" for one in cpu)
 
 
-def _line(name: str, figures: dict[str, Any]) -> str:
-    cpu = figures["cpu_us_per_message"]
+def _line(name: str, case: dict[str, Any]) -> str:
+    cpu = case["cpu_us_per_message"]
     return _row(
         name,
-        _rate(figures["messages_per_s"]),
-        _ratio(figures["ratio_to_raw"]),
+        _rate(case["messages_per_s"]),
+        _ratio(case["ratio_to_raw"]),
         [f"{cpu[role]['median']:.1f}" if role in cpu else "-" for role in ROLES],
     )
 
@@ -107,7 +107,7 @@ def _axis_row(cells: list[str]) -> str:
 
 
 def _axis_line(name: str, raw: dict[str, Any], spark: dict[str, Any]) -> str:
-    cpu = {role: figures["median"] for role, figures in spark["cpu_us_per_message"].items()}
+    cpu = {role: spread["median"] for role, spread in spark["cpu_us_per_message"].items()}
     ours = sum(spent for role, spent in cpu.items() if role != "broker")
     rates = _rate(raw["messages_per_s"]), _rate(spark["messages_per_s"])
     return _axis_row([name, *rates, _ratio(spark["ratio_to_raw"]), f"{cpu['broker']:.1f}", f"{ours:.1f}"])
@@ -138,12 +138,12 @@ _LATENCIES = {
 }
 
 
-def _latency(name: str, figures: dict[str, Any]) -> str:
+def _latency(name: str, latency: dict[str, Any]) -> str:
     return (
         "{name} at {per_second} messages/s, SEND to Spark's commit log: p50 {p50_ms:.0f} ms, p99 {p99_ms:.0f} ms;"
         " CPU meanwhile: broker {broker_percent:.0f} %, JVM {jvm_percent:.0f} %, runner {runner_percent:.1f} %,"
         " workers {workers_percent:.0f} % of a core"
-    ).format(name=name, **figures)
+    ).format(name=name, **latency)
 
 
 def _warm_up(document: dict[str, Any], way: str) -> str:

@@ -51,5 +51,5 @@ TARGETS = (
 
 
 def judged(document: Mapping[str, Any]) -> list[tuple[Target, float, bool]]:
-    """The targets whose figure is in the document, with the figure and whether it meets the target."""
+    """The targets whose value is in the document, with the value and whether it meets the target."""
     return [(one, document[one.key], one.met(document[one.key])) for one in TARGETS if one.key in document]

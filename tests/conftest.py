@@ -60,13 +60,13 @@ def _skip_without_embedded_broker():
         pytest.skip(str(error))
 
 
-_FIGURE = "figure"
+_MEASUREMENT = "measurement"
 
 
 @pytest.fixture
 def report(request):
-    """``report(line)``: print a figure in the last lines of the run, also of failed tests."""
-    return lambda line: request.node.user_properties.append((_FIGURE, line))
+    """``report(line)``: print a measurement in the last lines of the run, also of failed tests."""
+    return lambda line: request.node.user_properties.append((_MEASUREMENT, line))
 
 
 @pytest.fixture
@@ -76,7 +76,7 @@ def tested(request):
 
 
 def pytest_terminal_summary(terminalreporter, exitstatus, config):
-    """Print the figures of all workers, and write the versions that they used.
+    """Print the measurements of all workers, and write the versions that they used.
 
     The workers of pytest-xdist come here too, and know only whether their own tests passed.
     """
@@ -86,12 +86,12 @@ def pytest_terminal_summary(terminalreporter, exitstatus, config):
     for reports in terminalreporter.stats.values():
         for ended in reports:
             if getattr(ended, "when", None) == "teardown":
-                _print_figures(terminalreporter, ended)
+                _print_measurements(terminalreporter, ended)
 
 
-def _print_figures(terminalreporter, ended):
+def _print_measurements(terminalreporter, ended):
     for name, line in ended.user_properties:
-        if name == _FIGURE:
+        if name == _MEASUREMENT:
             terminalreporter.write_line(line)
 
 

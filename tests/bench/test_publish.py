@@ -1,4 +1,4 @@
-"""Figures into a page, between its marks."""
+"""Results into a page, between its marks."""
 
 import json
 import shutil
@@ -9,13 +9,13 @@ import pytest
 from bench.publish import as_expected, between_marks, publish, publish_growth
 
 ROOT = Path(__file__).parents[2]
-PAGE = "before\n<!-- figures: begin (from a file) -->\n\nold\nolder\n\n<!-- figures: end -->\nafter\n"
+PAGE = "before\n<!-- results: begin (from a file) -->\n\nold\nolder\n\n<!-- results: end -->\nafter\n"
 
 
 def test_what_stood_there_is_replaced_and_the_rest_stays():
-    page = between_marks(PAGE, "figures", r"new \1 line")
-    assert page == "before\n<!-- figures: begin (from a file) -->\n\nnew \\1 line\n\n<!-- figures: end -->\nafter\n"
-    assert between_marks(page, "figures", "again") == PAGE.replace("old\nolder", "again")
+    page = between_marks(PAGE, "results", r"new \1 line")
+    assert page == "before\n<!-- results: begin (from a file) -->\n\nnew \\1 line\n\n<!-- results: end -->\nafter\n"
+    assert between_marks(page, "results", "again") == PAGE.replace("old\nolder", "again")
 
 
 def test_a_page_without_the_marks_is_an_error():
@@ -37,9 +37,9 @@ def test_the_pages_have_the_figures_of_the_json_files(tmp_path):
 
 
 def test_a_figure_that_was_not_measured_has_no_line():
-    figures = {"messages_per_s": {"median": 12_345.6}, "ratio_to_raw": {"median": 0.5}}
-    figures["cpu_us_per_message"] = {role: {"median": 2.0} for role in ("broker", "jvm", "runner")}
-    document = {"cases": {"read.jms": figures}, "axes": {"journal": {"cases": {"read.jms": figures}}}}
+    case = {"messages_per_s": {"median": 12_345.6}, "ratio_to_raw": {"median": 0.5}}
+    case["cpu_us_per_message"] = {role: {"median": 2.0} for role in ("broker", "jvm", "runner")}
+    document = {"cases": {"read.jms": case}, "axes": {"journal": {"cases": {"read.jms": case}}}}
     table = as_expected(document)
     assert table.splitlines()[2:] == ["| read over STOMP | 12,300 | 0.50 | 2 | 4 |"]
     shown = as_expected(document | {"idle": {"percent": 1.23}, "latency": {"p50_ms": 90.4, "p99_ms": 150}})

@@ -3,10 +3,10 @@
 import pytest
 
 from bench.chart import draw
-from bench.figures import cases_of, followed
 from bench.growth_table import as_text as growth_text
 from bench.job import Measured
 from bench.publish import as_rows
+from bench.results import cases_of, followed
 from bench.table import CASES, as_text
 
 
@@ -18,12 +18,12 @@ def rounds(*rates):
 
 @pytest.fixture
 def document():
-    figures = {case: rounds(1, 30_000, 40_000, 50_000) for case in CASES}
-    figures["read.jms"] = rounds(1, 15_000, 32_000, 30_000)
+    measurements = {case: rounds(1, 30_000, 40_000, 50_000) for case in CASES}
+    measurements["read.jms"] = rounds(1, 15_000, 32_000, 30_000)
     return {
-        **followed(figures),
-        "cases": cases_of(figures),
-        "axes": {"100 B": {"cases": cases_of({case: figures[case] for case in ("read.raw", "read.jms")})}},
+        **followed(measurements),
+        "cases": cases_of(measurements),
+        "axes": {"100 B": {"cases": cases_of({case: measurements[case] for case in ("read.raw", "read.jms")})}},
         "latency": {
             "per_second": 100, "p50_ms": 111.4, "p99_ms": 222.4, "broker_percent": 1, "jvm_percent": 2,
             "runner_percent": 3, "workers_percent": 4,

@@ -81,8 +81,8 @@ def _cell(cell, by_name, letters):
     record = by_name.get(cell.name)
     if record is None:
         return "not run"
-    figures = f"{record.lost} / {record.duplicated}"
-    return figures if record.ok else f"**{figures}: {record.verdict.splitlines()[0]}**"
+    counts = f"{record.lost} / {record.duplicated}"
+    return counts if record.ok else f"**{counts}: {record.verdict.splitlines()[0]}**"
 
 
 def main():

@@ -92,8 +92,8 @@ class Peer:
             self.flow(handle=handle, delivery_count=0, link_credit=credit)
 
     def flow(self, **fields):
-        figures = {"next_incoming_id": 0, "incoming_window": WINDOW, "next_outgoing_id": 1, "outgoing_window": WINDOW}
-        self.send(Flow(**(figures | fields)))
+        windows = {"next_incoming_id": 0, "incoming_window": WINDOW, "next_outgoing_id": 1, "outgoing_window": WINDOW}
+        self.send(Flow(**(windows | fields)))
 
     def transfer(self, number, payload, handle=0, **fields):
         tag = number.to_bytes(4, "big")

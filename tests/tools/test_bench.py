@@ -62,8 +62,8 @@ def test_every_case_is_measured_in_every_round(outcome):
     assert document["cases"].keys() == CASES
     assert (document["messages"], document["messages_per_transaction"], document["rounds"]) == (400, 50, 2)
     assert all(document[key] > 0 for key in FOLLOWED)
-    for figures in document["cases"].values():
-        rate = figures["messages_per_s"]
+    for case in document["cases"].values():
+        rate = case["messages_per_s"]
         assert 0 < rate["lowest"] <= rate["median"] <= rate["highest"]
         # two rounds: the median is their mean
         assert rate["median"] == pytest.approx(median([rate["lowest"], rate["highest"]]), abs=0.01)
@@ -94,7 +94,7 @@ def test_every_case_is_measured_in_every_round(outcome):
 @pytest.mark.spark
 def test_cpu_is_told_apart_by_process(outcome):
     _, document, _ = outcome
-    roles = {case: set(figures["cpu_us_per_message"]) for case, figures in document["cases"].items()}
+    roles = {name: set(case["cpu_us_per_message"]) for name, case in document["cases"].items()}
     assert roles["read.raw"] == roles["write.raw"] == {"broker", "client"}
     assert roles["read.jms"] >= {"broker", "jvm", "runner", "workers"}
     assert roles["read.naive"] >= {"broker", "jvm", "runner"}

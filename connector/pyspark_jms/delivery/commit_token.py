@@ -144,7 +144,7 @@ class CommitToken:
 
     @classmethod
     def parse(cls, body: bytes) -> Self:
-        """Raise ``ValueError`` if the bytes are not a token of this release."""
+        """Raise ``ValueError`` if the bytes are not a token in a format that this version reads."""
         try:
             text = body if body.startswith(b"{") else zlib.decompress(body)
             match json.loads(text):
@@ -159,9 +159,10 @@ class CommitToken:
     def foreign(address: str) -> JMSError:
         """The error for another message in the ledger."""
         return TokenMissingError(
-            f"Address {address} has a message that is not a token of this release. Nothing was sent.",
-            "Remove the message if another program has sent it. Do not go back to an older release in the middle"
-            " of a batch.",
+            f"Address {address} has a message that is not a token of a commit ledger in a format that this version"
+            " reads. Nothing was sent.",
+            "Remove the message if another program has sent it. If another version of pyspark-jms has sent it, finish"
+            " the batch with that version.",
         )
 
 

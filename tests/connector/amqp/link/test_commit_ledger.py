@@ -319,7 +319,7 @@ def test_a_message_that_is_no_token_is_an_error(broker, queue, settings, owner, 
         other.open(Target(address=f"{name}.token", capabilities=("topic",)))
         other.send(block_of([section(0x77, string("hello"))]))
         other.commit()
-    with pytest.raises(TokenMissingError, match="not a token of this release"):
+    with pytest.raises(TokenMissingError, match="not a token of a commit ledger in a format"):
         committing("row").commit(entry("q/0/1"))
     with pytest.raises(TokenMissingError):
         find_token(settings, owner)

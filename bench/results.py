@@ -12,7 +12,7 @@ ROLES = ("broker", "jvm", "runner", "workers", "client")
 SPARK_ROLES = ("jvm", "runner", "workers")
 
 Spread = dict[str, float]
-Figures = Mapping[str, Sequence[Measured]]
+Measurements = Mapping[str, Sequence[Measured]]
 """Case → its measurements: the round to warm up first, then the counted rounds."""
 
 _RATIOS = {
@@ -42,9 +42,11 @@ def spread(values: Sequence[float]) -> Spread:
     return {name: round(of(values), 3) for name, of in (("median", median), ("lowest", min), ("highest", max))}
 
 
-def cases_of(figures: Figures) -> dict[str, Any]:
-    """For each case: medians and ranges over the counted rounds, and the figures of the first round."""
-    return {case: _case(every, figures.get(case.rpartition(".")[0] + ".raw")) for case, every in figures.items()}
+def cases_of(measurements: Measurements) -> dict[str, Any]:
+    """For each case: medians and ranges over the counted rounds, and the values of the first round."""
+    return {
+        case: _case(every, measurements.get(case.rpartition(".")[0] + ".raw")) for case, every in measurements.items()
+    }
 
 
 def _case(every: Sequence[Measured], raw: Sequence[Measured] | None) -> dict[str, Any]:
@@ -63,16 +65,16 @@ def _case(every: Sequence[Measured], raw: Sequence[Measured] | None) -> dict[str
     return case
 
 
-def followed(figures: Figures) -> dict[str, float]:
+def followed(measurements: Measurements) -> dict[str, float]:
     """The flat keys of these cases."""
     document = {
-        key: spread(_ratios(figures[ours][1:], figures[theirs][1:]))["median"]
+        key: spread(_ratios(measurements[ours][1:], measurements[theirs][1:]))["median"]
         for key, (ours, theirs) in _RATIOS.items()
-        if ours in figures and theirs in figures
+        if ours in measurements and theirs in measurements
     }
     for way, case in _OURS.items():
-        if case in figures:
-            document |= {f"{way}.{name}": value for name, value in _ours(figures[case]).items()}
+        if case in measurements:
+            document |= {f"{way}.{name}": value for name, value in _ours(measurements[case]).items()}
     return document
 
 

@@ -2,8 +2,8 @@
 
 import pytest
 
-from bench.figures import cases_of, followed, spread
 from bench.job import Measured
+from bench.results import cases_of, followed, spread
 
 
 def measured(per_second, *, compiling=0.0, **microseconds):
@@ -17,7 +17,7 @@ def rounds(*rates, **more):
     return [measured(rate, **more) for rate in rates]
 
 
-FIGURES = {
+MEASUREMENTS = {
     "read.raw": rounds(1, 100, 200, 400, broker=20, client=5),
     "read.jms": [
         measured(1, jvm=900, runner=90, workers=9, broker=50, compiling=500),
@@ -31,7 +31,7 @@ FIGURES = {
 
 
 def test_the_round_that_warms_up_is_in_no_median():
-    cases = cases_of(FIGURES)
+    cases = cases_of(MEASUREMENTS)
     assert cases["read.raw"]["messages_per_s"] == {"median": 200, "lowest": 100, "highest": 400}
     assert cases["read.jms"]["first_round"]["messages_per_s"] == 1
     assert cases["read.jms"]["first_round"]["cpu_us_per_message"]["jvm"] == pytest.approx(900)
@@ -39,12 +39,12 @@ def test_the_round_that_warms_up_is_in_no_median():
 
 def test_a_ratio_is_taken_inside_its_round():
     # the medians' own ratio would be 120 / 200
-    assert followed(FIGURES)["read.ratio_to_raw"] == pytest.approx(0.5)  # of 0.5, 0.8, 0.3
-    assert cases_of(FIGURES)["read.jms"]["ratio_to_raw"] == {"median": 0.5, "lowest": 0.3, "highest": 0.8}
+    assert followed(MEASUREMENTS)["read.ratio_to_raw"] == pytest.approx(0.5)  # of 0.5, 0.8, 0.3
+    assert cases_of(MEASUREMENTS)["read.jms"]["ratio_to_raw"] == {"median": 0.5, "lowest": 0.3, "highest": 0.8}
 
 
 def test_the_flat_keys():
-    document = followed(FIGURES)
+    document = followed(MEASUREMENTS)
     assert document["read.ratio_to_stomp_py"] == 4  # of 5, 2, 4
     assert document["journal.ratio"] == 0.75  # of 0.8, 0.75, 0.25
     assert document["write.ratio_to_raw"] == 0.8  # of 0.5, 0.8, 1.0
@@ -52,12 +52,12 @@ def test_the_flat_keys():
 
 
 def test_what_was_not_measured_has_no_key():
-    assert not {key for key in followed(FIGURES) if "java" in key or "rate_source" in key or "listener" in key}
-    assert set(followed({"read.raw": FIGURES["read.raw"]})) == set()
+    assert not {key for key in followed(MEASUREMENTS) if "java" in key or "rate_source" in key or "listener" in key}
+    assert set(followed({"read.raw": MEASUREMENTS["read.raw"]})) == set()
 
 
 def test_spark_is_jvm_runner_and_workers_and_not_the_broker():
-    document = followed(FIGURES)
+    document = followed(MEASUREMENTS)
     assert document["read.cpu_us_per_message"] == pytest.approx(28)
     assert document["read.cpu_us_per_message_first_round"] == pytest.approx(999)
     assert document["read.cpu_us_per_message_without_compiler"] == pytest.approx(18)
@@ -65,8 +65,8 @@ def test_spark_is_jvm_runner_and_workers_and_not_the_broker():
 
 
 def test_a_case_is_compared_with_the_raw_one_of_its_own_way():
-    assert cases_of(FIGURES)["write.jms"]["ratio_to_raw"]["highest"] == 1
-    assert cases_of(FIGURES)["read.raw"]["ratio_to_raw"] == {"median": 1, "lowest": 1, "highest": 1}
+    assert cases_of(MEASUREMENTS)["write.jms"]["ratio_to_raw"]["highest"] == 1
+    assert cases_of(MEASUREMENTS)["read.raw"]["ratio_to_raw"] == {"median": 1, "lowest": 1, "highest": 1}
 
 
 def test_spread():
