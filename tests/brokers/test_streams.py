@@ -12,7 +12,6 @@ from rabbit4 import Rabbit4, require_rabbit4
 from streaming import run_available, uncommit
 from waiting import wait_until
 
-from pyspark_jms.amqp.link.log_reader import LogReader
 from pyspark_jms.amqp.sink import AmqpSinkLink
 from pyspark_jms.amqp.source import AmqpSource
 from pyspark_jms.errors import DataLossError, InvalidSelectorError, UnsupportedError
@@ -61,7 +60,7 @@ class Reading:
     def __init__(self, rabbit, stream, offset=None, **options):
         self.options = SourceOptions.parse(access(rabbit, queue=stream, **options))
         self.protocol = AmqpSource()
-        self.source = LogSource(self.options, self.protocol, LogReader)
+        self.source = LogSource(self.options, self.protocol)
         self.offset = offset or self.source.initial_offset()
 
     def texts(self, start, end):

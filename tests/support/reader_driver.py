@@ -16,7 +16,7 @@ import time
 from pathlib import Path
 
 from pyspark_jms.amqp.link.connection import Connection
-from pyspark_jms.amqp.reading import AmqpReaderLink
+from pyspark_jms.amqp.reading import ReaderLink
 from pyspark_jms.amqp.source import AmqpSource
 from pyspark_jms.delivery.register.token import needs_renewal
 from pyspark_jms.errors import PoisonLoopError, SourceFencedError
@@ -70,7 +70,7 @@ class Driver:
     def _wrap(self):
         for name in CALLS:
             self._wrap_call(name)
-        awaits, replace, renew = Connection.await_, AmqpReaderLink.replace_value, AmqpReaderLink.replace
+        awaits, replace, renew = Connection.await_, ReaderLink.replace_value, ReaderLink.replace
 
         def await_(connection, ready, what, timeout=None):
             if what == "the confirmation of the transaction":
@@ -87,10 +87,10 @@ class Driver:
             renew(link, *given)
             self._renews = False
 
-        Connection.await_, AmqpReaderLink.replace_value, AmqpReaderLink.replace = await_, replaced, renewed
+        Connection.await_, ReaderLink.replace_value, ReaderLink.replace = await_, replaced, renewed
 
     def _wrap_call(self, name):
-        original = getattr(AmqpReaderLink, name)
+        original = getattr(ReaderLink, name)
 
         def call(link, *given):
             answer = original(link, *given)
@@ -100,7 +100,7 @@ class Driver:
                 self.at(name)
             return answer
 
-        setattr(AmqpReaderLink, name, call)
+        setattr(ReaderLink, name, call)
 
     # --- as Spark ------------------------------------------------------------------------------
 

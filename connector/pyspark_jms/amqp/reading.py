@@ -1,4 +1,7 @@
-"""A reader over AMQP for the engine of reading: the Protocols of ``source.readers.links``."""
+"""What an exactly-once read does at the broker: the register of a reader with its sources, and the planner's probe.
+
+``source.readers`` decides when. Over STOMP there is no such read, so these classes are no port.
+"""
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
@@ -21,7 +24,6 @@ from pyspark_jms.amqp.wire.receiver import Receiver
 from pyspark_jms.amqp.wire.types import Source
 from pyspark_jms.blocks.block import MessageBlock, block_of
 from pyspark_jms.blocks.staged import Packed
-from pyspark_jms.delivery.register import steps
 from pyspark_jms.delivery.register.token import StoredToken, Token
 from pyspark_jms.errors import JMSError, SubscriptionInUseError
 from pyspark_jms.jms.model import Destination, DestinationKind, DurableSubscription
@@ -29,7 +31,7 @@ from pyspark_jms.jms.subscription import Subscription
 from pyspark_jms.network.connection import OnConnection, StateCondition
 from pyspark_jms.network.settings import ConnectionSettings
 
-__all__ = ["AmqpProbe", "AmqpReaderLink"]
+__all__ = ["Probe", "ReadSource", "ReaderLink"]
 
 
 _IDLE_SECONDS = 30.0
@@ -40,14 +42,15 @@ Accepted: TypeAlias = Sequence[tuple[int, list[bytes]]]
 """Numbers of sources, and the ids of their messages."""
 
 
-class AmqpReadSource(ReaderConsumer, MessageAnswers):
+class ReadSource(ReaderConsumer, MessageAnswers):
     """A ``ReaderConsumer`` with the answers that only reading needs."""
 
     def suspect(self, block: MessageBlock) -> tuple[int, str]:
+        """The highest number of earlier deliveries of one message, and what identifies that message."""
         return suspect(block)
 
 
-class AmqpReaderLink(ReadRegister):
+class ReaderLink(ReadRegister):
     """The register of a reader, and its sources, on one connection."""
 
     def __init__(self, settings: ConnectionSettings, name: RegisterName, condition: StateCondition) -> None:
@@ -55,7 +58,7 @@ class AmqpReaderLink(ReadRegister):
         self._settings = settings
         self._diverted = Transactions(self.connection)
         """Messages that are not in the value. Their transaction ends while that of the value is open."""
-        self.sources: list[AmqpReadSource] = []
+        self.sources: list[ReadSource] = []
         self._accepted: list[tuple[int, list[bytes]]] = []
         """Numbers of sources, and the ids of their messages in the value."""
         try:
@@ -66,50 +69,17 @@ class AmqpReaderLink(ReadRegister):
 
     @property
     def patience_seconds(self) -> float:
+        """The broker has ended every lost connection by then."""
         return 2 * (self.connection.peer_idle_seconds or _IDLE_SECONDS) + _MARGIN_SECONDS
 
     def subscribe(self, subscriptions: Sequence[Subscription]) -> None:
-        self.sources = [AmqpReadSource(self.connection, each, self._settings) for each in subscriptions]
+        self.sources = [ReadSource(self.connection, each, self._settings) for each in subscriptions]
         with self.connection.core():
             self.connection.on_received = self._grant
 
     def _grant(self) -> None:
         for source in self.sources:
             source.grant()
-
-    def carry_out(self, command: object) -> object:
-        """A command of ``delivery.register.steps`` → its event."""
-        match command:
-            case steps.Lock():
-                self.lock()
-                return steps.Locked()
-            case steps.Peek():
-                return steps.Peeked(self.peek())
-            case steps.ProveLink():
-                self.prove()
-                return steps.Proven()
-            case steps.Open():
-                self.open()
-                return steps.Opened()
-            case steps.Take(messages):
-                return steps.Taken(self.take(messages), self.blocks)
-            case steps.AcceptValue():
-                self.accept()
-                return steps.ValueAccepted()
-            case steps.Browse(stream, batch):
-                found = self.browse(stream, batch)
-                return steps.BlocksSeen(len(found), tuple(found))
-            case steps.Renew(token):
-                self.replace(token)
-                return steps.Renewed()
-            case steps.Replace(token):
-                self.replace_value(token)
-                return steps.Replaced()
-            case steps.Create(token):
-                self.require_lock()
-                self.create(token)
-                return steps.Created()
-        raise AssertionError(command)
 
     def add_to_value(
         self, source: int, ids: list[bytes], stream: str, batch: int, blocks: Iterable[tuple[int, int, Packed]]
@@ -156,7 +126,7 @@ class AmqpReaderLink(ReadRegister):
         super().close()
 
 
-class AmqpProbe(OnConnection[Dialect]):
+class Probe(OnConnection[Dialect]):
     """Asks whether queues have messages, and what tokens there are, without receiving anything."""
 
     def __init__(
@@ -212,6 +182,7 @@ class AmqpProbe(OnConnection[Dialect]):
 
     @property
     def queues(self) -> list[str]:
+        """The queues that are read, as the broker's management names them."""
         return [str(source.address) for source in self._sources]
 
     def has_messages(self) -> bool:

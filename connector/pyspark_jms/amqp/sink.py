@@ -20,7 +20,7 @@ from pyspark_jms.errors import UnsupportedError
 from pyspark_jms.jms.model import Destination
 from pyspark_jms.network.settings import ConnectionSettings
 
-__all__ = ["AmqpCommitLedger", "AmqpLedgerLink", "AmqpSinkLink"]
+__all__ = ["AmqpSinkLink", "CommitLedger", "LedgerLink"]
 
 
 class AmqpSinkLink:
@@ -83,8 +83,8 @@ class AmqpSinkLink:
         self._producer.close()
 
 
-class AmqpLedgerLink(AmqpSinkLink):
-    """A ``sink.links.LedgerLink``: the transaction of the rows also replaces the token of the ledger."""
+class LedgerLink(AmqpSinkLink):
+    """A ``SinkLink`` whose transaction can end with an entry of the ledger: it also replaces the token."""
 
     def __init__(self, settings: ConnectionSettings, owner: LedgerOwner, patience: float = 0.0) -> None:
         super().__init__(settings, patience, owner.queue)
@@ -109,14 +109,14 @@ class AmqpLedgerLink(AmqpSinkLink):
 
 
 @dataclass(frozen=True, slots=True)
-class AmqpCommitLedger:
-    """A ``sink.links.CommitLedger``: a token in the broker, which each commit replaces."""
+class CommitLedger:
+    """One entry for each committed task, in a token at the broker. Each look-up connects and disconnects."""
 
     settings: ConnectionSettings
     owner: LedgerOwner
 
-    def connect(self, patience: float = 0.0) -> AmqpLedgerLink:
-        return AmqpLedgerLink(self.settings, self.owner, patience)
+    def connect(self, patience: float = 0.0) -> LedgerLink:
+        return LedgerLink(self.settings, self.owner, patience)
 
     def find(self) -> tuple[LedgerEntry, ...]:
         with opened(self.settings, self.owner) as ledger:

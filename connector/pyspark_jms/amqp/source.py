@@ -1,6 +1,6 @@
 """AMQP 1.0 for the engine of reading: the Protocols of ``source.links``, joined from links, columns and recognition."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any, Unpack
 
 from pyspark_jms.amqp.answers import MessageAnswers, decode_block
@@ -13,9 +13,7 @@ from pyspark_jms.amqp.dialects.refusals import (
 )
 from pyspark_jms.amqp.link.consumer import Consumer
 from pyspark_jms.amqp.link.management_node import open_amqp_management
-from pyspark_jms.amqp.link.read_register import RegisterName
 from pyspark_jms.amqp.link.subscriptions import end_subscription
-from pyspark_jms.amqp.reading import AmqpProbe, AmqpReaderLink
 from pyspark_jms.amqp.recognition import recognition_of
 from pyspark_jms.blocks.block import MessageBlock
 from pyspark_jms.blocks.oversized import OversizedMessage
@@ -88,19 +86,3 @@ class AmqpSource:
         self, settings: ConnectionSettings, topic: Destination, subscription: DurableSubscription
     ) -> None:
         end_subscription(settings, topic, subscription)
-
-    def connect_reader(
-        self, settings: ConnectionSettings, condition: StateCondition, *, base: str, reader: int, client_id: str | None
-    ) -> AmqpReaderLink:
-        return AmqpReaderLink(settings, RegisterName(base, reader, client_id), condition)
-
-    def connect_probe(
-        self,
-        settings: ConnectionSettings,
-        destinations: Sequence[Destination],
-        selector_for: Callable[[Any], str | None],
-        durable: DurableSubscription | None = None,
-        *,
-        base: str,
-    ) -> AmqpProbe:
-        return AmqpProbe(settings, destinations, selector_for, durable, base=base)

@@ -16,7 +16,7 @@ from pyspark_jms.amqp.link.commit_ledger import MISSING_SECONDS, ledger_register
 from pyspark_jms.amqp.link.connection import Connection, connect
 from pyspark_jms.amqp.link.read_register import RegisterName
 from pyspark_jms.amqp.link.subscriptions import end_subscription
-from pyspark_jms.amqp.reading import AmqpReaderLink
+from pyspark_jms.amqp.reading import ReaderLink
 from pyspark_jms.check.address_settings import AddressNeeds, settings_finding
 from pyspark_jms.check.findings import Finding, Verdict
 from pyspark_jms.delivery.commit_token import LEDGER_PREFIX, CommitToken, LedgerOwner
@@ -107,7 +107,7 @@ class ExactlyOnce:
 
     def _try_staging(self) -> None:
         """What a read does, with a token only."""
-        link = AmqpReaderLink(self._settings, _STAGING, StateCondition())
+        link = ReaderLink(self._settings, _STAGING, StateCondition())
         try:
             needs = _staging_needs("staging settings", f"{DEFAULT_PREFIX}#", link.patience_seconds)
             self._needs.append((needs, (_STAGING.address,)))
@@ -124,7 +124,7 @@ class ExactlyOnce:
 
     def _look_at_staging(self, address: str) -> None:
         name = _register_of(address)
-        link = AmqpReaderLink(self._settings, name, StateCondition())
+        link = ReaderLink(self._settings, name, StateCondition())
         try:
             needs = _staging_needs("its settings", name.address, link.patience_seconds)
             self._needs.append((needs, (name.address,)))

@@ -7,6 +7,7 @@ import logging
 from collections.abc import Collection, Iterable
 from typing import assert_never
 
+from pyspark_jms.amqp.sink import CommitLedger, LedgerLink
 from pyspark_jms.delivery.commit_token import LedgerEntry, write_of
 from pyspark_jms.errors import (
     CommitInDoubtError,
@@ -20,7 +21,6 @@ from pyspark_jms.errors import (
 )
 from pyspark_jms.network.patience import keep_trying
 from pyspark_jms.options.sink import SinkOptions
-from pyspark_jms.sink.links import CommitLedger, LedgerLink
 from pyspark_jms.sink.replay import CommitDecision, admission, contains_rows
 from pyspark_jms.sink.tasks import LedgerTask
 

@@ -1,7 +1,8 @@
 """What the sink's engine needs of a protocol. Types only.
 
 A protocol implements them in its own folder and imports nothing from here. ``spark.protocols`` names the
-implementation, and mypy compares it with these types there.
+implementation, and mypy compares it with these types there. Exactly-once writes have no port, because only AMQP can do
+them: ``sink.committing`` and the modules above it use the classes of ``amqp.sink``.
 
 A *block* is the bytes of one or more whole messages, as the protocol encodes them. A *confirmation* is the broker's
 answer that it has the messages.
@@ -14,11 +15,10 @@ import pyarrow as pa
 
 from pyspark_jms.blocks.block import MessageBlock
 from pyspark_jms.columns.rows import EncodeOptions
-from pyspark_jms.delivery.commit_token import LedgerEntry
 from pyspark_jms.jms.dialect import BrokerDialect
 from pyspark_jms.network.settings import ConnectionSettings
 
-__all__ = ["CommitLedger", "ConnectSink", "LedgerLink", "SinkLink"]
+__all__ = ["ConnectSink", "SinkLink"]
 
 
 class SinkLink(Protocol):
@@ -59,30 +59,3 @@ class SinkLink(Protocol):
 
 ConnectSink: TypeAlias = Callable[[ConnectionSettings, float], SinkLink]
 """The number: for how many seconds to retry the connection while the broker is away."""
-
-
-# --- exactly-once writes by a commit ledger ---------------------------------------------------------------
-
-
-class LedgerLink(SinkLink, Protocol):
-    """A link whose transaction can end with an entry of the ledger."""
-
-    def commit_with_entry(self, entry: LedgerEntry, admit: Callable[[tuple[LedgerEntry, ...]], bool]) -> None:
-        """Commit the rows and their entry together. After a transient ``LinkError`` the outcome is unknown.
-
-        ``admit`` is called with all entries of the batch, under the lock of the ledger, right before the commit. False:
-        the rows are not committed, because they were before; its errors pass.
-        """
-
-
-class CommitLedger(Protocol):
-    """One entry for each committed task, at the broker. Each look-up connects and disconnects."""
-
-    def connect(self, patience: float = 0.0) -> LedgerLink:
-        """A link for one task. Raises ``UnsupportedError`` if the broker has no lock for a ledger."""
-
-    def find(self) -> tuple[LedgerEntry, ...]:
-        """All entries."""
-
-    def finish(self, write: str) -> None:
-        """All tasks of a run have committed: the ledger of a job keeps one entry for all of them."""

@@ -10,13 +10,13 @@ from contextlib import closing
 
 import pyarrow as pa
 
+from pyspark_jms.amqp.sink import CommitLedger, LedgerLink
 from pyspark_jms.blocks.block import MessageBlock
 from pyspark_jms.columns.row_parts import RowsDigest
 from pyspark_jms.delivery.commit_token import LedgerEntry
 from pyspark_jms.errors import ReplayMismatchError
 from pyspark_jms.options.sink import SinkOptions
 from pyspark_jms.sink.committing import commit_with_entry, find_for_task, own_entries, replay_mismatch
-from pyspark_jms.sink.links import CommitLedger, LedgerLink
 from pyspark_jms.sink.replay import Plan, contains_rows, plan
 from pyspark_jms.sink.sending import RowEncoder, nonempty_batches
 from pyspark_jms.sink.tasks import LedgerTask, Sent, TaskOutcome

@@ -8,11 +8,11 @@ import logging
 from collections.abc import Sequence
 from contextlib import closing
 
+from pyspark_jms.amqp.sink import CommitLedger
 from pyspark_jms.delivery.commit_token import LedgerEntry, finished_entry
 from pyspark_jms.errors import JMSError, ReplayMismatchError
 from pyspark_jms.options.sink import SinkOptions
 from pyspark_jms.sink.committing import SAME_PARTITIONS, commit_with_entry, find_for_write
-from pyspark_jms.sink.links import CommitLedger
 from pyspark_jms.sink.replay import contains_rows, unmatched_entries
 from pyspark_jms.sink.tasks import LedgerTask, TaskOutcome
 

@@ -1,6 +1,7 @@
 """What the engine of reading needs of a protocol: ``SourceProtocol`` connects, ``SourceLink`` receives.
 
-The engine knows nothing else of a protocol. ``stomp.source`` implements both for STOMP.
+The engine knows nothing else of a protocol. ``stomp.source`` and ``amqp.source`` implement both. What only AMQP can do
+has no port: ``source.readers`` and ``source.logs`` use the classes of AMQP.
 """
 
 from collections.abc import Iterable, Sequence
@@ -18,33 +19,7 @@ from pyspark_jms.network.address import Address
 from pyspark_jms.network.connection import StateCondition
 from pyspark_jms.network.settings import ConnectionSettings
 
-__all__ = ["Connected", "MessageSource", "Receiving", "SourceLink", "SourceProtocol"]
-
-
-class Connected(Protocol):
-    """A connection, and how it ends."""
-
-    @property
-    def dialect(self) -> BrokerDialect: ...
-
-    @property
-    def address(self) -> Address: ...
-
-    @property
-    def server(self) -> str | None:
-        """Name and version that the broker gave."""
-
-    def close(self) -> None: ...
-
-    def drop(self) -> None:
-        """Close a connection that is lost, without a word to the broker."""
-
-
-class Receiving(Connected, Protocol):
-    """A connection that receives until it ends."""
-
-    @property
-    def is_down(self) -> bool: ...
+__all__ = ["MessageSource", "SourceLink", "SourceProtocol"]
 
 
 class MessageSource(Protocol):
@@ -82,12 +57,35 @@ class MessageSource(Protocol):
         """A message's id for a log line."""
 
 
-class SourceLink(Receiving, MessageSource, Protocol):
-    """One connection, and from ``subscribe`` on one subscription. ``close`` gives back what was not acknowledged."""
+class SourceLink(MessageSource, Protocol):
+    """One connection, and from ``subscribe`` on one subscription."""
+
+    # --- the connection ------------------------------------------------------------------------
+
+    @property
+    def dialect(self) -> BrokerDialect: ...
+
+    @property
+    def address(self) -> Address: ...
+
+    @property
+    def server(self) -> str | None:
+        """Name and version that the broker gave."""
+
+    @property
+    def is_down(self) -> bool: ...
 
     @property
     def received_bytes(self) -> int:
         """All bytes of the connection: they grow while one large message arrives."""
+
+    def close(self) -> None:
+        """Give back what was not acknowledged, and disconnect."""
+
+    def drop(self) -> None:
+        """Close a connection that is lost, without a word to the broker."""
+
+    # --- the subscription ----------------------------------------------------------------------
 
     @property
     def confirms_acknowledgements(self) -> bool:

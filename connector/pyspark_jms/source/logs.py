@@ -7,11 +7,12 @@ read, nothing is acknowledged, and a batch that Spark repeats has the same messa
 import logging
 import time
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Protocol, TypeAlias
+from typing import Any
 
+from pyspark_jms.amqp.link.log_reader import LogReader
 from pyspark_jms.blocks.block import MessageBlock
 from pyspark_jms.delivery.message_range import Batch, MessageRange
 from pyspark_jms.errors import DataLossError, IllegalStateError, JMSError
@@ -19,41 +20,22 @@ from pyspark_jms.jms.model import Destination
 from pyspark_jms.jms.subscription import Subscription
 from pyspark_jms.network.connection import StateCondition
 from pyspark_jms.network.patience import keep_trying
-from pyspark_jms.network.settings import ConnectionSettings
 from pyspark_jms.options.source import SourceOptions
 from pyspark_jms.source.admission import IDLE_SECONDS, BatchDecision, BatchTrigger, Waiting
-from pyspark_jms.source.links import Receiving, SourceProtocol
+from pyspark_jms.source.links import SourceProtocol
 from pyspark_jms.source.stopping import StopRequest
 from pyspark_jms.source.stream import received_partitions
 from pyspark_jms.source.task_inputs import TaskInput, TaskInputs
 
-__all__ = ["ConnectLog", "LogLink", "LogSource"]
+__all__ = ["LogSource"]
 
 _log = logging.getLogger("pyspark_jms.source")
 _POLL_SECONDS = 0.05
 _SEQUENCE, _POSITIONS, _FROM = "seq", "positions", "from"
 
 Position = str | int | datetime
+"""An offset, a time, ``first``, or ``last`` for the last messages."""
 Taken = Sequence[tuple[MessageBlock, Sequence[int]]]
-
-
-class LogLink(Receiving, Protocol):
-    """One connection with one log."""
-
-    def check(self) -> None:
-        """Raise what ended the connection or the link, or the error of a message that is too large."""
-
-    def take(self) -> Taken:
-        """The messages received since the last call, with their offsets."""
-
-    def take_to_end(self) -> Taken:
-        """What there is, until the broker has proven that there is no more for now."""
-
-    def released(self, messages: int) -> None: ...
-
-
-ConnectLog: TypeAlias = Callable[[ConnectionSettings, StateCondition, Subscription, Position, str | None], LogLink]
-"""With an offset, a time, ``first``, or ``last`` for the last messages; and the SQL that the broker filters by."""
 
 
 @dataclass(slots=True)
@@ -78,7 +60,7 @@ class _Log:
     def __init__(self, subscription: int, destination: Destination) -> None:
         self.subscription, self.destination = subscription, destination
         self.name = str(destination)
-        self.link: LogLink | None = None
+        self.link: LogReader | None = None
         self.waiting: deque[_Piece] = deque()
         self.position: Position = "first"
         """Where a new link begins."""
@@ -111,8 +93,8 @@ class _Log:
 class LogSource:
     """The ``spark.protocols.SourceEngine``."""
 
-    def __init__(self, options: SourceOptions, protocol: SourceProtocol, connect: ConnectLog) -> None:
-        self._options, self._connect_log = options, connect
+    def __init__(self, options: SourceOptions, protocol: SourceProtocol) -> None:
+        self._options = options
         self._stop = StopRequest()
         self._stop.install()
         self._condition = StateCondition()
@@ -125,7 +107,7 @@ class LogSource:
         self._admission = BatchTrigger(options, time.monotonic, draining=False)
         self._draining = self._is_open = False
         self._end = self._received = self._reconnects = 0
-        self._compared: set[LogLink | None] = set()
+        self._compared: set[LogReader | None] = set()
         """Links of which the first gap was compared with what the stream has deleted."""
         self._dialects: set[str] = set()
         self._server: str | None = None
@@ -189,11 +171,11 @@ class LogSource:
         position: Position | None = None,
         sql: bool = True,
         lost: JMSError | None = None,
-    ) -> LogLink:
+    ) -> LogReader:
         options, begin = self._options, log.position if position is None else position
         window = max(1, options.window_bytes // len(self._logs))
         link = keep_trying(
-            lambda: self._connect_log(
+            lambda: LogReader(
                 options.connection,
                 self._condition,
                 Subscription(destination=log.destination, window_bytes=window),
@@ -297,7 +279,7 @@ class LogSource:
             link.close()
         return taken[0][1][0] if taken else None
 
-    def _reconnect(self, log: _Log, link: LogLink, lost: JMSError) -> None:
+    def _reconnect(self, log: _Log, link: LogReader, lost: JMSError) -> None:
         link.drop()
         log.link = self._connect(log, self._options.connection.reconnect_timeout, lost=lost)
         self._reconnects += 1
@@ -357,7 +339,7 @@ class LogSource:
             )
         return ranges
 
-    def _range(self, link: LogLink, log: _Log, begin: int, end: int) -> Iterator[MessageRange]:
+    def _range(self, link: LogReader, log: _Log, begin: int, end: int) -> Iterator[MessageRange]:
         following = begin
         while following < end:
             taken = link.take() or link.take_to_end()

@@ -29,6 +29,8 @@ MODULES = (
     "pyspark_jms.stomp.source",
     "pyspark_jms.amqp.sink",
     "pyspark_jms.amqp.source",
+    "pyspark_jms.sink.sending_once",
+    "pyspark_jms.source.readers.task",
 )
 
 

@@ -11,21 +11,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
-from pyspark_jms.delivery.commit_token import LedgerOwner
 from pyspark_jms.network.settings import ConnectionSettings
 from pyspark_jms.options.sink import SinkOptions
 from pyspark_jms.options.source import SourceOptions
 
 if TYPE_CHECKING:
-    from pyspark_jms.sink.links import CommitLedger, ConnectSink
+    from pyspark_jms.sink.links import ConnectSink
     from pyspark_jms.source.links import SourceProtocol
     from pyspark_jms.source.moving import ConnectMover
-    from pyspark_jms.source.readers.task import ReaderInput
+    from pyspark_jms.source.readers.reader_input import ReaderInput
     from pyspark_jms.source.task_inputs import TaskInput
 
 __all__ = [
     "SourceEngine",
-    "commit_ledger",
     "connect_mover",
     "connect_sink",
     "source_engine",
@@ -61,11 +59,10 @@ def source_engine(options: SourceOptions) -> SourceEngine:
 
         return ReaderSource(options, AmqpSource())
     if options.stream_offset is not None:
-        from pyspark_jms.amqp.link.log_reader import LogReader
         from pyspark_jms.amqp.source import AmqpSource
         from pyspark_jms.source.logs import LogSource
 
-        return LogSource(options, AmqpSource(), LogReader)
+        return LogSource(options, AmqpSource())
     from pyspark_jms.source.stream import StreamSource
 
     return StreamSource(options, source_protocol(options))
@@ -91,13 +88,6 @@ def connect_sink(options: SinkOptions) -> ConnectSink:
     from pyspark_jms.stomp.sink import StompSinkLink
 
     return StompSinkLink
-
-
-def commit_ledger(options: SinkOptions, owner: LedgerOwner) -> CommitLedger:
-    """For every task of an exactly-once write, which the options refuse over STOMP, and for the driver."""
-    from pyspark_jms.amqp.sink import AmqpCommitLedger
-
-    return AmqpCommitLedger(options.connection, owner)
 
 
 def connect_mover(options: SourceOptions) -> ConnectMover:

@@ -28,7 +28,7 @@ def finish(options: SinkOptions, name: str, reports: Iterable[TaskReport | None]
     log_dropped_rows(name, [result.sent for result in results])
     outcomes = [result.outcome for result in results if result.outcome]
     if outcomes:
+        from pyspark_jms.amqp.sink import CommitLedger
         from pyspark_jms.sink.writing import finish_write
-        from pyspark_jms.spark.protocols import commit_ledger
 
-        finish_write(commit_ledger(options, outcomes[0].task.owner), options, outcomes)
+        finish_write(CommitLedger(options.connection, outcomes[0].task.owner), options, outcomes)

@@ -7,7 +7,7 @@ from typing import Any
 from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
 
 from pyspark_jms.options.source import SourceOptions
-from pyspark_jms.source.readers.task import ReaderInput, read_reader
+from pyspark_jms.source.readers.reader_input import ReaderInput
 from pyspark_jms.source.task_inputs import TaskInput, read_task
 from pyspark_jms.spark.protocols import SourceEngine, source_engine, source_protocol
 from pyspark_jms.spark.short_tracebacks import short_traceback, short_traceback_of_rows
@@ -60,7 +60,9 @@ class StreamReading(DataSourceStreamReader):
 
     def read(self, partition: InputPartition) -> Iterator[Any]:
         assert isinstance(partition, _TaskPartition)
-        protocol: Any = source_protocol(self._options)
+        protocol = source_protocol(self._options)
         if isinstance(partition.task, ReaderInput):
+            from pyspark_jms.source.readers.task import read_reader  # imports AMQP
+
             return short_traceback_of_rows(read_reader(partition.task, self._options, protocol))
         return short_traceback_of_rows(read_task(partition.task, self._options, protocol))

@@ -10,10 +10,9 @@ from pyspark import TaskContext
 from pyspark_jms.errors import IllegalStateError, TransactionRolledBackError
 from pyspark_jms.options.sink import SinkOptions
 from pyspark_jms.sink.sending import send_at_least_once
-from pyspark_jms.sink.sending_once import send_exactly_once
 from pyspark_jms.sink.tasks import LedgerTask, TaskResult
 from pyspark_jms.source.gc_freeze import freeze_gc
-from pyspark_jms.spark.protocols import commit_ledger, connect_sink
+from pyspark_jms.spark.protocols import connect_sink
 from pyspark_jms.spark.reports import TaskReport
 
 __all__ = [
@@ -30,7 +29,10 @@ def run_task(options: SinkOptions, batches: Iterator[pa.RecordBatch], task: Ledg
     if task is None:
         connect = connect_sink(options)
         return TaskReport(TaskResult(send_at_least_once(connect, options, rows, patience=patience)))
-    ledger = commit_ledger(options, task.owner)
+    from pyspark_jms.amqp.sink import CommitLedger  # over STOMP the options refuse such writes
+    from pyspark_jms.sink.sending_once import send_exactly_once
+
+    ledger = CommitLedger(options.connection, task.owner)
     outcome = send_exactly_once(ledger, options, task, rows, patience=patience)
     return TaskReport(TaskResult(outcome.sent, outcome))
 

@@ -2,7 +2,7 @@ import amqp_sending
 import pytest
 from waiting import wait_until
 
-from pyspark_jms.amqp.reading import AmqpProbe
+from pyspark_jms.amqp.reading import Probe
 from pyspark_jms.amqp.wire.limits import MAX_FRAME_BYTES
 from pyspark_jms.errors import InvalidDestinationError
 from pyspark_jms.jms.model import Destination, DurableSubscription
@@ -12,7 +12,7 @@ from pyspark_jms.jms.model import Destination, DurableSubscription
 def probe(broker, queue, settings_for, opened):
     def probe(selector=None):
         destination = Destination.parse(f"queue://{queue}")
-        return opened(AmqpProbe(settings_for(broker), [destination], lambda _: selector, base=f"{queue}.base"))
+        return opened(Probe(settings_for(broker), [destination], lambda _: selector, base=f"{queue}.base"))
 
     return probe
 
@@ -53,7 +53,7 @@ def test_a_probe_does_not_take_a_subscription_from_its_topic(broker, queue, sett
 
     def probe(topic):
         destination = Destination.parse(f"topic://{topic}")
-        return opened(AmqpProbe(settings_for(broker), [destination], lambda _: None, durable, base=f"{queue}.base"))
+        return opened(Probe(settings_for(broker), [destination], lambda _: None, durable, base=f"{queue}.base"))
 
     probe(queue)
     amqp_sending.put(broker, queue, "one", kind="topic")

@@ -11,7 +11,7 @@ from proton_broker import ProtonBroker
 from streaming import access
 from waiting import await_count, await_value
 
-from pyspark_jms.amqp.sink import AmqpCommitLedger, AmqpSinkLink
+from pyspark_jms.amqp.sink import AmqpSinkLink, CommitLedger
 from pyspark_jms.columns.row_parts import RowsDigest
 from pyspark_jms.delivery.commit_token import LedgerEntry, LedgerOwner
 from pyspark_jms.errors import (
@@ -85,7 +85,7 @@ def test_a_row_to_where_the_user_may_not_send_is_an_error(fresh_broker):
             with pytest.raises(JMSSecurityError, match="other"):
                 send_at_least_once(AmqpSinkLink, options(broker, transaction=transaction, **user), rows_to_both())
         assert broker.message_count("mine") <= 1, "without a transaction, a row that was sent stays"
-        ledger = AmqpCommitLedger(options(broker, queue="q", **user).connection, LedgerOwner("query", "x"))
+        ledger = CommitLedger(options(broker, queue="q", **user).connection, LedgerOwner("query", "x"))
         with closing(ledger.connect()) as link:
             (block,) = RowEncoder(options(broker), link).take(next(rows_to_both()))
             link.send(block)
@@ -145,7 +145,7 @@ def entry(task, rows=1, digest="a1-0", execution="e"):
 
 @pytest.fixture
 def ledger(broker):
-    return AmqpCommitLedger(options(broker, queue="q").connection, LedgerOwner("query", uuid.uuid4().hex))
+    return CommitLedger(options(broker, queue="q").connection, LedgerOwner("query", uuid.uuid4().hex))
 
 
 def committed(ledger, queue, entry, *texts):
@@ -201,7 +201,7 @@ def test_blocks_of_another_link_are_sent_to_the_destinations_they_name(broker, q
 def test_other_brokers_refuse_with_the_reason(broker_class):
     with broker_class() as other:
         given = {"user": other.user, "password": other.password, "brokerUrl": other.amqp_url, "queue": "q"}
-        ledger = AmqpCommitLedger(SinkOptions.parse(given).connection, LedgerOwner("query", "q"))
+        ledger = CommitLedger(SinkOptions.parse(given).connection, LedgerOwner("query", "q"))
         for act in (ledger.find, ledger.connect):
             with pytest.raises(UnsupportedError, match=r"exactly-once.*use Artemis"):
                 act()

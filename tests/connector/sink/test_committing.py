@@ -13,7 +13,7 @@ from waiting import await_count
 
 from pyspark_jms.amqp.link.commit_ledger import ledger_register
 from pyspark_jms.amqp.link.connection import connect
-from pyspark_jms.amqp.sink import AmqpCommitLedger
+from pyspark_jms.amqp.sink import CommitLedger
 from pyspark_jms.delivery.commit_token import CommitToken, LedgerEntry, LedgerOwner
 from pyspark_jms.errors import CommitInDoubtError, MaxConsumersError, UnsupportedError, WriteIdentityError
 from pyspark_jms.options.sink import SinkOptions
@@ -70,7 +70,7 @@ def test_a_mismatch_names_both_and_the_remedy():
 def test_rows_and_entry_are_committed_and_found(broker, queue):
     this = task()
     options = options_of(broker, queue=queue)
-    ledger = AmqpCommitLedger(options.connection, this.owner)
+    ledger = CommitLedger(options.connection, this.owner)
     with closing(ledger.connect()) as link:
         for block in RowEncoder(options, link).take(pa.record_batch({"text": ["row"]})):
             link.send(block)
@@ -95,7 +95,7 @@ def test_a_look_up_that_is_not_permitted_names_the_address_of_the_token(fresh_br
         with pytest.raises(
             CommitInDoubtError, match=rf"Nothing was sent.* Grant .* and send on {this.owner.queue}\.token"
         ):
-            find_for_task(AmqpCommitLedger(options.connection, this.owner), this)
+            find_for_task(CommitLedger(options.connection, this.owner), this)
 
 
 @pytest.mark.broker
@@ -104,13 +104,13 @@ def test_a_queue_that_is_no_lock_is_not_in_doubt(broker):
     address = f"{this.owner.queue}.token"
     broker.server.getActiveMQServerControl().createQueue(address, "MULTICAST", address, None, True, -1, False, True)
     with pytest.raises(MaxConsumersError):
-        find_for_task(AmqpCommitLedger(settings_of(broker), this.owner), this)
+        find_for_task(CommitLedger(settings_of(broker), this.owner), this)
 
 
 @pytest.mark.broker
 def test_a_broker_without_a_lock_is_not_in_doubt(broker):
     with pytest.raises(UnsupportedError):
-        find_for_task(AmqpCommitLedger(settings_of(broker, broker="classic"), LedgerOwner("query", "l")), task())
+        find_for_task(CommitLedger(settings_of(broker, broker="classic"), LedgerOwner("query", "l")), task())
 
 
 @pytest.mark.broker
@@ -125,7 +125,7 @@ def test_a_ledger_of_another_owner_is_never_taken_for_an_answer(broker, queue):
         register.create(CommitToken(owner=str(other)))
         register.release()
     options = options_of(broker, queue=queue)
-    ledger = AmqpCommitLedger(options.connection, this.owner)
+    ledger = CommitLedger(options.connection, this.owner)
     reason = (
         rf"\[JMS_WRITE_IDENTITY\] .*{this.owner.queue}\.token has the commit ledger of {other}, .* of {this.owner}\."
     )

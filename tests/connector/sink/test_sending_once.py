@@ -11,7 +11,7 @@ from rawstomp import RawStomp
 from streaming import access
 from waiting import await_count, wait_until
 
-from pyspark_jms.amqp.sink import AmqpCommitLedger
+from pyspark_jms.amqp.sink import CommitLedger
 from pyspark_jms.delivery.commit_token import LedgerOwner
 from pyspark_jms.errors import (
     CommitInDoubtError,
@@ -56,7 +56,7 @@ def again(first, **changed):
 
 
 def outcome_of(options, this, batches, **how):
-    ledger = AmqpCommitLedger(options.connection, this.owner)
+    ledger = CommitLedger(options.connection, this.owner)
     return sending_once.send_exactly_once(ledger, options, this, batches, **how)
 
 
@@ -67,7 +67,7 @@ def send_exactly_once(options, this, batches):
 
 
 def entries_of(options, task):
-    return find_for_write(AmqpCommitLedger(options.connection, task.owner), task)
+    return find_for_write(CommitLedger(options.connection, task.owner), task)
 
 
 def rows(*texts):

@@ -12,7 +12,7 @@ from rawstomp import RawStomp
 from streaming import access
 from waiting import await_count
 
-from pyspark_jms.amqp.sink import AmqpCommitLedger
+from pyspark_jms.amqp.sink import CommitLedger
 from pyspark_jms.delivery.commit_token import LedgerOwner
 from pyspark_jms.errors import CommitInDoubtError, ReplayMismatchError
 from pyspark_jms.options.sink import SinkOptions
@@ -70,7 +70,7 @@ class Writer:
         return len([entry for entry in self.new_ledger().find() if entry.batch == batch])
 
     def new_ledger(self):
-        return AmqpCommitLedger(self.options.connection, self._owner)
+        return CommitLedger(self.options.connection, self._owner)
 
 
 @pytest.fixture
@@ -122,7 +122,7 @@ def test_a_ledger_that_cannot_be_shortened_is_logged(broker, queue, caplog):
     writer = Writer(broker, queue)
     nowhere = replace(writer.options, connection=SinkOptions.parse({"brokerUrl": "amqp://127.0.0.1:1"}).connection)
     task = replace(writer.tasks(1, 1)[0], owner=LedgerOwner("job", "nightly"))
-    finish_write(AmqpCommitLedger(nowhere.connection, task.owner), nowhere, [TaskOutcome(sent=Sent(0), task=task)])
+    finish_write(CommitLedger(nowhere.connection, task.owner), nowhere, [TaskOutcome(sent=Sent(0), task=task)])
     assert f"the entries of {task.write} stay in {task.owner.queue} one by one" in caplog.text
 
 
@@ -132,7 +132,7 @@ RUN = """
 import sys, time, uuid
 import pyarrow as pa
 from dataclasses import replace
-from pyspark_jms.amqp.sink import AmqpCommitLedger
+from pyspark_jms.amqp.sink import CommitLedger
 from pyspark_jms.delivery.commit_token import identity_of
 from pyspark_jms.options.sink import SinkOptions
 from pyspark_jms.sink.tasks import LedgerTask
@@ -148,7 +148,7 @@ owner, batch = identity_of(write_id)
 task = LedgerTask(owner=owner, write=write_id, partition=0, batch=batch, execution=uuid.uuid4().hex,
                   may_be_repeated=True)
 result = run_task(options, iter([pa.record_batch({"text": [text]})]), task).result
-finish_write(AmqpCommitLedger(options.connection, owner), options, [result.outcome])
+finish_write(CommitLedger(options.connection, owner), options, [result.outcome])
 """
 
 
@@ -194,7 +194,7 @@ class Write:
         self._owner = LedgerOwner("query", uuid.uuid4().hex)
         self.write = f"{self._owner.name}/0"
         self._options = options_of(broker, queue)
-        self._ledger = AmqpCommitLedger(self._options.connection, self._owner)
+        self._ledger = CommitLedger(self._options.connection, self._owner)
 
     def run(self, *partitions, options=None, finish=True):
         """``partitions``: the texts of each, or None for a task that does not run. Returns the outcomes."""
@@ -210,7 +210,7 @@ class Write:
         ]
         if finish:
             options = options or self._options
-            send_held(AmqpCommitLedger(options.connection, self._owner), options, outcomes)
+            send_held(CommitLedger(options.connection, self._owner), options, outcomes)
         return outcomes
 
     def entries(self):
@@ -313,5 +313,5 @@ def test_without_held_rows_the_driver_does_not_connect(broker, queue):
     write = Write(broker, queue)
     nowhere = options_of(broker, queue, brokerUrl="amqp://127.0.0.1:1")
     write.run(A, B, options=nowhere)
-    send_held(AmqpCommitLedger(nowhere.connection, LedgerOwner("query", "x")), nowhere, [])
+    send_held(CommitLedger(nowhere.connection, LedgerOwner("query", "x")), nowhere, [])
     assert bodies(broker, queue) == sorted(A + B)

@@ -10,7 +10,7 @@ from rawstomp import RawStomp
 from streaming import access
 from waiting import await_count, await_value, wait_until
 
-from pyspark_jms.amqp.sink import AmqpCommitLedger
+from pyspark_jms.amqp.sink import CommitLedger
 from pyspark_jms.delivery.commit_token import LEDGER_PREFIX, identity_of, is_finished
 from pyspark_jms.functions import write_id
 from pyspark_jms.options.sink import SinkOptions
@@ -163,7 +163,7 @@ def test_a_write_that_is_tried_again_in_other_partitions_is_refused(spark, broke
 def test_an_empty_partition_writes_no_entry(spark, broker, queue):
     this = once(broker)
     write(rows(spark, 10, 2).where("text < 'row 5'"), broker, queue=queue, **this)
-    ledger = AmqpCommitLedger(SinkOptions.parse(access(broker) | this).connection, identity_of(this["writeId"]).owner)
+    ledger = CommitLedger(SinkOptions.parse(access(broker) | this).connection, identity_of(this["writeId"]).owner)
     (finished,) = ledger.find()
     assert (is_finished(finished), finished.rows) == (True, 5)
 

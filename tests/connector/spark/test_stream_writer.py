@@ -17,10 +17,10 @@ from rawstomp import RawStomp
 from streaming import access, run_available, uncommit
 from waiting import await_count, wait_until
 
+from pyspark_jms.amqp.sink import CommitLedger
 from pyspark_jms.delivery.commit_token import LEDGER_PREFIX, LedgerOwner
 from pyspark_jms.options.sink import SinkOptions
 from pyspark_jms.sink.tasks import Sent, TaskResult
-from pyspark_jms.spark.protocols import commit_ledger
 from pyspark_jms.spark.reports import TaskReport
 from pyspark_jms.spark.stream_writer import JmsStreamWriter
 from pyspark_jms.testing import EmbeddedArtemis, User
@@ -397,7 +397,7 @@ def test_a_batch_that_is_repeated_in_other_partitions_is_refused_and_in_the_same
     assert texts(broker, queue) == all_lines()
     options = SinkOptions.parse(access(broker) | once(broker, queue))
     owner = LedgerOwner("query", ledger_of(tmp_path / "checkpoint").removeprefix(LEDGER_PREFIX))
-    assert len(commit_ledger(options, owner).find()) == 4
+    assert len(CommitLedger(options.connection, owner).find()) == 4
 
 
 @pytest.mark.deep

@@ -33,7 +33,7 @@ _SQL_FILTER, _SQL = Symbol("sql-filter"), Symbol("amqp:sql-filter")
 
 
 class LogReader(OnConnection[Dialect]):
-    """A ``source.logs.LogLink``."""
+    """One connection with one log."""
 
     def __init__(
         self,

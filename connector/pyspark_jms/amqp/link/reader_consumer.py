@@ -29,7 +29,7 @@ class ReaderConsumer(OnConnection[Dialect]):
         self._settings = settings
         self.connection: Connection = connection
         self.subscription = subscription
-        if subscription.durable is None:  # that of the driver is asked for before the first task (reading.AmqpProbe)
+        if subscription.durable is None:  # that of the driver is asked for before the first task (reading.Probe)
             require_harmless(settings, subscription, connection.dialect)
         self.receiver: Receiver = attach(connection, subscription)
         self._prefetch = Prefetch(connection, self.receiver, subscription, paused=True)

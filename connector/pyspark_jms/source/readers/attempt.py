@@ -5,11 +5,12 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from pyspark_jms.amqp.reading import ReaderLink
 from pyspark_jms.blocks.block import StagedRange
 from pyspark_jms.delivery.register import steps
 from pyspark_jms.delivery.register.holder import RegisterHolder
 from pyspark_jms.delivery.register.outcomes import Answer, Keep, Kept, Read, Stop
-from pyspark_jms.delivery.register.token import Token
+from pyspark_jms.delivery.register.token import StoredToken, Token
 from pyspark_jms.errors import (
     BrokerError,
     JMSError,
@@ -18,7 +19,6 @@ from pyspark_jms.errors import (
     TransactionRolledBackError,
 )
 from pyspark_jms.network.patience import keep_trying
-from pyspark_jms.source.readers.links import ReaderLink
 from pyspark_jms.source.readers.new_value import Run, joined
 
 __all__ = ["Attempt"]
@@ -36,7 +36,7 @@ class Attempt:
         machine: RegisterHolder,
         connect: Callable[[], ReaderLink],
         receive: Callable[[ReaderLink, steps.Receive], tuple[steps.Received, Sequence[Run]]] | None = None,
-        peek: Callable[[], steps.Peeked[Token]] | None = None,
+        peek: Callable[[], tuple[StoredToken[Token], ...]] | None = None,
         missing: Callable[[ReaderLink], object] | None = None,
         *,
         pause: Callable[[float], None] = time.sleep,
@@ -102,15 +102,15 @@ class Attempt:
                 return received
             case steps.Browse():
                 return self._browse(command)
-            case steps.Replace():
-                return self._replace(command)
+            case steps.Replace(token):
+                return self._replace(token)
             case steps.GiveBack():
                 self._leave(politely=True)
                 return steps.GivenBack()
             case steps.Drop():
                 self._leave(politely=False)
                 return steps.Dropped()
-        return self._held.carry_out(command)
+        return _carry_out_at_once(self._held, command)
 
     # --- the connection ------------------------------------------------------------------------
 
@@ -124,14 +124,14 @@ class Attempt:
         if link is not None:
             link.close() if politely else link.drop()
 
-    def _lock(self) -> object:
+    def _lock(self) -> steps.Locked:
         """The broker frees the lock of a dead process at once, and that of a lost machine after its idle time-out."""
         if self._link is None:
             self._link = self._connect()
         pause, since = _LOCK_PAUSE_SECONDS, time.monotonic()
         while True:
             try:
-                locked = self._link.carry_out(steps.Lock())
+                self._link.lock()
             except SubscriptionInUseError as error:
                 if time.monotonic() - since > self._link.patience_seconds:
                     raise SourceFencedError(
@@ -142,31 +142,31 @@ class Attempt:
                 _log.debug("= waiting for the lock of a reader: %s", error.fact)
             else:
                 self._locked_at = time.monotonic()
-                return locked
+                return steps.Locked()
             self._pause(pause)
             pause = min(2 * pause, _LONGEST_PAUSE_SECONDS)
 
     # --- looking -------------------------------------------------------------------------------
 
-    def _look(self, command: steps.Peek) -> object:
+    def _look(self, command: steps.Peek) -> steps.Peeked[Token]:
         while True:
             elsewhere = self._peek if self._link is None else None
-            seen: Any = elsewhere() if elsewhere is not None else self._held.carry_out(command)
-            is_there = any(command.name in {None, each.token.name} for each in seen.tokens)
+            tokens = elsewhere() if elsewhere is not None else self._held.peek()
+            is_there = any(command.name in {None, each.token.name} for each in tokens)
             if not is_there and self._link is not None and self._missing is not None:
                 self._missing(self._link)
                 self._missing = None
             if is_there or not command.patient or not self._may_still_come("the token of a reader is not there"):
-                return seen
+                return steps.Peeked(tokens)
 
-    def _browse(self, command: steps.Browse) -> object:
+    def _browse(self, command: steps.Browse) -> steps.BlocksSeen:
         while True:
-            seen = self._held.carry_out(command)
-            is_whole = command.blocks is not None and seen.blocks >= command.blocks
+            found = self._held.browse(command.stream, command.batch)
+            is_whole = command.blocks is not None and len(found) >= command.blocks
             if is_whole or not self._may_still_come("blocks of a reader are missing"):
                 break
-        self.runs = list(joined(map(_run_of, seen.ranges)))
-        return seen
+        self.runs = list(joined(map(_run_of, found)))
+        return steps.BlocksSeen(len(found), tuple(found))
 
     def _may_still_come(self, what: str) -> bool:
         """Pauses, and returns False when the patience is over."""
@@ -180,9 +180,9 @@ class Attempt:
 
     # --- the transaction -----------------------------------------------------------------------
 
-    def _replace(self, command: steps.Replace[Token]) -> object:
+    def _replace(self, token: Token) -> steps.Replaced:
         try:
-            replaced = self._held.carry_out(command)
+            self._held.replace_value(token)
         except TransactionRolledBackError as error:
             raise BrokerError(
                 f"The broker refused to move messages to the staging queue: {error.fact} The messages stay where they"
@@ -190,7 +190,31 @@ class Attempt:
                 error.remedy,
             ) from None
         self.runs = self._received
-        return replaced
+        return steps.Replaced()
+
+
+def _carry_out_at_once(link: ReaderLink, command: Any) -> object:
+    """A command that waits for nothing that an earlier holder of the register may still do."""
+    match command:
+        case steps.ProveLink():
+            link.prove()
+            return steps.Proven()
+        case steps.Open():
+            link.open()
+            return steps.Opened()
+        case steps.Take(messages):
+            return steps.Taken(link.take(messages), link.blocks)
+        case steps.AcceptValue():
+            link.accept()
+            return steps.ValueAccepted()
+        case steps.Renew(token):
+            link.replace(token)
+            return steps.Renewed()
+        case steps.Create(token):
+            link.require_lock()
+            link.create(token)
+            return steps.Created()
+    raise AssertionError(command)
 
 
 def _run_of(staged: StagedRange) -> Run:

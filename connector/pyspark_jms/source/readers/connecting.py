@@ -1,18 +1,22 @@
 """The options of a read → its registers, what a task subscribes to, and whether the broker is the checkpoint's."""
 
+from pyspark_jms.amqp.link.read_register import RegisterName
+from pyspark_jms.amqp.reading import ReaderLink
 from pyspark_jms.delivery.register.plan import require_place
 from pyspark_jms.delivery.register.token import Offset
 from pyspark_jms.jms.model import DurableSubscription
 from pyspark_jms.jms.subscription import Subscription
 from pyspark_jms.management.link import broker_identity
 from pyspark_jms.network.address import Address
+from pyspark_jms.network.connection import StateCondition
 from pyspark_jms.network.settings import ConnectionSettings
 from pyspark_jms.options.source import SourceOptions
 from pyspark_jms.source.links import SourceProtocol
-from pyspark_jms.source.readers.links import ReaderLink
 
 __all__ = [
     "DEFAULT_PREFIX",
+    "connect_register",
+    "place_of",
     "queue_of",
     "require_broker",
     "subscriptions_of",
@@ -29,6 +33,12 @@ def queue_of(options: SourceOptions, stream: str) -> str:
 def place_of(options: SourceOptions, stream: str) -> str:
     """What the names of a stream's registers have in common: the broker puts the client id before the address."""
     return str(DurableSubscription(queue_of(options, stream), options.durable.client_id if options.durable else None))
+
+
+def connect_register(options: SourceOptions, condition: StateCondition, base: str, reader: int) -> ReaderLink:
+    """The register and a durable subscription are read on one connection, which has the client id."""
+    client_id = options.durable.client_id if options.durable else None
+    return ReaderLink(options.connection, RegisterName(base, reader, client_id), condition)
 
 
 def subscriptions_of(options: SourceOptions, link: ReaderLink) -> list[Subscription]:

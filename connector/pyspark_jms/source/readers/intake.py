@@ -7,6 +7,7 @@ import time
 from collections.abc import Sequence
 from itertools import pairwise
 
+from pyspark_jms.amqp.reading import ReaderLink, ReadSource
 from pyspark_jms.blocks.block import MessageBlock
 from pyspark_jms.delivery.message_range import MessageRange
 from pyspark_jms.delivery.register.reader import MAX_SOURCE_DELIVERIES
@@ -15,7 +16,6 @@ from pyspark_jms.source.diverting import log_dead_letters, log_dropped, oversize
 from pyspark_jms.source.draining import Drain
 from pyspark_jms.source.links import SourceProtocol
 from pyspark_jms.source.progress import Counts
-from pyspark_jms.source.readers.links import ReaderLink, ReadSource
 from pyspark_jms.source.readers.new_value import NewValue
 
 __all__ = [

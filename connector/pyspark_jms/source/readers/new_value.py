@@ -5,10 +5,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from pyspark_jms.amqp.reading import ReaderLink
 from pyspark_jms.blocks.block import MessageBlock, index_of, positions_of
 from pyspark_jms.blocks.staged import pack_all
 from pyspark_jms.delivery.message_range import MessageRange
-from pyspark_jms.source.readers.links import ReaderLink
 
 __all__ = [
     "NewValue",

@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
-from pyspark_jms.delivery.register import steps
+from pyspark_jms.amqp.reading import Probe, ReaderLink
 from pyspark_jms.delivery.register.keeper import TokenKeeper
 from pyspark_jms.delivery.register.outcomes import Keep, Kept
 from pyspark_jms.delivery.register.plan import keeps, planned, reads, require_place
@@ -24,13 +24,13 @@ from pyspark_jms.network.address import Address
 from pyspark_jms.network.connection import StateCondition
 from pyspark_jms.network.patience import keep_trying
 from pyspark_jms.options.source import SourceOptions
+from pyspark_jms.source.links import SourceProtocol
 from pyspark_jms.source.offsets import CommitOrder
 from pyspark_jms.source.progress import compared
 from pyspark_jms.source.readers.attempt import Attempt
-from pyspark_jms.source.readers.connecting import place_of, queue_of, require_broker
+from pyspark_jms.source.readers.connecting import connect_register, place_of, queue_of, require_broker
 from pyspark_jms.source.readers.history import BatchHistory, Minimum
-from pyspark_jms.source.readers.links import Probe, ReaderLink, ReaderProtocol
-from pyspark_jms.source.readers.task import ReaderInput, connect_register, report_number
+from pyspark_jms.source.readers.reader_input import ReaderInput, report_number
 from pyspark_jms.source.stopping import StopRequest
 from pyspark_jms.source.task_inputs import TaskReports
 
@@ -46,7 +46,7 @@ _FIRST_PAUSE_SECONDS, _LONGEST_PAUSE_SECONDS = 0.005, 0.3
 class ReaderSource:
     """In the streaming runner. Offsets are the dictionaries that Spark logs (``delivery.register.token``)."""
 
-    def __init__(self, options: SourceOptions, protocol: ReaderProtocol) -> None:
+    def __init__(self, options: SourceOptions, protocol: SourceProtocol) -> None:
         self._options = options
         self._protocol = protocol
         self._readers = options.readers
@@ -165,7 +165,7 @@ class ReaderSource:
         """On each new connection the broker may be another one."""
         if self._probe is None:
             options = self._options
-            self._probe = self._protocol.connect_probe(
+            self._probe = Probe(
                 options.connection, options.destinations, options.selector_for, options.durable, base=self._base
             )
             named = self._start.broker if options.fail_on_data_loss else None
@@ -185,19 +185,19 @@ class ReaderSource:
 
     def _peek(self, base: str, reader: int) -> tuple[StoredToken[Token], ...]:
         try:
-            return tuple(self._open_probe().peek(base, reader))
+            return self._open_probe().peek(base, reader)
         except JMSError:
             self._drop_probe()
             raise
 
     def _kept(self, base: str, keep: Keep) -> Kept:
         def connect() -> ReaderLink:
-            return connect_register(self._options, self._protocol, StateCondition(), base, keep.reader)
+            return connect_register(self._options, StateCondition(), base, keep.reader)
 
         attempt = Attempt(
             TokenKeeper(lambda: uuid.uuid4().hex[:12], fail_on_data_loss=self._options.fail_on_data_loss),
             connect,
-            peek=lambda: steps.Peeked(self._peek(base, keep.reader)),
+            peek=lambda: self._peek(base, keep.reader),
             missing=lambda link: self._require_broker(link.address, self._broker),
             pause=self._stop.pause,
             timeout=self._options.connection.reconnect_timeout if keep.batch else 0.0,
@@ -270,7 +270,7 @@ class ReaderSource:
             probe.close()
 
 
-def _watch(options: SourceOptions, protocol: ReaderProtocol, history: BatchHistory | None) -> QueueWatch | None:
+def _watch(options: SourceOptions, protocol: SourceProtocol, history: BatchHistory | None) -> QueueWatch | None:
     queues = [each.name for each in options.destinations if each.kind is DestinationKind.QUEUE]
     warn_of_missing_queues(protocol.open_management, options.connection, queues)
     if not queues or history is None:

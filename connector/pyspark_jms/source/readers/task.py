@@ -2,59 +2,32 @@
 
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
+from pyspark_jms.amqp.reading import ReaderLink
 from pyspark_jms.blocks.block import PartitionSlice
 from pyspark_jms.delivery.register import steps
-from pyspark_jms.delivery.register.outcomes import Answer, Read
+from pyspark_jms.delivery.register.outcomes import Answer
 from pyspark_jms.delivery.register.reader import ReaderTask
 from pyspark_jms.network.connection import StateCondition
 from pyspark_jms.options.source import SourceOptions
 from pyspark_jms.source.draining import Drain
-from pyspark_jms.source.mailbox import MailAddress, report_dropped
+from pyspark_jms.source.links import SourceProtocol
 from pyspark_jms.source.mailbox import answer as answer_where
+from pyspark_jms.source.mailbox import report_dropped
 from pyspark_jms.source.progress import Counts
 from pyspark_jms.source.readers.attempt import Attempt
-from pyspark_jms.source.readers.connecting import require_broker, subscriptions_of
+from pyspark_jms.source.readers.connecting import connect_register, require_broker, subscriptions_of
 from pyspark_jms.source.readers.intake import TaskIntake
-from pyspark_jms.source.readers.links import ReaderLink, ReaderProtocol
 from pyspark_jms.source.readers.new_value import NewValue, Run
+from pyspark_jms.source.readers.reader_input import ReaderInput, report_number
 from pyspark_jms.source.task_inputs import rows_of
 
-__all__ = ["ReaderInput", "connect_register", "read_reader", "report_number"]
-
-_READER_BITS = 16
+__all__ = ["read_reader"]
 
 
-@dataclass(frozen=True, slots=True)
-class ReaderInput:
-    """What a task gets: nothing of the messages."""
-
-    read: Read
-    base: str
-    """The address of the registers."""
-    readers: int
-    """How many share the limits of the batch."""
-    broker: str | None = None
-    """The identity of the broker that has the register, if it is known."""
-    drain_since_ms: float | None = None
-    """With AvailableNow: what was sent later is not received."""
-
-    question: MailAddress | None = None
-    drops: MailAddress | None = None
-    """Where to report that the task runs on the driver's machine, and how many messages the selector dropped."""
-
-    def __repr__(self) -> str:
-        return f"reader {self.read.reader} of batch {self.read.batch}"
-
-
-def report_number(batch: int, reader: int = 0) -> int:
-    """What identifies the report of a task; the sequences of two readers are the same."""
-    return batch << _READER_BITS | reader
-
-
-def read_reader(task: ReaderInput, options: SourceOptions, protocol: ReaderProtocol) -> Iterator[Any]:
+def read_reader(task: ReaderInput, options: SourceOptions, protocol: SourceProtocol) -> Iterator[Any]:
     """One RecordBatch for each run of messages. L13: the lock is given back before the first one."""
     if task.question is not None:
         answer_where(task.question)
@@ -83,19 +56,11 @@ def _share(options: SourceOptions, readers: int) -> SourceOptions:
     )
 
 
-def connect_register(
-    options: SourceOptions, protocol: ReaderProtocol, condition: StateCondition, base: str, reader: int
-) -> ReaderLink:
-    """The register and a durable subscription are read on one connection, which has the client id."""
-    client_id = options.durable.client_id if options.durable else None
-    return protocol.connect_reader(options.connection, condition, base=base, reader=reader, client_id=client_id)
-
-
-def _attempt(task: ReaderInput, options: SourceOptions, protocol: ReaderProtocol) -> Attempt:
+def _attempt(task: ReaderInput, options: SourceOptions, protocol: SourceProtocol) -> Attempt:
     condition = StateCondition()
 
     def connect() -> ReaderLink:
-        return connect_register(options, protocol, condition, task.base, task.read.reader)
+        return connect_register(options, condition, task.base, task.read.reader)
 
     def missing(link: ReaderLink) -> None:
         """Another broker of the list, which has a store of its own, does not have the token."""

@@ -36,7 +36,7 @@ def test_the_limits_of_a_batch_are_shared_among_the_sources(most, each):
 @pytest.fixture
 def impatient(monkeypatch):
     """A token that is missing is missed for a second, and not for 70."""
-    monkeypatch.setattr("pyspark_jms.amqp.reading.AmqpReaderLink.patience_seconds", 1.0)
+    monkeypatch.setattr("pyspark_jms.amqp.reading.ReaderLink.patience_seconds", 1.0)
 
 
 def identity(broker):

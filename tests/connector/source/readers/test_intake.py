@@ -7,7 +7,7 @@ from amqp_sending import put_encoded
 from streaming import left
 from waiting import wait_until
 
-from pyspark_jms.amqp.reading import AmqpReaderLink
+from pyspark_jms.amqp.reading import ReaderLink
 from pyspark_jms.errors import InvalidOptionError, MessageTooLargeError, SelectorChangedError, StoppedError
 from pyspark_jms.source.readers.new_value import NewValue
 
@@ -78,7 +78,7 @@ def test_a_dead_letter_is_sent_while_a_value_is_open(broker, queue, put, query, 
     [task] = running.tasks()
     with monkeypatch.context() as dying:
         dying.setattr("pyspark_jms.source.readers.task.NewValue", BadFollows)
-        dying.setattr(AmqpReaderLink, "replace_value", dies)
+        dying.setattr(ReaderLink, "replace_value", dies)
         with pytest.raises(DeathError):
             running.read(task)
     assert values

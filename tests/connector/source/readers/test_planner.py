@@ -201,7 +201,7 @@ def test_a_register_that_is_gone_is_a_loss(broker, queue, put, query, monkeypatc
     register.transactions.discharge()
     register.close()
     monkeypatch.setattr("pyspark_jms.amqp.reading._IDLE_SECONDS", 0.1)
-    monkeypatch.setattr("pyspark_jms.amqp.reading.AmqpReaderLink.patience_seconds", 0.3)
+    monkeypatch.setattr("pyspark_jms.amqp.reading.ReaderLink.patience_seconds", 0.3)
     with pytest.raises(DataLossError, match=r"token .* of reader 0 is not at the broker"):
         running.plan()
     put(broker, queue, "three")

@@ -1,5 +1,4 @@
 import contextlib
-import pickle
 import threading
 import time
 from collections import Counter
@@ -25,18 +24,9 @@ from waiting import wait_until
 
 from pyspark_jms.amqp.link import read_register
 from pyspark_jms.amqp.link.read_register import ReadRegister, RegisterName
-from pyspark_jms.amqp.reading import AmqpReaderLink
+from pyspark_jms.amqp.reading import ReaderLink
 from pyspark_jms.amqp.wire.values import TypedValue, encode
-from pyspark_jms.delivery.register.outcomes import Read
 from pyspark_jms.errors import DataLossError, JMSError, PoisonLoopError
-from pyspark_jms.source.readers.task import ReaderInput
-
-
-def test_a_task_is_small_and_has_no_message():
-    read = Read(stream="s", name="t", reader=2, batch=7, since=6)
-    task = ReaderInput(read, "base", 3)
-    assert repr(task) == "reader 2 of batch 7"
-    assert len(pickle.dumps(task)) < 500
 
 
 def test_two_attempts_of_a_task_have_the_same_rows(broker, queue, put, query):
@@ -131,7 +121,7 @@ def test_a_reader_keeps_the_order_of_groups(broker, queue, query):
 
 @pytest.mark.parametrize("fails", [True, False])
 def test_a_value_that_is_deleted_is_a_loss_with_numbers(broker, queue, put, query, monkeypatch, fails):
-    monkeypatch.setattr(AmqpReaderLink, "patience_seconds", 1.0)
+    monkeypatch.setattr(ReaderLink, "patience_seconds", 1.0)
     put(broker, queue, *map(str, range(6)))
     running = query(failOnDataLoss=str(fails).lower())
     running.plan()
@@ -214,7 +204,7 @@ def test_l13_a_message_that_kills_its_tasks_stops_the_query_before_the_broker_mo
 
     deaths = 0
     with monkeypatch.context() as dying:
-        dying.setattr(AmqpReaderLink, "replace_value", dies)
+        dying.setattr(ReaderLink, "replace_value", dies)
         while deaths < 60:
             try:
                 running.read(task)
