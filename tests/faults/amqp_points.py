@@ -1,18 +1,18 @@
-"""Points inside the transactions of AMQP: of the source's acknowledgements, and of a task's rows."""
+"""Points inside the AMQP transactions: of acknowledgements, of a task that receives, and of a task's rows."""
 
 from frames import ATTACH, CLOSE, DECLARE, DISCHARGE, DISPOSITION, LOCK, LOGIN, OUTCOME, READER_LOCK
 from third_batch import BATCH, FIRST, MORE, go_on, hold_third, in_the_third_batch
 from waiting import settled
 
 _TASK = BATCH // 2
-"""Rows of one of the two tasks of a batch."""
+"""Rows of each of the two tasks of a batch."""
 
 
 # --- of the source's acknowledgements ------------------------------------------------------------
 
 
 def _hold_acknowledgement(stage, frame):
-    """Hold this frame of the second batch's acknowledgement. Returns how many messages the broker had before it."""
+    """Hold this frame of an acknowledgement of the second batch. Returns how many messages the broker had before."""
     in_the_third_batch(stage)
     stage.input.send(MORE)
     before = _settled_count(stage)
@@ -23,7 +23,7 @@ def _hold_acknowledgement(stage, frame):
 
 
 def _settled_count(stage):
-    """Messages on the broker, which counts a moment after it has confirmed."""
+    """How many messages the broker has. Its count follows a confirmation after a moment."""
     return settled(stage.input.left, 0.5)
 
 
@@ -63,7 +63,7 @@ SOURCE = {
 
 
 def _hold_value(stage, frame, nth=1):
-    """Hold this frame of the third batch's value. Returns how many messages the source had before it."""
+    """Hold this frame of a value of the third batch. Returns how many messages the source queue had before."""
     in_the_third_batch(stage)
     stage.input.send(MORE)
     before = _settled_count(stage)
@@ -79,7 +79,7 @@ def _planning(stage):
 
 
 def _task(frame, what):
-    """In a task of the fourth batch, whose messages came after the third."""
+    """A point in a task of the batch that ``go_on`` lets Spark plan."""
 
     def reach(stage):
         before = _hold_value(stage, frame)
@@ -102,11 +102,11 @@ def _task_unconfirmed(stage):
 def _value_not_replaced(stage):
     stage.start_until("latestOffset", 1, maxMessagesPerTrigger=FIRST)
     batch = max(stage.logged("commits"))
-    stage.require(stage.offset(batch) == 1, "the batch is not in Spark's log")
+    stage.require(stage.offset(batch) == 1, "the batch is not in the commit log")
     before = stage.input.left()
     stage.input.send(MORE)
     stage.until(lambda: stage.input.left() == before + MORE, "the broker's count of new messages")
-    return f"batch {batch} is in Spark's log, its value is in the registers"
+    return f"batch {batch} is in the commit log, its value is in the registers"
 
 
 READERS = {
@@ -124,7 +124,7 @@ READERS = {
 
 
 def _hold_task(stage, frame):
-    """Hold a frame of one task of the third batch, when the other task is over. Returns the batch."""
+    """Hold a frame of one task of the third batch until the other task has ended. Returns the batch."""
     batch = hold_third(stage, frame)
     stage.until(lambda: stage.output.size() == batch * BATCH + _TASK, "the rows of the other task")
     stage.until(lambda: stage.driver.order("completed_tasks") == 1, "the end of the other task")
@@ -161,8 +161,8 @@ def _all_committed(stage):
     stage.sink.to_broker.release()
     stage.held(way, "a close")
     stage.until(lambda: stage.output.size() == (batch + 1) * BATCH, "the rows of all tasks")
-    stage.require(batch not in stage.logged("commits"), "the batch is in Spark's log")
-    return f"all rows up to batch {batch} are confirmed, Spark's log ends before it"
+    stage.require(batch not in stage.logged("commits"), "the batch is in the commit log")
+    return f"all rows up to batch {batch} are confirmed, the commit log ends before it"
 
 
 def _before_ttl(stage):
@@ -196,7 +196,7 @@ def _hold_once(frame, what):
 
 
 def _rows(batch):
-    """Of all batches up to this one."""
+    """How many rows the batches up to this one have."""
     return (batch + 1) * BATCH
 
 
@@ -217,8 +217,8 @@ def _once_all_committed(stage):
     stage.held(way, "a close")
     rows = _rows(batch)
     stage.until(lambda: stage.output.size() == rows, "the rows of all tasks")
-    stage.require(batch not in stage.logged("commits"), "the batch is in Spark's log")
-    return f"all {rows} rows up to batch {batch} are confirmed, Spark's log ends before it"
+    stage.require(batch not in stage.logged("commits"), "the batch is in the commit log")
+    return f"all {rows} rows up to batch {batch} are confirmed, the commit log ends before it"
 
 
 def _once_before_ttl(stage):
@@ -227,7 +227,7 @@ def _once_before_ttl(stage):
 
 
 def let_old_task_commit(stage):
-    """While the new task waits for the lock of the old connection: the discharge arrives, then the connection ends."""
+    """Release the discharge of the old connection, then end that connection, while a new task waits for its lock."""
     sink = stage.sink
     stage.until(lambda: sink.connections > sink.left_open, "a new connection beside the old one")
     before = stage.output.size()

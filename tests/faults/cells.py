@@ -1,4 +1,4 @@
-"""Every cell of the matrix: mode x fault x point, to be run or, with the reason, not. Data and nothing else."""
+"""The cells of the matrix: mode x fault x point, each to be run or with the reason why it is not."""
 
 from dataclasses import dataclass
 
@@ -21,9 +21,9 @@ WITH_JOURNAL = {"journal"}
 FROM_FILES = {"amqp-sink", "amqp-sink-once"}
 TO_QUEUE = {"amqp-sink", "amqp-sink-once", "amqp-both-once"}
 WITH_TOKEN = {"amqp-sink-once", "amqp-both-once"}
-"""Their sink replaces a token in the transaction of the rows."""
+"""Their sink replaces a token in the transaction of its rows."""
 READERS = {"amqp-once", "amqp-both-once"}
-"""Their offsets are numbers of batches, and their tasks receive."""
+"""Their tasks receive, and their offsets are numbers of batches."""
 FAULTS = {
     "kill-driver": "kill -9 driver",
     "kill-runner": "kill -9 runner",
@@ -44,7 +44,7 @@ STOMP_POINTS = {
     "acknowledged": "acknowledged, not offered",
     "offered": "offered, not planned",
     "mid-batch": "mid-batch",
-    "sink-done": "sink done, batch not in Spark's log",
+    "sink-done": "sink done, batch not in the commit log",
     "done": "done, not deleted",
     "before-ttl": "restart before the old connection's time to live ends",
 }
@@ -53,7 +53,7 @@ _TOKEN_POINTS = {
     "locked": "lock taken and token read",
     "mid-batch": "token replaced, before the discharge",
     "unconfirmed": "discharged, its confirmation lost",
-    "sink-done": "all tasks confirmed, batch not in Spark's log",
+    "sink-done": "all tasks confirmed, batch not in the commit log",
 }
 _RECEIVING = {
     "planning": "the driver looks for messages and tokens",
@@ -68,7 +68,7 @@ _AT_LEAST_ONCE = {
     "received": "received, not offered",
     "offered": "offered, not planned",
     "mid-batch": "mid-batch",
-    "sink-done": "sink done, batch not in Spark's log",
+    "sink-done": "sink done, batch not in the commit log",
     "done": "done, not acknowledged",
     "accepting": "before the dispositions of the acknowledgements",
 }
@@ -83,7 +83,7 @@ AMQP_POINTS = {
     "amqp-once": _RECEIVING
     | {
         "mid-batch": "mid-batch",
-        "sink-done": "sink done, batch not in Spark's log",
+        "sink-done": "sink done, batch not in the commit log",
         "done": "done, its value not replaced",
     },
     "amqp-sink": {
@@ -91,7 +91,7 @@ AMQP_POINTS = {
         "declaring": "connected, before the transaction is declared",
         "mid-batch": "rows sent, before the discharge",
         "unconfirmed": "discharged, its confirmation lost",
-        "sink-done": "all tasks confirmed, batch not in Spark's log",
+        "sink-done": "all tasks confirmed, batch not in the commit log",
         "before-ttl": "restart before the old connection's time to live ends",
     },
     "amqp-sink-once": {
@@ -111,9 +111,9 @@ POINTS = {point: words for points in (*AMQP_POINTS.values(), STOMP_POINTS) for p
 
 _BATCH = 200
 _BROKER_FAULTS = {"kill-broker", "freeze-broker", "broker-full", "cut", "stall", "kill-worker"}
-"""Neither the driver nor the runner dies."""
+"""These kill neither the driver nor the runner."""
 _LOSE_CONFIRMATION = {("kill-worker", "sink-done"), ("freeze-broker", "mid-batch"), ("stall", "mid-batch")}
-"""What is held goes on into the stopped broker or the stall, and may arrive when the task has given up."""
+"""The held frame goes to the stopped broker or into the stall. It may arrive after the task has given up."""
 _IN_RUNNER = {
     "received", "durable", "acknowledged", "offered", "done", "accepting", "discharging", "declaring", "planning",
 }  # fmt: skip
@@ -135,17 +135,17 @@ class Cell:
     fault: str
     point: str
     reason: str | None = None
-    """Why it is not run."""
+    """Why the cell is not run."""
 
     @property
     def name(self):
         return f"{self.mode}/{self.fault}/{self.point}"
 
     def most_duplicates(self, endings):
-        """How many the guarantee allows after these ends of queries; None: any number.
+        """How many duplicates the guarantee allows after these ends of queries. Returns None if it allows any number.
 
-        A lost connection repeats nothing that the source has read; only a process that dies does. A task of a sink
-        that is at-least-once repeats its rows when their confirmation is lost, and a query repeats its last batch.
+        An at-least-once source duplicates messages if its process dies, and not if it loses a connection. A task of an
+        at-least-once sink duplicates its rows if their confirmation is lost, and a query repeats its last batch.
         """
         if self.mode in {"plain", "amqp"}:
             return 0 if self.fault in _BROKER_FAULTS else None

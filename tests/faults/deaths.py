@@ -1,7 +1,6 @@
-"""One process of a job dies: the whole application, or one of its Python processes. Counted only if it was alive.
+"""Kills one process of a job, or the whole application. A death counts only if the process was alive before.
 
-On a cluster most processes that die are Python processes, and the application goes on. A death of one costs a second,
-a death of the application the start of another.
+Most deaths are of Python processes: Spark replaces one in a second, and the application goes on.
 """
 
 import session
@@ -13,21 +12,21 @@ _DEATH_SECONDS = 10
 
 
 def await_process(stage, fault):
-    """A moment of a worker begins when there is one: the start of a query would hide most moments of its tasks."""
+    """Wait for a worker that is connected, if a worker is to die: most moments would else be in the query's start."""
     if fault == "worker-dies":
         stage.until(lambda: _at_work(stage), "a worker with a connection", _FOR_PROCESSES_SECONDS)
 
 
-def die(stage, fault, chance):
-    """``chance`` (0 to 1) chooses among several. Raises NotReachedError if no process has died."""
+def kill_process(stage, fault, chance):
+    """Kill a process. ``chance`` (0 to 1) chooses among several. Raises NotReachedError if none has died."""
     if fault == "application-dies":
         _kill_application(stage)
         return
     stage.until(lambda: _candidates(stage, fault), "a process", _FOR_PROCESSES_SECONDS)
     candidates = _candidates(stage, fault)
     stage.require(candidates, "no process is left")
-    victim = _owner_of_held(stage, candidates) or candidates[int(chance * len(candidates))]
-    _kill(stage, victim)
+    process = _owner_of_held(stage, candidates) or candidates[int(chance * len(candidates))]
+    _kill(stage, process)
     stage.release()
     if fault == "runner-dies":
         stage.await_end()
@@ -42,7 +41,7 @@ def _candidates(stage, fault):
 
 
 def _at_work(stage):
-    """The workers that have a connection to the broker."""
+    """The workers that have connections to the broker."""
     ports = {stage.source.port, stage.sink.port}
     return sorted(
         pid for pid in stage.driver.workers() if any(remote in ports for _, remote in session.connections(pid))
@@ -50,7 +49,7 @@ def _at_work(stage):
 
 
 def _owner_of_held(stage, candidates):
-    """The process whose frame the proxies hold, or None."""
+    """The process whose frame a proxy holds, or None."""
     ways = [way for proxy in (stage.source, stage.sink) for way in (proxy.to_broker, proxy.to_client)]
     links = [way.held_link for way in ways if way.held.is_set() and way.held_link is not None]
     ports = {link.client_port for link in links}

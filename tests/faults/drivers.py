@@ -13,7 +13,7 @@ from pathlib import Path
 
 import class_archive
 import session
-from halts import VARIABLE, Halts
+from breakpoints import VARIABLE, Breakpoints
 
 HERE = Path(__file__).parent
 _START_SECONDS = 180
@@ -36,7 +36,7 @@ class Driver:
 
     def __init__(self, configuration, failures):
         self._folder = Path(tempfile.mkdtemp(prefix="driver-"))
-        self.halts = Halts(self._folder / "halts")
+        self.breakpoints = Breakpoints(self._folder / "breakpoints")
         self._server = socket.socket(socket.AF_UNIX)
         self._server.bind(str(self._folder / "orders"))
         self._server.listen(1)
@@ -140,7 +140,7 @@ def _environment(folder):
         | {
             "PYSPARK_PYTHON": sys.executable,
             "PYTHONPATH": path,
-            VARIABLE: str(folder / "halts"),
+            VARIABLE: str(folder / "breakpoints"),
             "SPARK_LOCAL_DIRS": str(folder / "spark"),
         }
     )
@@ -162,7 +162,7 @@ class Drivers:
         if not self._ready:
             self._ready.append(self._new())
         driver.await_ready()
-        driver.halts.release()
+        driver.breakpoints.release()
         return driver
 
     def give(self, driver):

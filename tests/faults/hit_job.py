@@ -10,8 +10,8 @@ import socket
 import sys
 from pathlib import Path
 
-from halting import HaltingJms
-from halts import Halts
+from breakpoint_source import BreakpointSource
+from breakpoints import Breakpoints
 from pyspark.errors import StreamingQueryException
 from pyspark.sql import SparkSession
 
@@ -19,7 +19,7 @@ from pyspark.sql import SparkSession
 class Job:
     def __init__(self):
         self._spark = SparkSession.builder.getOrCreate()
-        self._spark.dataSource.register(HaltingJms)
+        self._spark.dataSource.register(BreakpointSource)
         self._spark.range(1).count()  # what a first query would pay for
         self._query = None
 
@@ -59,13 +59,11 @@ class _Keeping:
         self._folder = Path(folder)
 
     def __call__(self, frame, batch):
-        halts = Halts.of_this_job()
-        halts.here("sink begins", batch)
         rows = [row.asDict() for row in frame.collect()]
         draft = self._folder / f".{batch}"
         draft.write_text(json.dumps(rows))
         draft.replace(self._folder / f"batch-{batch}")
-        halts.here("sink done", batch)
+        Breakpoints.of_this_job().wait_at("sink done", batch)
 
 
 def main():

@@ -1,4 +1,4 @@
-"""When a random fault strikes: after a time, at a frame, or at a file. Drawn first, so that a seed is a plan."""
+"""The moment of a random fault: after a time, at a frame, or at a new file. A seed determines all moments."""
 
 import time
 from dataclasses import dataclass
@@ -8,7 +8,7 @@ from cells import TO_QUEUE, WITH_JOURNAL
 from frames import AMQP_READERS, AMQP_SINK, AMQP_SINK_ONCE, AMQP_SOURCE, STOMP_SOURCE, Frame
 
 LONGEST_SECONDS = 3.0
-"""Of any moment: what was to be waited for may not come any more."""
+"""The longest wait for a moment. The frame or the file may never come."""
 _FRAMES = {
     "journal": {"source": STOMP_SOURCE},
     "plain": {"source": STOMP_SOURCE},
@@ -20,7 +20,7 @@ _FRAMES = {
 }
 _FILES = ("checkpoint/offsets", "checkpoint/commits", "journal", "out")
 _INSTEAD = {"journal": "checkpoint/offsets", "out": "checkpoint/commits"}
-"""For a mode without that folder. Drawn first, so that a seed stays the same plan."""
+"""The folder for a mode without the one that was drawn."""
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,7 @@ class Moment:
 
 
 def draw(rng, mode, longest=LONGEST_SECONDS, counts=(1, 1, 2, 3, 50)):
-    """``longest``: seconds of a moment that is a time. ``counts``: of a frame."""
+    """``longest``: seconds of the longest time that is drawn. ``counts``: which one of the frames the moment is at."""
     kind = rng.choice(("time", "frame", "file"))
     seconds = rng.uniform(0, longest)
     proxy = rng.choice(sorted(_FRAMES[mode]))
@@ -53,13 +53,13 @@ def draw(rng, mode, longest=LONGEST_SECONDS, counts=(1, 1, 2, 3, 50)):
 
 
 def await_moment(stage, moment, longest=LONGEST_SECONDS):
-    """Return when it is there, at the latest after the longest time; whether it came. A frame stays held."""
+    """Wait for the moment, at most ``longest`` seconds. Returns whether it came. Its frame stays held."""
     deadline = time.monotonic() + longest
     if moment.kind == "time":
         time.sleep(moment.seconds)
         return True
     if moment.kind == "frame":
-        # A COMMIT alone that outlives its sender cannot be fenced (docs/guarantees.md): it was written with its entry.
+        # If the client ends meanwhile, the held bytes are lost. Cells of the point before-ttl deliver them later.
         way = moment.frame.hold(getattr(stage, moment.proxy), nth=moment.nth, outlives=False)
         return way.held.wait(longest)
     folder = stage.folder / moment.folder

@@ -1,4 +1,4 @@
-"""One cell: messages in, a fault at a point, the job started again, everything counted."""
+"""Plays one cell: sends messages, causes the fault at the point, starts the job again, and counts the messages."""
 
 import time
 import traceback
@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 import points
 from cells import FROM_FILES
 from drivers import JobError
+from injection import inject_fault
 from stage import NotReachedError, Stage
 from streams import expected
-from strikes import strike
 from waiting import wait_until
 
 _END_SECONDS = 30
@@ -19,7 +19,7 @@ _END_SECONDS = 30
 class Result:
     cell: object
     evidence: list = field(default_factory=list)
-    """That the point was reached."""
+    """Shows that the point was reached."""
     sent: int = 0
     seen: int = 0
     lost: int = 0
@@ -52,7 +52,7 @@ class Result:
 
 
 def play(slot, cell):
-    """The result, whatever happens."""
+    """Return the result. An error is the result's verdict."""
     result, began = Result(cell), time.monotonic()
     try:
         with Stage(slot, cell) as stage:
@@ -73,7 +73,7 @@ def play(slot, cell):
 def _play(stage, cell, result):
     dead = stage.broker.message_count("DLQ")
     result.evidence.append(points.reach(stage, cell))
-    strike(stage, cell)
+    inject_fault(stage, cell)
     stage.input.send(points.LATE)
     seen = False
 
@@ -93,9 +93,9 @@ def _play(stage, cell, result):
 
 
 def count(stage, result):
-    """Compares the messages at the sink with those that were sent, after all readers and writers have ended.
+    """Compare the messages at the sink with those that were sent, after all readers and writers have ended.
 
-    Equal messages are counted as a multiset: of two that were sent, two must come.
+    Both are multisets: of two equal messages that were sent, two must arrive.
     """
     if stage.mode not in FROM_FILES:
         wait_until(lambda: not stage.input.consumers(), _END_SECONDS, "the end of the subscription")

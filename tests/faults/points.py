@@ -1,7 +1,7 @@
-"""How a cell gets to its point, and how it knows that it is there. A point returns its evidence, or raises.
+"""Brings a job to the point of a cell. A point returns the evidence that the job is there, or raises NotReachedError.
 
-Some messages are sent before the query starts, MORE at the point, the rest after the fault. The point is in the
-third batch: what comes before it has long been settled.
+Some messages are sent before the query starts, MORE at the point, and LATE after the fault. The point is in the third
+batch, when the messages of earlier batches are acknowledged.
 """
 
 import amqp_points
@@ -19,7 +19,7 @@ def reach(stage, cell):
 
 
 def meanwhile(stage, cell):
-    """While the job is back: whether the old connection is still there."""
+    """What happens while the new run works. Returns the evidence that the old connection is still open, or None."""
     if cell.point != "before-ttl":
         return None
     if stage.mode in WITH_TOKEN:
@@ -32,7 +32,7 @@ def meanwhile(stage, cell):
 
 
 def afterwards(stage, cell):
-    """When everything is done: what was on the way arrives after all."""
+    """After the last run, the held frame of the old connection reaches the broker. Returns the evidence, or None."""
     if cell.point == "before-ttl" and stage.mode in TO_QUEUE - WITH_TOKEN:
         sink = stage.sink
         wait_until(lambda: sink.connections == sink.left_open, what="the end of all connections but the old ones")
@@ -76,7 +76,7 @@ def _durable(stage):
 
 
 def _unconfirmed(stage):
-    """The ACKs of a batch (without a journal) or of what is durable (with one)."""
+    """The ACKs of a batch (without a journal) or of the durable messages (with one)."""
     in_the_third_batch(stage)
     before = stage.input.left()
     RECEIPT.hold(stage.source)
@@ -91,9 +91,9 @@ def _unconfirmed(stage):
 
 def _acknowledged(stage):
     in_the_third_batch(stage)
-    stage.driver.halts.want("latestOffset", (THIRD + 2) * BATCH)
+    stage.driver.breakpoints.set("latestOffset", (THIRD + 2) * BATCH)
     stage.input.send(MORE)
-    stage.until(lambda: stage.driver.halts.reached("latestOffset"), "the fifth batch")
+    stage.until(lambda: stage.driver.breakpoints.is_reached("latestOffset"), "the fifth batch")
     end = stage.offset(max(stage.logged("offsets")))
     acknowledged = stage.input.sent - stage.input.left()
     stage.require(end < acknowledged, "everything acknowledged is offered")
@@ -106,20 +106,20 @@ def _offered(stage):
     stage.input.send(MORE)
     batch = max(stage.logged("offsets"))
     stage.require(batch not in stage.logged("commits"), "the batch is done")
-    return f"batch {batch} is in Spark's log of offsets and was not planned"
+    return f"batch {batch} is in the offset log and was not planned"
 
 
 def _done(stage):
     stage.start_until("latestOffset", FIRST, maxMessagesPerTrigger=FIRST)
     batch = max(stage.logged("commits"))
-    stage.require(stage.offset(batch) == FIRST, "the batch is not in Spark's log")
+    stage.require(stage.offset(batch) == FIRST, "the batch is not in the commit log")
     stage.input.send(MORE)
     if stage.input.journal:
         held = stage.input.segments()
         stage.require(held, "the journal is empty")
-        return f"batch {batch} is in Spark's log, segments {held} in the journal"
+        return f"batch {batch} is in the commit log, segments {held} in the journal"
     stage.until(lambda: stage.input.left() > MORE, "the broker's count of what is not acknowledged")
-    return f"batch {batch} is in Spark's log, {stage.input.left() - MORE} of it are not acknowledged"
+    return f"batch {batch} is in the commit log, {stage.input.left() - MORE} of its messages are not acknowledged"
 
 
 # --- of a batch ----------------------------------------------------------------------------------
@@ -136,11 +136,11 @@ def _sink_done(stage):
     stage.start_until("sink done", THIRD, maxMessagesPerTrigger=BATCH)
     stage.input.send(MORE)
     stage.require(stage.output.has(THIRD), "the batch is not in the sink")
-    stage.require(THIRD not in stage.logged("commits"), "the batch is in Spark's log")
-    return f"batch {THIRD} is in the sink and not in Spark's log"
+    stage.require(THIRD not in stage.logged("commits"), "the batch is in the commit log")
+    return f"batch {THIRD} is in the sink and not in the commit log"
 
 
-# --- after it ------------------------------------------------------------------------------------
+# --- after a batch ---------------------------------------------------------------------------------
 
 
 def _before_ttl(stage):

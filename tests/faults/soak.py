@@ -6,8 +6,8 @@
 ``--deaths``: only deaths of a single process, most of them of Spark's Python workers (``deaths.py``).
 
 A *leg* is one mode with one stream of messages that goes on while its job is hit again and again; at its end the
-job runs until nothing is left, and every message is counted. Ends with 1 when one was lost, or came twice where
-that is not allowed.
+job runs until nothing is left, and every message is counted. Ends with 1 if one was lost, or duplicated where
+exactly-once is promised.
 """
 
 import argparse
@@ -25,13 +25,13 @@ sys.path[:0] = [str(Path(__file__).parent.parent / "support")]
 
 from cells import EXACTLY_ONCE, FROM_FILES, MODES, RABBITMQ_MODES, cells  # noqa: E402 - found by the line above
 from deaths import WEIGHTS as DEATHS  # noqa: E402
-from deaths import await_process, die  # noqa: E402
+from deaths import await_process, kill_process  # noqa: E402
 from drivers import JobError  # noqa: E402
+from injection import inject_fault  # noqa: E402
 from moments import LONGEST_SECONDS, Moment, await_moment, draw  # noqa: E402
 from play import Result, count  # noqa: E402
 from say import say  # noqa: E402
 from stage import NotReachedError, Slot, Stage  # noqa: E402
-from strikes import strike  # noqa: E402
 
 _WEIGHTS = {
     "kill-driver": 3, "kill-runner": 4, "kill-worker": 4, "kill-broker": 2, "cut": 4, "stall": 1,
@@ -42,7 +42,7 @@ _MAKE_SENSE = {(cell.mode, cell.fault) for cell in cells() if cell.reason is Non
 _UNSENDABLE = {"kill-broker", "broker-full"}
 _QUIET_BEATS = 10
 _MOST_WAITING = 2000
-"""Messages that the feeder leaves unread before it waits."""
+"""The feeder waits while so many messages are unread."""
 
 
 @dataclass(frozen=True)
@@ -55,7 +55,7 @@ class Kind:
     longest: float
     """Seconds that a moment is waited for."""
     counts: tuple
-    """At the how-manieth of its frames a moment is."""
+    """Which one of the frames a moment is at."""
     batches: tuple
     """Messages of a batch, at most."""
     slot: dict
@@ -137,8 +137,8 @@ class Feeder(threading.Thread):
         self._stage, self._rng = stage, rng
         self._over = threading.Event()
         self.quiet = threading.Lock()
-        """Held while nothing is sent: what a broker had not confirmed when it was killed could not be counted, and a
-        full broker takes nothing."""
+        """While it is held, nothing is sent: messages that a killed broker has not confirmed cannot be counted, and a
+        full broker takes none."""
         self._failure = None
 
     def run(self):
@@ -191,8 +191,8 @@ class Soak:
         except (NotReachedError, JobError, AssertionError, OSError) as error:
             result.problem = f"{type(error).__name__}: {error}"
         say(
-            f"--- leg {number}: {result.sent} sent, {result.seen} seen, {result.lost} lost, {result.duplicated} twice,"
-            f" {result.queue} left, {result.dead} dead: {result.verdict}"
+            f"--- leg {number}: {result.sent} sent, {result.seen} seen, {result.lost} lost,"
+            f" {result.duplicated} duplicated, {result.queue} left, {result.dead} dead: {result.verdict}"
         )
         if not result.ok:
             say(*result.errors)
@@ -225,7 +225,7 @@ class Soak:
         try:
             await_process(stage, hit.fault)
             came = await_moment(stage, hit.moment, self._kind.longest)
-            self._strike(stage, hit, feeder)
+            self._cause(stage, hit, feeder)
         except NotReachedError as error:
             missed = f", missed: {str(error).splitlines()[0]}"
             stage.release()
@@ -237,13 +237,13 @@ class Soak:
             f" {time.monotonic() - began:.1f} s, {stage.input.sent} sent, {stage.output.size()} out"
         )
 
-    def _strike(self, stage, hit, feeder):
+    def _cause(self, stage, hit, feeder):
         if hit.fault in DEATHS:
-            die(stage, hit.fault, hit.chance)
+            kill_process(stage, hit.fault, hit.chance)
             self.deaths[hit.fault] += 1
             return
         with feeder.quiet if hit.fault in _UNSENDABLE else contextlib.nullcontext():
-            strike(stage, hit)
+            inject_fault(stage, hit)
 
 
 def parser():
@@ -270,7 +270,7 @@ def main():
     once = sum(result.duplicated for result in results if result.cell.mode in EXACTLY_ONCE)
     say(
         f"{options.kills} kills in {len(results)} legs: {sum(result.sent for result in results)} messages sent,"
-        f" {sum(result.lost for result in results)} lost, {once} twice where exactly once is promised,"
+        f" {sum(result.lost for result in results)} lost, {once} duplicated where exactly-once is promised,"
         f" {sum(result.duplicated for result in results) - once} elsewhere;"
         f" seed {options.seed}: {'FAILED' if bad else 'ok'}"
     )

@@ -1,4 +1,4 @@
-"""Where one cell plays: a broker, proxies before it, input and output, and the job that reads from one to the other."""
+"""What one cell needs: a broker, proxies before it, input and output, and the job between them."""
 
 import contextlib
 import json
@@ -21,9 +21,9 @@ _PATIENCE_SECONDS = 180
 _ASK_SECONDS = 1.0
 """Between two questions to the job whether it still runs."""
 _AMQP_OPTIONS = {"amqpIdleTimeout": "5000"}
-"""After so many ms the broker misses a client: over AMQP the client's ``heartbeat`` does not decide it."""
+"""After so many ms the broker ends the connection of a lost client. Over AMQP ``heartbeat`` does not decide it."""
 _NO_FIRST_OFFSET = "STATE_STORE_CHECKPOINT_LOCATION_NOT_EMPTY"
-"""Spark 4.3, killed while it wrote the offset of its first batch, needs another checkpoint."""
+"""Spark 4.3 needs another checkpoint if it was killed while it wrote the first offset."""
 _OURS, _SPARKS = re.compile(r"JMS_[A-Z_]+"), re.compile(r"[A-Z]+_[A-Z_]+")
 
 
@@ -43,13 +43,13 @@ def _settings(cell):
     if cell.fault == "stall":
         brisk = {"heartbeat": "1s", "connectTimeout": "3s"}
         return {"source": brisk, "sink": sink | brisk}
-    if cell.point == "before-ttl":  # a broker misses a client after twice its heart-beat
+    if cell.point == "before-ttl":  # a broker detects a lost client after twice its heart-beat
         return {"source": {"heartbeat": "3s"}, "sink": sink | {"heartbeat": "3s"}}
     return {"source": {}, "sink": sink}
 
 
 class Slot:
-    """What cells share, one after the other: brokers and drivers that stand ready."""
+    """Brokers and drivers that are ready, for one cell after another."""
 
     def __init__(self, options=(), configuration=(), failures=4):
         """``configuration``: of Spark. ``failures``: how often Spark tries a task."""
@@ -72,7 +72,7 @@ class Slot:
 
 
 class Stage:
-    """``with Stage(slot, cell) as stage``: what the modules ``points`` and ``strikes`` play with."""
+    """``with Stage(slot, cell) as stage``: what the modules ``points`` and ``injection`` use."""
 
     def __init__(self, slot, cell):
         self.broker, self.mode = slot.broker_of(cell.mode), cell.mode
@@ -122,16 +122,16 @@ class Stage:
     # --- the job ---------------------------------------------------------------------------------
 
     def start(self, **options):
-        """The query, with a trigger that does not end; in the same driver as before, if it lives."""
+        """Start the query with a trigger that does not end, in the same driver as before if that lives."""
         self._need_driver()
         self._start({"processingTime": "0 seconds"}, options)
 
     def start_until(self, place, number, **options):
-        """Start it, and wait until it has stopped at the point, which is set before the start of the job."""
+        """Set a breakpoint, start the query, and wait until it is there."""
         self._need_driver()
-        self.driver.halts.want(place, number)
+        self.driver.breakpoints.set(place, number)
         self.start(**options)
-        self.until(lambda: self.driver.halts.reached(place), f"a halt at {place} {number}")
+        self.until(lambda: self.driver.breakpoints.is_reached(place), f"the breakpoint {place} {number}")
 
     def _need_driver(self):
         if self.driver is None or not self.driver.alive:
@@ -150,7 +150,7 @@ class Stage:
             self._drivers.give(old)
 
     def ended(self):
-        """Whether the query is over; what ended it is noted."""
+        """Return whether the query has ended, and note its error."""
         if not self._running or not self.driver.alive:
             return True
         state = self.driver.order("state")
@@ -175,12 +175,12 @@ class Stage:
         self._drivers.give(driver)
 
     def release(self):
-        """Whatever was made to wait goes on."""
+        """Let everything go on that waits: held bytes, stalled connections, the job at a breakpoint."""
         for proxy in (self.source, self.sink):
             for way in (proxy.to_broker, proxy.to_client):
                 way.clear()
         if self.driver is not None:
-            self.driver.halts.release()
+            self.driver.breakpoints.release()
 
     # --- reaching a point ----------------------------------------------------------------------------
 
@@ -200,12 +200,12 @@ class Stage:
         self.until(way.held.is_set, what)
 
     def logged(self, log):
-        """Numbers of the batches in Spark's log (``offsets`` or ``commits``)."""
+        """Return the batches in the offset log or the commit log (``offsets``, ``commits``)."""
         folder = self.checkpoint / log
         return {int(path.name) for path in folder.iterdir() if path.name.isdigit()} if folder.is_dir() else set()
 
     def offset(self, batch):
-        """The end of a batch in Spark's log of offsets."""
+        """Return the end of a batch by the offset log."""
         logged = json.loads((self.checkpoint / "offsets" / str(batch)).read_text().splitlines()[2])
         return logged["batch" if self.mode in READERS else "seq"]
 
@@ -216,7 +216,7 @@ class Stage:
     # --- afterwards ----------------------------------------------------------------------------------
 
     def go_on(self):
-        """A query that lives on does the rest by itself; returns whether it did."""
+        """Wait until a query that has survived has read everything, and stop it. Returns whether it did."""
         deadline = time.monotonic() + _PATIENCE_SECONDS
         while not self.ended():
             if self._is_all_out():
@@ -238,7 +238,7 @@ class Stage:
         return self.output.size() >= self.input.sent and not self.input.left()
 
     def recover(self, meanwhile=lambda: None):
-        """Start the job again, as a user would, until nothing is left. In another driver: the old one may be gone."""
+        """Start the job again, as a user would, until nothing is left. In another driver: the old one may be dead."""
         self._change_driver()
         deadline = time.monotonic() + _PATIENCE_SECONDS
         while time.monotonic() < deadline:
@@ -251,7 +251,7 @@ class Stage:
                 return
 
     def await_end(self):
-        """The query's, by whatever cause."""
+        """Wait until the query has ended."""
         deadline = time.monotonic() + _PATIENCE_SECONDS
         while not self.ended():
             if time.monotonic() > deadline:

@@ -68,7 +68,10 @@ class QueueInput:
         where |= {"partitionBytes": "64k"} | (
             {"deliveryGuarantee": "exactly-once", "journalLocation": str(self.journal)} if self.journal else {}
         )
-        return {"format": "halting_jms", "options": where | {name: str(value) for name, value in options.items()}}
+        return {
+            "format": "jms_with_breakpoints",
+            "options": where | {name: str(value) for name, value in options.items()},
+        }
 
     columns = ("properties.n n", "text", "map('n', properties.n) properties")
 
@@ -182,7 +185,7 @@ class FolderOutput:
         return Counter(int(row["n"]) for path in self.folder.glob("batch-*") for row in json.loads(path.read_text()))
 
     def size(self):
-        """How many messages have come out, without those that came twice: no number has more than its copies."""
+        """How many messages have come out. Duplicates do not count: no number has more than its copies."""
         return sum(min(count, COPIES) for count in self.counted().values())
 
 

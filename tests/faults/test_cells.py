@@ -56,10 +56,10 @@ def slot():
 @pytest.mark.parametrize(
     "name", [name if name in FIRST else pytest.param(name, marks=pytest.mark.deep) for name in BITING]
 )
-def test_nothing_is_lost_and_nothing_comes_twice_where_that_is_promised(slot, name, report):
+def test_nothing_is_lost_and_nothing_is_duplicated_where_that_is_promised(slot, name, report):
     result = play(slot, Cell(*name.split("/")))
     report(
-        f"{name}: {result.sent} sent, {result.lost} lost, {result.duplicated} twice, {result.seconds:.0f} s;"
+        f"{name}: {result.sent} sent, {result.lost} lost, {result.duplicated} duplicated, {result.seconds:.0f} s;"
         f" {'; '.join(filter(None, result.evidence))}"
     )
     assert result.verdict == "ok", result

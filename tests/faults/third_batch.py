@@ -1,4 +1,4 @@
-"""What the points of every protocol share: they are in the third batch, when two are done and nothing is on the way."""
+"""Brings a job to its third batch, in which the points of all protocols are: two batches are done, none is running."""
 
 from cells import FROM_FILES, READERS
 
@@ -11,17 +11,17 @@ LEAST_MESSAGE_BYTES = 100
 
 
 def in_the_third_batch(stage, **options):
-    """Halted before Spark learns what the third batch is."""
+    """Start the query, which waits before Spark learns the end of the third batch."""
     number = THIRD if stage.mode in READERS else THIRD * BATCH
     stage.start_until("latestOffset", number, maxMessagesPerTrigger=BATCH, **options)
 
 
 def go_on(stage):
-    stage.driver.halts.release("latestOffset")
+    stage.driver.breakpoints.release("latestOffset")
 
 
 def hold_third(stage, frame):
-    """Hold the first of these frames that the third batch sends to the broker. Returns the batch."""
+    """Hold this frame of the sink at its first occurrence in the third batch. Returns the batch."""
     if stage.mode in FROM_FILES:
         stage.start()
         stage.until(lambda: stage.logged("commits") == set(range(THIRD)), "the second batch")

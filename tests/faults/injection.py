@@ -1,4 +1,4 @@
-"""The faults: what happens to a job, its broker or their connection. Each returns when it is over."""
+"""Fault injection: what each fault does to a job, to its broker or to their connections. Returns when it is over."""
 
 import os
 import resource
@@ -10,27 +10,26 @@ from cells import READERS
 from full_disk import full_disk
 
 FULL_SECONDS = 20
-"""How long the broker takes no message. A query that waits for an hour does the same as in these seconds: it waits for
-credit, or tries again."""
+"""How long the broker takes no message. Meanwhile the query waits for credit, or tries again."""
 FROZEN_SECONDS = 20
-"""How long the broker's process is stopped (SIGSTOP, then SIGCONT): its sockets stay open, without an answer."""
+"""How long the broker's process is stopped (SIGSTOP, then SIGCONT). Its sockets stay open, and nothing answers."""
 STALLED_SECONDS = 6
-"""More than both ends wait with heart-beats of a second."""
+"""Longer than both ends wait for a peer if heart-beats have an interval of a second."""
 _BEFORE_RELEASE_SECONDS = 0.3
 _FOR_PROCESSES_SECONDS = 20
 
 
-def strike(stage, cell):
-    _STRIKES[cell.fault](stage)
+def inject_fault(stage, cell):
+    _FAULTS[cell.fault](stage)
 
 
 def _lost(stage, *proxies, links=None):
-    """What a dead process had on its way is lost with it, unless the broker does not see its end.
+    """End the connections of a dead process, and lose their held bytes. A quiet death leaves both as they are.
 
-    ``links``: those of each proxy that the process had. None: all.
+    ``links``: for each proxy, the connections of the process; None for all.
     """
     if stage.quiet_death:
-        stage.driver.halts.release()
+        stage.driver.breakpoints.release()
         return
     for number, proxy in enumerate(proxies):
         proxy.cut(None if links is None else links[number])
@@ -85,7 +84,7 @@ def _cut(stage):
     if stage.quiet_death:
         stage.source.cut_clients()
         stage.sink.cut_clients()
-        stage.driver.halts.release()
+        stage.driver.breakpoints.release()
         return
     stage.source.cut()
     stage.sink.cut()
@@ -96,16 +95,16 @@ def _stall(stage):
     ways = [way for proxy in (stage.source, stage.sink) for way in (proxy.to_broker, proxy.to_client)]
     for way in ways:
         way.stall()
-        way.release()  # into the stall
-    stage.driver.halts.release()
+        way.release()  # held bytes wait again, in the stall
+    stage.driver.breakpoints.release()
     time.sleep(STALLED_SECONDS)
     stage.release()
 
 
 def _disk_full(stage):
-    """No file of the runner may grow beyond the log's size and some bytes: a segment is cut short, a line torn.
+    """Limit the size of the runner's files to that of the log and some bytes: a segment or a line is cut short.
 
-    Set on the living process (RLIMIT_FSIZE); the next one has the room it needs, as after a clean-up.
+    The limit (RLIMIT_FSIZE) is of the running process. The next process has none, as after a clean-up of the disk.
     """
     stage.until(lambda: stage.driver.runners() and stage.input.started(), "a runner", _FOR_PROCESSES_SECONDS)
     limit = (stage.input.journal / "log").stat().st_size + 10
@@ -131,7 +130,7 @@ def _sigterm(stage):
     stage.endings.append("terminated")
 
 
-_STRIKES = {
+_FAULTS = {
     "kill-driver": _kill_driver,
     "kill-runner": _kill_runner,
     "kill-worker": _kill_worker,

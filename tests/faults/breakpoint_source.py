@@ -1,43 +1,43 @@
-"""Format ``jms`` with places to halt at: before Spark's calls reach the reader, and in the middle of a task.
+"""Format ``jms`` with breakpoints: before Spark's calls reach the reader, and after each part of a task's rows.
 
-The product does everything; this module shows where it is.
+Everything else is the product's.
 """
 
-from halts import Halts
+from breakpoints import Breakpoints
 from pyspark import TaskContext
 
 from pyspark_jms.options.source import SourceOptions
 from pyspark_jms.spark.source import JmsDataSource
 from pyspark_jms.spark.stream_reader import JmsStreamReader
 
-NAME = "halting_jms"
+NAME = "jms_with_breakpoints"
 
 
-class HaltingJms(JmsDataSource):
+class BreakpointSource(JmsDataSource):
     @classmethod
     def name(cls):
         return NAME
 
     def streamReader(self, schema):  # noqa: N802 - the name is Spark's
-        return _HaltingReader(SourceOptions.parse(self.options, "stream"))
+        return _BreakpointReader(SourceOptions.parse(self.options, "stream"))
 
 
-class _HaltingReader(JmsStreamReader):
+class _BreakpointReader(JmsStreamReader):
     def latestOffset(self, start, limit):  # noqa: N802 - the name is Spark's
-        Halts.of_this_job().here("latestOffset", _number(start))
+        Breakpoints.of_this_job().wait_at("latestOffset", _number(start))
         return super().latestOffset(start, limit)
 
     def partitions(self, start, end):
-        Halts.of_this_job().here("partitions", _number(start))
+        Breakpoints.of_this_job().wait_at("partitions", _number(start))
         return super().partitions(start, end)
 
     def read(self, partition):
         batch = int(TaskContext.get().getLocalProperty("streaming.sql.batchId"))
         for rows in super().read(partition):
             yield rows
-            Halts.of_this_job().here("task", batch)
+            Breakpoints.of_this_job().wait_at("task", batch)
 
 
 def _number(offset):
-    """Of messages, or where tasks receive, of batches."""
+    """How many messages are before the offset. Of readers, whose offsets have no such number: how many batches."""
     return int(offset.get("seq", offset.get("batch", 0)))
