@@ -66,12 +66,15 @@ def body_columns(
     refusals: Refusals,
     *,
     annotations: Ints,
-    content_types: pa.Array,
+    content_types: Callable[[], pa.Array],
     choice: BodyChoice,
     max_elements: int = MAX_ELEMENTS,
     wanted: Collection[str] = COLUMNS,
 ) -> dict[str, pa.Array]:
-    """The wanted columns of bodies. ``annotations``: ``x-opt-jms-msg-type`` of each row, -1 without one."""
+    """The wanted columns of bodies. ``annotations``: ``x-opt-jms-msg-type`` of each row, -1 without one.
+
+    ``content_types`` is called if they decide about a body.
+    """
     shapes = _shapes(parts, refusals)
     kinds = _kinds(shapes, annotations, content_types, choice)
     fits = _FITS[kinds, shapes]
@@ -101,13 +104,13 @@ def _shapes(parts: Parts, refusals: Refusals) -> Ints:
     return np.where(wrong, _NO_SECTION, shapes)
 
 
-def _kinds(shapes: Ints, annotations: Ints, content_types: pa.Array, choice: BodyChoice) -> Ints:
+def _kinds(shapes: Ints, annotations: Ints, content_types: Callable[[], pa.Array], choice: BodyChoice) -> Ints:
     if choice != "auto":
         return np.full(len(shapes), _ORDER.index(BodyType(choice)))
     kinds = np.where(annotations >= 0, _BY_ANNOTATION[annotations], _BY_SHAPE[shapes])
     data = np.flatnonzero((annotations < 0) & (shapes == _DATA))
-    if len(data) and content_types.null_count < len(content_types):
-        encoded = content_types.take(pa.array(data)).dictionary_encode()
+    if len(data) and (found := content_types()).null_count < len(found):
+        encoded = found.take(pa.array(data)).dictionary_encode()
         known = [_kind_of(content_type) for content_type in encoded.dictionary.to_pylist()] + [_BYTES]
         kinds[data] = np.array(known)[encoded.indices.fill_null(len(known) - 1).to_numpy()]
     return kinds

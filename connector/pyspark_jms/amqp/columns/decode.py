@@ -14,7 +14,7 @@ import pyarrow as pa
 from pyspark_jms.amqp.columns.byte_reader import ByteReader, TooNearTheEndError
 from pyspark_jms.amqp.columns.one_message import BlockContext, read_message
 from pyspark_jms.amqp.columns.properties import MARKERS, EnvelopedError
-from pyspark_jms.amqp.columns.rows import columns_of
+from pyspark_jms.amqp.columns.rows import MorePartsNeededError, columns_of, needed_parts
 from pyspark_jms.amqp.columns.walk import TooManyAtOnceError, walk
 from pyspark_jms.amqp.dialects.base import Dialect
 from pyspark_jms.blocks.block import MessageBlock, positions_of
@@ -106,10 +106,15 @@ def _bounds(block: MessageBlock, size: int) -> tuple[Ints, Ints]:
 def _read(reader: ByteReader, begins: Ints, ends: Ints, context: BlockContext) -> tuple[pa.RecordBatch, Ints]:
     """The rows of the messages that can be read all at once, and by message, the number of its row; -1: it has none."""
     numbers = np.full(len(begins), -1, np.int64)
-    parts = walk(reader, begins, ends, context.max_elements)
+    needed = needed_parts(context.wanted, reader.raw[begins[0] : ends[0]].tobytes())
+    parts = walk(reader, begins, ends, context.max_elements, needed)
     if not len(parts):
         return pa.RecordBatch.from_pylist([], schema=context.schema), numbers
-    columns, refused = columns_of(reader, parts, context)
+    try:
+        columns, refused = columns_of(reader, parts, context)
+    except MorePartsNeededError:
+        parts = walk(reader, begins, ends, context.max_elements)
+        columns, refused = columns_of(reader, parts, context)
     numbers[parts.numbers] = np.arange(len(parts))
     numbers[parts.numbers[refused]] = -1
     arrays = [columns[f.name] if f.name in columns else pa.nulls(len(parts), f.type) for f in context.schema]

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Collection, Mapping
 from functools import cached_property
+from os.path import commonprefix
 
 import numpy as np
 import pyarrow as pa
@@ -29,16 +30,16 @@ from pyspark_jms.amqp.columns.fields import (
 )
 from pyspark_jms.amqp.columns.one_body import BY_ANNOTATION
 from pyspark_jms.amqp.columns.one_message import BlockContext
-from pyspark_jms.amqp.columns.properties import property_columns, wanted_properties
-from pyspark_jms.amqp.columns.walk import Parts
+from pyspark_jms.amqp.columns.properties import MARKERS, property_columns, wanted_properties
+from pyspark_jms.amqp.columns.walk import NeededParts, Parts
 from pyspark_jms.amqp.wire.constructors import LONG, SMALL_LONG, STR8, STR32, SYM8, SYM32
 from pyspark_jms.amqp.wire.sections import EMPTY_MESSAGE_ID, digest, fingerprint
 from pyspark_jms.columns.read_columns import WantedColumns
 from pyspark_jms.columns.schema import BODY_COLUMNS, COLUMNS, PROPERTY_MAPS
-from pyspark_jms.columns.strings import Ints
+from pyspark_jms.columns.strings import Ints, contents, strings_at
 from pyspark_jms.jms.model import DeliveryMode
 
-__all__ = ["columns_of"]
+__all__ = ["MorePartsNeededError", "columns_of", "needed_parts"]
 
 _DEFAULT_PRIORITY = 4
 _SLASH = pa.scalar("/", pa.string())
@@ -47,6 +48,47 @@ _DELIVERY_TIME = {**TIME, LONG: None, SMALL_LONG: None}
 _MESSAGE_ID, _TO, _SUBJECT, _REPLY_TO, _CORRELATION_ID, _CONTENT_TYPE = 0, 2, 3, 4, 5, 6
 _EXPIRY, _CREATED = 8, 9
 _TTL = 2
+
+
+# --- which parts are needed -------------------------------------------------------------------------
+
+_HEADER_FIELDS = {"JMSDeliveryMode": 1, "JMSPriority": 2, "JMSExpiration": 3, "JMSRedelivered": 5}
+_PROPERTIES_FIELDS = {
+    "JMSMessageID": _MESSAGE_ID + 1,
+    "delivery_id": _MESSAGE_ID + 1,
+    "JMSDestination": _TO + 1,
+    "JMSType": _SUBJECT + 1,
+    "JMSReplyTo": _REPLY_TO + 1,
+    "JMSCorrelationID": _CORRELATION_ID + 1,
+    "content_type": _CONTENT_TYPE + 1,
+    "JMSExpiration": _CREATED + 1,
+    "JMSTimestamp": _CREATED + 1,
+}
+"""By column: how many fields of the section must be known."""
+
+_BODY_ANNOTATION = "x-opt-jms-msg-type"
+_MARKER_PREFIX = commonprefix(sorted(MARKERS)).encode()  # noqa: RUF071 - names, not paths
+
+
+class MorePartsNeededError(Exception):
+    """A part was not walked, and decides about a wanted column."""
+
+
+def needed_parts(wanted: WantedColumns | None, first: bytes) -> NeededParts:
+    """What must be known of each message. ``first``: the first one; others mostly state their body's type if it does.
+
+    Where that is wrong, ``columns_of`` raises ``MorePartsNeededError``.
+    """
+    if wanted is None or wanted.properties or PROPERTY_MAPS & wanted.fixed:
+        return NeededParts()
+    properties = max((_PROPERTIES_FIELDS.get(name, 0) for name in wanted.fixed), default=0)
+    if BODY_COLUMNS & wanted.fixed and _BODY_ANNOTATION.encode() not in first:
+        properties = max(properties, _CONTENT_TYPE + 1)
+    header = max((_HEADER_FIELDS.get(name, 0) for name in wanted.fixed), default=0)
+    return NeededParts(header, properties, application_properties=False)
+
+
+# --- columns ----------------------------------------------------------------------------------------
 
 
 def columns_of(reader: ByteReader, parts: Parts, context: BlockContext) -> tuple[dict[str, pa.Array], Ints]:
@@ -68,10 +110,8 @@ class _Rows:
         wanted = self._reading.wanted
         names = frozenset(COLUMNS) if wanted is None else wanted.fixed
         found = {name: read() for name, read in self._readers().items() if name in names}
-        if "content_type" in names or BODY_COLUMNS & names:
-            found["content_type"] = self._string(_CONTENT_TYPE, (SYM8, SYM32))
         if BODY_COLUMNS & names:
-            found |= self._bodies(found["content_type"], names)
+            found |= self._bodies(names)
         if PROPERTY_MAPS & names:
             found |= self._properties()
         return found if wanted is None else found | self._wanted_properties(wanted)
@@ -79,6 +119,12 @@ class _Rows:
     @cached_property
     def _message_ids(self) -> pa.Array:
         return self._ids(_MESSAGE_ID, of_messages=True)
+
+    @cached_property
+    def _content_types(self) -> pa.Array:
+        if self._parts.needed.properties <= _CONTENT_TYPE:
+            raise MorePartsNeededError
+        return self._string(_CONTENT_TYPE, (SYM8, SYM32))
 
     @cached_property
     def _earlier(self) -> Ints:
@@ -100,6 +146,7 @@ class _Rows:
             "JMSDeliveryTime": self._delivery_times,
             "JMSDeliveryMode": self._delivery_modes,
             "JMSPriority": self._priorities,
+            "content_type": lambda: self._content_types,
             "body_error": lambda: pa.nulls(len(self._parts), pa.string()),
         }
 
@@ -114,6 +161,9 @@ class _Rows:
         )
 
     def _wanted_properties(self, wanted: WantedColumns) -> dict[str, pa.Array]:
+        if not self._parts.needed.application_properties:
+            self._require_no_marker()
+            return {}
         return wanted_properties(
             self._reader,
             self._parts,
@@ -124,14 +174,21 @@ class _Rows:
             delivery_counts=self._earlier,
         )
 
-    def _bodies(self, content_types: pa.Array, wanted: Collection[str]) -> dict[str, pa.Array]:
-        types = self._annotations.small("x-opt-jms-msg-type", BYTE, range(len(BY_ANNOTATION)))
+    def _require_no_marker(self) -> None:
+        """Whether what looks like a marker is the name of a property is only known from all properties."""
+        begins, ends = self._parts.passed_over
+        found, limits = contents(strings_at(self._reader.buffer, begins, ends))
+        if found.slice(0, int(limits[-1])).to_pybytes().find(_MARKER_PREFIX) >= 0:
+            raise MorePartsNeededError
+
+    def _bodies(self, wanted: Collection[str]) -> dict[str, pa.Array]:
+        types = self._annotations.small(_BODY_ANNOTATION, BYTE, range(len(BY_ANNOTATION)))
         return body_columns(
             self._reader,
             self._parts,
             self._refusals,
             annotations=types,
-            content_types=content_types,
+            content_types=lambda: self._content_types,
             choice=self._reading.body_type,
             max_elements=self._reading.max_elements,
             wanted=wanted,

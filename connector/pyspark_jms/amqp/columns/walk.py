@@ -5,6 +5,7 @@ A message with anything unexpected is left to the reader of one message. Does no
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
@@ -40,6 +41,7 @@ __all__ = [
     "Entry",
     "Field",
     "Fields",
+    "NeededParts",
     "Parts",
     "TooManyAtOnceError",
     "elements_of",
@@ -245,6 +247,16 @@ Entries: TypeAlias = Sequence[Entry]
 
 
 @dataclass(frozen=True, slots=True)
+class NeededParts:
+    """What of each message is located. A section that is not needed is passed over by its size."""
+
+    header: int = _MOST_FIELDS[HEADER]
+    """How many fields of the section are needed, from the first one on."""
+    properties: int = _MOST_FIELDS[PROPERTIES]
+    application_properties: bool = True
+
+
+@dataclass(frozen=True, slots=True)
 class Parts:
     """The parts of the messages that were walked; their rows are numbered from 0."""
 
@@ -257,12 +269,17 @@ class Parts:
     annotations: Entries
     properties: Fields
     application_properties: Entries
+    """None of them if they are not needed."""
     body_section: Ints
     """The code of the body section; 0 without one."""
     body_at: Ints
     """The position of the body's constructor."""
     body: Field
     """The value of the body; its code is ``NO_BODY`` without one."""
+    needed: NeededParts
+    passed_over: tuple[Ints, Ints]
+    """Where the sections of application properties begin and end, if they are not needed: also those of messages that
+    have no row here."""
 
     def __len__(self) -> int:
         return len(self.numbers)
@@ -283,6 +300,8 @@ class Parts:
             self.body_section[kept],
             self.body_at[kept],
             rows.field(self.body),
+            self.needed,
+            self.passed_over,
         )
 
 
@@ -314,18 +333,42 @@ class _Renumbered:
         return which, self._numbers[field.rows[which]]
 
 
-def walk(reader: ByteReader, begins: Ints, ends: Ints, max_elements: int = MAX_ELEMENTS) -> Parts:
-    """The parts of every message that has the usual sections, each of them once."""
+_ALL = NeededParts()
+_NOWHERE = (np.zeros(0, np.int64), np.zeros(0, np.int64))
+
+
+def walk(
+    reader: ByteReader, begins: Ints, ends: Ints, max_elements: int = MAX_ELEMENTS, needed: NeededParts = _ALL
+) -> Parts:
+    """The needed parts of every message that has the usual sections, each of them once."""
     cursors = _Cursors(reader, begins.copy(), ends, max_elements)
-    header = cursors.fields(HEADER)
+    header = cursors.fields(HEADER, needed.header)
     after_header = cursors.at.copy()
     cursors.entries(DELIVERY_ANNOTATIONS, _SYMBOL_KEYS)
     annotations = cursors.entries(MESSAGE_ANNOTATIONS, _SYMBOL_KEYS)
-    properties = cursors.fields(PROPERTIES)
-    application = cursors.entries(APPLICATION_PROPERTIES, _STRING_KEYS)
+    properties = cursors.fields(PROPERTIES, needed.properties)
+    application: Entries = []
+    passed_over = _NOWHERE
+    if needed.application_properties:
+        application = cursors.entries(APPLICATION_PROPERTIES, _STRING_KEYS)
+    else:
+        passed_over = cursors.pass_over(APPLICATION_PROPERTIES)
     section, body = cursors.body()
     every, at = np.arange(len(begins)), cursors.at
-    parts = Parts(every, after_header, ends, header, annotations, properties, application, section, at, body)
+    parts = Parts(
+        every,
+        after_header,
+        ends,
+        header,
+        annotations,
+        properties,
+        application,
+        section,
+        at,
+        body,
+        needed,
+        passed_over,
+    )
     return parts.only(~cursors.bad)
 
 
@@ -341,11 +384,12 @@ class _Cursors:
         self._every = np.arange(len(begins))
         self.bad: Mask = np.zeros(len(begins), np.bool_)
 
-    def fields(self, section: int) -> Fields:
+    def fields(self, section: int, needed: int) -> Fields:
+        """The fields from the first one on, as many as are needed."""
         inside = self._inside(section, LIST_CODES, _MOST_FIELDS[section])
         if inside is None:
             return []
-        found = [entry.field for entry in inside.elements()]
+        found = [entry.field for entry in islice(inside.elements(), needed)]
         self._go_on(inside)
         return found
 
@@ -357,10 +401,23 @@ class _Cursors:
         self._go_on(inside)
         return found
 
+    def pass_over(self, section: int) -> tuple[Ints, Ints]:
+        """Where the section of maps begins and ends, in the rows where it is the next one; moves on to its end."""
+        before = self.at
+        inside = self._inside(section, MAP_CODES, 2 * self._max_elements)
+        if inside is None:
+            return _NOWHERE
+        here = self.at > before
+        return before[here], self.at[here]
+
     def _go_on(self, inside: CompoundCursor) -> None:
-        """Keep the strips of the rows, if they all have come to the end of the section together."""
-        if len(inside.cursor) == len(self._every) and (inside.cursor.at == self.at).all():
-            self._cursor = inside.cursor
+        """Keep the strips of the rows, if they all are at the same distance from the end of the section."""
+        if len(inside.cursor) == len(self._every):
+            left = self.at - inside.cursor.at
+            distance = int(left[0]) if len(left) else 0
+            if distance >= 0 and (left == distance).all():
+                inside.cursor.step(distance)
+                self._cursor = inside.cursor
 
     def _inside(self, section: int, codes: tuple[int, int, int], most: int) -> CompoundCursor | None:
         """Cursors inside of a section, where it is the next one; moves on to its end."""

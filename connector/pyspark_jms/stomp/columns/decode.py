@@ -5,6 +5,7 @@ Does not know sockets and Spark.
 """
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from itertools import groupby
 from typing import Literal, TypeAlias, assert_never
 
@@ -13,7 +14,7 @@ import pyarrow as pa
 
 from pyspark_jms.blocks.block import MessageBlock
 from pyspark_jms.columns.read_columns import WantedColumns
-from pyspark_jms.columns.schema import ARROW_SCHEMA, BODY_COLUMNS
+from pyspark_jms.columns.schema import ARROW_SCHEMA, BODY_COLUMNS, PROPERTY_MAPS
 from pyspark_jms.columns.strings import require_offsets
 from pyspark_jms.jms.model import Destination
 from pyspark_jms.jms.subscription import MAX_ELEMENTS
@@ -22,7 +23,8 @@ from pyspark_jms.stomp.columns.bodies import BodyTypes, detect_body_types, force
 from pyspark_jms.stomp.columns.frames import FrameBounds, with_few_headers
 from pyspark_jms.stomp.columns.headers import Headers
 from pyspark_jms.stomp.columns.layout import HeaderTexts, layout_of
-from pyspark_jms.stomp.columns.lines import Fault, split_lines
+from pyspark_jms.stomp.columns.lines import Fault, Lines, NotPlainError, split_lines
+from pyspark_jms.stomp.columns.wanted_lines import wanted_lines
 from pyspark_jms.stomp.dialects.base import Dialect
 
 __all__ = ["BodyTypeOption", "decode"]
@@ -56,23 +58,73 @@ def decode(
         return pa.RecordBatch.from_pylist([], schema=schema)
     frames, too_many = with_few_headers(frames, dialect, max_elements)
     require_offsets(frames.raw.size + rows * (len(source.name.encode()) + _ROW_PREFIX))
-    names = frozenset(schema.names)
-    texts = _header_texts(frames, dialect, wanted)
-    types = _body_types(texts, dialect, body_type)
-    headers = Headers(texts, dialect, types.unread_markers, max_elements)
-    columns, faults = headers.columns(names), headers.faults
-    columns |= headers.property_columns(() if wanted is None else wanted.properties)
-    if names & BODY_COLUMNS:
-        unread = types.unread | lost_bodies(texts, dialect, frames.body_ends - frames.body_starts)
-        bodies = read_bodies(frames, types.codes, unread | too_many, types.transformed, max_elements, wanted=names)
-        columns, faults = columns | bodies.columns, faults + bodies.faults
-    made: dict[str, Callable[[], pa.Array]] = {
-        "sequence": lambda: _numbered(first_sequence, rows),
-        "JMSDestination": lambda: headers.read_from(source),
-        "body_error": lambda: _reasons(faults, rows),
-        "delivery_id": lambda: headers.delivery_id(source),
-    }
-    return _batch(columns | {name: make() for name, make in made.items() if name in names}, schema, rows)
+    read = _FrameReader(frames, too_many, dialect, source, first_sequence, body_type, max_elements, wanted)
+    few = None if wanted is None else _few_lines(frames, dialect, wanted)
+    if few is not None:
+        try:
+            return read.batch(few)
+        except NotPlainError:
+            pass
+    return read.batch(split_lines(frames))
+
+
+@dataclass(frozen=True, slots=True)
+class _FrameReader:
+    frames: FrameBounds
+    too_many: dict[int, str]
+    dialect: Dialect
+    source: Destination
+    first_sequence: int
+    body_type: BodyTypeOption
+    max_elements: int
+    wanted: WantedColumns | None
+
+    def batch(self, lines: Lines) -> pa.RecordBatch:
+        frames, wanted, rows = self.frames, self.wanted, len(self.frames)
+        schema = ARROW_SCHEMA if wanted is None else wanted.schema
+        names = frozenset(schema.names)
+        texts = _header_texts(lines, self.dialect, wanted)
+        types = _body_types(texts, self.dialect, self.body_type)
+        headers = Headers(texts, self.dialect, types.unread_markers, self.max_elements)
+        columns, faults = headers.columns(names), headers.faults
+        columns |= headers.property_columns(() if wanted is None else wanted.properties)
+        if names & BODY_COLUMNS:
+            lost = lost_bodies(texts, self.dialect, frames.body_ends - frames.body_starts)
+            unread = types.unread | lost | self.too_many
+            bodies = read_bodies(frames, types.codes, unread, types.transformed, self.max_elements, wanted=names)
+            columns, faults = columns | bodies.columns, faults + bodies.faults
+        made: dict[str, Callable[[], pa.Array]] = {
+            "sequence": lambda: _numbered(self.first_sequence, rows),
+            "JMSDestination": lambda: headers.read_from(self.source),
+            "body_error": lambda: _reasons(faults, rows),
+            "delivery_id": lambda: headers.delivery_id(self.source),
+        }
+        return _batch(columns | {name: make() for name, make in made.items() if name in names}, schema, rows)
+
+
+_BODY_ROLES = frozenset(
+    {"@body", "@content-length", "@message-type", "@stored-size", "@transformation", "content_type"}
+)
+"""The headers that decide about the type of a body, in any dialect."""
+_NEEDS_ALL_LINES = PROPERTY_MAPS | {"body_error", "bytes"}
+
+
+def _few_lines(frames: FrameBounds, dialect: Dialect, wanted: WantedColumns) -> Lines | None:
+    """The lines that decide about the wanted columns, if these are few and the frames have one layout; else None."""
+    if _NEEDS_ALL_LINES & wanted.fixed:
+        return None
+    roles = set(wanted.fixed)
+    if BODY_COLUMNS & wanted.fixed:
+        roles |= _BODY_ROLES
+    if wanted.fixed & {"JMSMessageID", "delivery_id"}:
+        roles.add("@message-id")
+    if "JMSDestination" in wanted.fixed:
+        roles.add("@destination")
+    if wanted.properties:
+        roles.add("@types")
+    names = {name for name, role in dialect.message_headers.items() if role in roles}
+    renamed = {name for name, shown in dialect.property_names.items() if shown in wanted.properties}
+    return wanted_lines(frames, names.union(wanted.properties, renamed))
 
 
 def _numbered(first: int, rows: int) -> pa.Array:
@@ -85,9 +137,8 @@ def _batch(columns: dict[str, pa.Array], schema: pa.Schema, rows: int) -> pa.Rec
     return pa.RecordBatch.from_arrays(every, schema=schema)
 
 
-def _header_texts(frames: FrameBounds, dialect: Dialect, wanted: WantedColumns | None) -> HeaderTexts:
+def _header_texts(lines: Lines, dialect: Dialect, wanted: WantedColumns | None) -> HeaderTexts:
     """The headers, with a layout of the wanted properties only."""
-    lines = split_lines(frames)
     properties = None if wanted is None or "properties" in wanted.fixed else wanted.properties
     return HeaderTexts(lines, layout_of(lines, dialect, properties))
 

@@ -15,12 +15,16 @@ from pyspark_jms.jms.subscription import too_many
 from pyspark_jms.stomp.dialects.base import Dialect
 
 __all__ = [
+    "COMMAND_LENGTH",
     "FrameBounds",
     "with_few_headers",
     "wrong_index",
 ]
 
 _COMMAND = b"MESSAGE\n"
+COMMAND_LENGTH = len(_COMMAND)
+"""The bytes before the first header line."""
+
 _COMMAND_WORD = np.uint64(int.from_bytes(_COMMAND, "little"))
 _LF = 10
 
@@ -71,7 +75,7 @@ def _in_order(size: int, start: Ints, head: Ints, end: Ints) -> bool:
     # No sum below overflows: what could is beyond the size.
     if end[-1] != size or (head > size).any() or (end > size).any():
         return False
-    return bool(((head >= start + len(_COMMAND) - 1) & (end >= head + 4)).all())
+    return bool(((head >= start + COMMAND_LENGTH - 1) & (end >= head + 4)).all())
 
 
 def _framed(view: Uint8s, start: Ints, head: Ints, end: Ints) -> bool:
@@ -109,7 +113,7 @@ def with_few_headers(frames: FrameBounds, dialect: Dialect, most: int) -> tuple[
 
 
 def _headers(view: Uint8s, frames: FrameBounds, row: int) -> int:
-    return int(np.count_nonzero(view[frames.starts[row] + len(_COMMAND) : frames.heads[row] + 1] == _LF))
+    return int(np.count_nonzero(view[frames.starts[row] + COMMAND_LENGTH : frames.heads[row] + 1] == _LF))
 
 
 def _replaced(frames: FrameBounds, rows: set[int], wanted: re.Pattern[bytes], most: int) -> FrameBounds:
@@ -119,7 +123,7 @@ def _replaced(frames: FrameBounds, rows: set[int], wanted: re.Pattern[bytes], mo
     for row, (start, head, end) in enumerate(places):
         begin = len(data)
         if row in rows:
-            lines = wanted.finditer(raw, start + len(_COMMAND), head + 1)
+            lines = wanted.finditer(raw, start + COMMAND_LENGTH, head + 1)
             data += _COMMAND
             for line in islice(lines, most):
                 data += line[0]

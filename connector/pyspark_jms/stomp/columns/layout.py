@@ -101,14 +101,15 @@ def _repeated(keys: pa.Array, times: int) -> pa.Array:
     return pa.concat_arrays([half, half, keys.slice(0, len(keys) * (times % 2))])
 
 
-def _sort_names(names: list[str], dialect: Dialect) -> tuple[dict[str, int], dict[str, int]]:
-    """Role → line, and property → line, of the one frame that has ``names``."""
+def _sort_names(names: list[str | None], dialect: Dialect) -> tuple[dict[str, int], dict[str, int]]:
+    """Role → line, and property → line, of the one frame that has ``names``. None: a line that is not wanted."""
     known: dict[str, int] = {}
-    for line, name in enumerate(names):
+    given = [(line, name) for line, name in enumerate(names) if name is not None]
+    for line, name in given:
         if name in dialect.message_headers and (name in dialect.last_occurrence_counts or name not in known):
             known[name] = line
     properties: dict[str, int] = {}
-    for line, name in enumerate(names):
+    for line, name in given:
         if known.get(name) != line and not _is_ignored(name, dialect):
             properties.setdefault(dialect.property_names.get(name, name), line)
     roles: dict[str, int] = {}

@@ -25,9 +25,9 @@ from pyspark_jms.columns.strings import (
 from pyspark_jms.jms.rules import shown_name
 from pyspark_jms.sentences import MAX_FAULTS_SHOWN
 from pyspark_jms.stomp.columns.escapes import unescape_buffer
-from pyspark_jms.stomp.columns.frames import FrameBounds, wrong_index
+from pyspark_jms.stomp.columns.frames import COMMAND_LENGTH, FrameBounds, wrong_index
 
-__all__ = ["AlikeLines", "Fault", "Lines", "MixedLines", "split_lines"]
+__all__ = ["AlikeLines", "Fault", "Lines", "MixedLines", "NotPlainError", "split_lines"]
 
 _LF, _CR, _COLON, _BACKSLASH = 10, 13, 58, 92
 _NOT_ASCII = 0x80
@@ -37,7 +37,6 @@ _PASS = 1 << 17
 _ALL_BITS = 0xFF
 _SHARED_BITS = _ALL_BITS ^ _COLON ^ _LF
 _NAME, _VALUE = 0, 1
-_COMMAND_LENGTH = len(b"MESSAGE\n")
 
 
 class Fault(NamedTuple):
@@ -46,6 +45,10 @@ class Fault(NamedTuple):
     row: int
     place: int
     reason: str
+
+
+class NotPlainError(Exception):
+    """A value that was asked for is not ASCII without escapes: read all lines."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,11 +60,15 @@ class AlikeLines:
 
     buffer: pa.Buffer
     limits: Ints
-    """Line i ends at the LF at ``limits[i + 1]``, and begins after ``limits[i]``."""
-    template: list[bytes]
-    """The names of the first frame, each with its colon."""
+    """The LFs before and after each line. Consecutive lines of a frame have one in common."""
+    names_of_first: list[bytes | None]
+    """The names of the first frame, each with its colon. None: the name may be another one in other frames."""
     first: Ints
     """Frame i has the lines ``first[i]`` to ``first[i + 1]``."""
+    between: int = 0
+    """How many of ``limits`` lie between the last line of a frame and the first one of the next frame."""
+    is_plain: bool = True
+    """Whether the values are known to be ASCII without escapes. Else values raise ``NotPlainError``."""
 
     @property
     def alike(self) -> bool:
@@ -75,12 +82,17 @@ class AlikeLines:
         return int(self.first[-1])
 
     def names(self, lines: Ints) -> pa.Array:
-        return pa.array([name[:-1] for name in self.template], pa.string()).take(pa.array(lines % len(self.template)))
+        """Null for a name that is not known."""
+        names = pa.array([None if name is None else name[:-1] for name in self.names_of_first], pa.string())
+        return names.take(pa.array(lines % len(self.names_of_first)))
 
     def values(self, lines: Ints) -> pa.Array:
         """Null where ``lines`` is negative."""
         keep = lines >= 0
-        return strings_at(self.buffer, *self._bounds(lines * keep), None if keep.all() else keep)
+        values = strings_at(self.buffer, *self._bounds(lines * keep), None if keep.all() else keep)
+        if not (self.is_plain or _all_plain(values)):
+            raise NotPlainError
+        return values
 
     def one_value(self, lines: Ints) -> bool:
         """Whether the values of ``lines`` are all the same short text. False: unknown."""
@@ -91,8 +103,23 @@ class AlikeLines:
 
     def _bounds(self, lines: Ints) -> tuple[Ints, Ints]:
         """Where the values begin and end."""
-        names = np.fromiter(map(len, self.template), np.int32, len(self.template))
-        return self.limits[lines] + names[lines % len(names)] + 1, self.limits[lines + 1]
+        sizes = np.array([0 if name is None else len(name) for name in self.names_of_first], np.int32)
+        at = lines + lines // len(sizes) * self.between if self.between else lines
+        return self.limits[at] + sizes[lines % len(sizes)] + 1, self.limits[at + 1]
+
+
+def _all_plain(values: pa.Array) -> bool:
+    buffer, limits = contents(values)
+    data: Uint8s = np.frombuffer(buffer, np.uint8)[: limits[-1]]
+    return _is_ascii(data) and _is_plain(data)
+
+
+def _is_ascii(data: Uint8s) -> bool:
+    return bool(data.max(initial=0) < _NOT_ASCII)
+
+
+def _is_plain(data: Uint8s) -> bool:
+    return not _holds(data, _CR) and not _holds(data, _BACKSLASH)
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,15 +184,14 @@ class _Block:
 
 def split_lines(frames: FrameBounds) -> Lines:
     """Read every header line. A line without a colon is left out, and is a fault."""
-    heads = strings_at(frames.raw, frames.starts + _COMMAND_LENGTH, frames.heads + 1)
+    heads = strings_at(frames.raw, frames.starts + COMMAND_LENGTH, frames.heads + 1)
     buffer, limits = contents(heads)
     data: Uint8s = np.frombuffer(buffer, np.uint8)[: limits[-1]]
     alike = _as_in_first(data, limits)
-    ascii_only = data.max(initial=0) < _NOT_ASCII
-    plain = ascii_only and not _holds(data, _CR) and not _holds(data, _BACKSLASH)
-    if alike is not None and plain:
+    ascii_only = _is_ascii(data)
+    if alike is not None and ascii_only and _is_plain(data):
         names, ends = alike
-        return AlikeLines(buffer, np.append(np.int32(-1), ends), names, np.arange(len(frames) + 1) * len(names))
+        return AlikeLines(buffer, np.append(np.int32(-1), ends), list(names), np.arange(len(frames) + 1) * len(names))
     block = _block(data, limits, None if alike is None else _separators_of(*alike))
     whole = block.starts[:, _VALUE] <= block.ends[:, _VALUE]
     if _holds(block.data, _CR):

@@ -364,13 +364,58 @@ def test_what_is_not_wanted_is_not_read(monkeypatch):
     assert batch.column("properties.absent").null_count == 4
 
 
+PLAIN = section(0x70, list_(TRUE)) + properties(content_type=symbol("text/plain"), subject=string("order"))
+ONE = {"dialect": ARTEMIS, "source": QUEUE, "first_sequence": 0, "body_type": "auto"}
+
+
+@pytest.mark.parametrize(
+    "messages",
+    [
+        [text_message("a", subject=string("order")), PLAIN + section(0x75, binary(b"data"))],
+        [PLAIN + section(0x75, binary(b"data")), text_message("a", subject=string("order"))],
+        [text_message(f"{n}", subject=string("x" * n)) + application_properties() for n in range(3)],
+        [text_message("a"), text_message("spark_jms_types")],
+        [text_message("a"), section(0x74, map_([(string("n"), string("spark_jms_body"))])) + section(0x77, NULL)],
+        [text_message("a"), section(0x74, b"\xc1\xff\x02\xa1\x01n\x41") + section(0x77, string("b"))],
+        [text_message("a", subject=string("s"), reply_to=string("r" * n)) for n in range(4)],
+        [section(0x70, list_(TRUE, ubyte(n), NULL, NULL, uint(n))) + section(0x77, string("t")) for n in range(4)],
+        [section(0x70, list_(TRUE, ubyte(7))), text_message("a"), section(0x73, list_()) + section(0x77, NULL)],
+        [text_message("a")[:end] for end in range(len(text_message("a")))],
+    ],
+)
+@pytest.mark.parametrize("fixed", [{"text", "JMSType", "JMSPriority"}, {"text"}, {"JMSRedelivered"}, {"JMSExpiration"}])
+def test_columns_that_need_few_parts(messages, fixed):
+    batch = decode(block_of(messages), **ONE, wanted=WantedColumns.of(fixed, []))
+    batch.validate(full=True)
+    full = decode(block_of(messages), **ONE).to_pylist()
+    for got, row in zip(batch.to_pylist(), full, strict=True):
+        assert got == {name: row[name] for name in fixed} or row["body_error"] is not None
+
+
+def test_the_rest_of_a_section_may_have_any_length(monkeypatch):
+    monkeypatch.setattr(module, "read_message", None)
+    messages = [text_message(str(n), subject=string("s"), reply_to=string("r" * n)) for n in range(9)]
+    batch = decode(block_of(messages), **ONE, wanted=WantedColumns.of({"text", "JMSType"}, []))
+    assert batch.to_pydict() == {"text": [*"012345678"], "JMSType": ["s"] * 9}
+
+
+def test_properties_that_are_not_wanted_are_not_walked(monkeypatch):
+    walked = []
+    entries = walk.CompoundCursor.entries
+    monkeypatch.setattr(walk.CompoundCursor, "entries", lambda self, keys: walked.append(keys) or entries(self, keys))
+    messages = [text_message(str(n)) for n in range(3)]
+    assert decode(block_of(messages), **ONE, wanted=WantedColumns.of({"text"}, [])).to_pydict() == {"text": [*"012"]}
+    assert set(walked) == {(0xA3, 0xB3)}, "only the annotations, whose keys are symbols"
+
+
 def test_an_envelope_is_decoded_whole():
     """Its types are stated in a property, and selectors are compared with the message as the broker has it."""
     message = section(0x74, map_([(string(TYPES_MARKER), string('{"n":"int"}')), (string("n"), string("7"))]))
     how = {"dialect": ARTEMIS, "source": QUEUE, "first_sequence": 0, "body_type": "auto"}
     for messages in ([message], [text_message(), message], [text_message(), message + b"\0\x53\x78\xc1\x01\0"]):
-        batch = decode(block_of(messages), **how, wanted=WantedColumns.of({"text"}, ["n"]))
-        assert batch.schema == ARROW_SCHEMA
+        for names in ([], ["n"]):
+            batch = decode(block_of(messages), **how, wanted=WantedColumns.of({"text"}, names))
+            assert batch.schema == ARROW_SCHEMA
 
 
 HOSTILE = {
