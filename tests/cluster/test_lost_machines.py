@@ -4,8 +4,10 @@ from collections import Counter
 
 import pytest
 import session
+from frames import DISCHARGE
 from legs import from_queue, to_files, to_queue
-from numbered import fill, in_files, in_queue
+from numbered import fill, in_committed_files, in_files, in_queue
+from proxy import Proxy
 from streaming import left
 from waiting import wait_until
 
@@ -43,7 +45,7 @@ def held_on(cluster, gate, job):
         assert not job.ended(), job.output()[-6000:]
         return [path for path in gate.iterdir() if path.name.isdigit()]
 
-    wait_until(waiting, 120, "a task that is held")
+    wait_until(waiting, 300, "a task that is held")
     pid = int(waiting()[0].name)
     return next(worker for worker in cluster.workers if pid in session.pids(worker.session_id))
 
@@ -67,7 +69,47 @@ def test_a_batch_outlives_the_executor_that_reads_it(
     assert "Lost executor" in job.output()
     assert in_files(tmp_path / "files") == Counter(range(COUNT))
     assert left(broker, queue) == 0
-    report(f"{lost.__name__} mid-batch, {journal}: {COUNT} messages, 0 lost, 0 twice")
+    report(f"{lost.__name__} mid-batch, {journal}: {COUNT} messages, 0 lost, 0 duplicated")
+
+
+def receiving_on(cluster, proxy):
+    """The worker of a task whose discharge the proxy holds."""
+    while True:
+        wait_until(proxy.to_broker.held.is_set, 300, "a discharge")
+        port = proxy.to_broker.held_link.client_port
+        for worker in cluster.workers:
+            connections = [each for pid in session.pids(worker.session_id) for each in session.connections(pid)]
+            if port in (local for local, _ in connections):
+                return worker
+        DISCHARGE.hold(proxy)  # this one is the driver's
+        proxy.to_broker.release()
+
+
+@pytest.mark.parametrize("lost", [executor_killed, worker_killed])
+@pytest.mark.parametrize("point", ["before the discharge of a value", "amid the rows of a value"])
+def test_a_value_outlives_the_executor_that_receives_it(
+    broker, queue, cluster, submit, gate, point, lost, tmp_path, report
+):
+    """Another task replaces the value, or answers with it."""
+    fill(broker, queue, COUNT)
+    with Proxy(broker.host, broker.port, "amqp") as proxy:
+        once = {"brokerUrl": proxy.url, "deliveryGuarantee": "exactly-once", "readers": "2"}
+        read = from_queue(broker, queue, maxMessagesPerTrigger="200", **once)
+        write = to_files(tmp_path / "files", tmp_path / "checkpoint")
+        if point == "before the discharge of a value":
+            DISCHARGE.hold(proxy)
+            job = submit(read | write)
+            lost(receiving_on(cluster, proxy))
+            proxy.to_broker.release()
+        else:
+            job = submit(read | hold(gate, COUNT // 6) | write)
+            lost(held_on(cluster, gate, job))
+            (gate / "open").touch()
+        job.end()
+    assert "Lost executor" in job.output()
+    assert in_committed_files(tmp_path / "files") == Counter(range(COUNT))
+    assert left(broker, queue) == 0
+    report(f"{lost.__name__} {point}: {COUNT} messages, 0 lost, 0 duplicated")
 
 
 @pytest.mark.parametrize("lost", [executor_killed, worker_killed])
@@ -92,4 +134,4 @@ def test_rows_are_sent_once_when_the_executor_that_sends_them_is_lost(
     assert "Lost executor" in job.output()
     assert in_queue(broker, f"{queue}.copy") == Counter(range(MANY))
     assert left(broker, queue) == 0
-    report(f"{lost.__name__} mid-transaction, {guarantee}: {MANY} messages, 0 lost, 0 twice")
+    report(f"{lost.__name__} mid-transaction, {guarantee}: {MANY} messages, 0 lost, 0 duplicated")
