@@ -25,7 +25,7 @@ BITING = [
 ]
 
 FIRST = {"journal/kill-driver/durable", "amqp/kill-driver/discharging", "amqp-once/kill-driver/task-unconfirmed"}
-"""What `make test` runs of them. tests/connector/spark/test_stream_writer.py has a killed worker of the sink, and
+"""What `make test` runs of them. tests/integration/test_killed_writes.py has a killed worker of the sink, and
 tests/integration/test_outage.py a killed broker under both."""
 
 

@@ -21,9 +21,9 @@ MODULES = (
     "pyspark.sql.worker.plan_data_source_read",  # the one that reads are unpickled by their modules
     "pandas",  # pyarrow imports it for the first array
     "pyspark_jms.spark.source",
-    "pyspark_jms.spark.stream_basic_reader",  # of the two readers, one release of Spark uses one
-    "pyspark_jms.spark.stream_reader",
-    "pyspark_jms.spark.stream_writer",
+    "pyspark_jms.spark.stream_reading",
+    "pyspark_jms.spark.stream_reader",  # needs Spark 4.2
+    "pyspark_jms.spark.writers",
     "pyspark_jms.spark.worker",
     "pyspark_jms.stomp.sink",
     "pyspark_jms.stomp.source",

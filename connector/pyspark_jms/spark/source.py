@@ -68,12 +68,12 @@ class JmsDataSource(DataSource):
             from pyspark_jms.spark.stream_reader import JmsStreamReader
 
             return JmsStreamReader(options)
-        from pyspark_jms.spark.stream_basic_reader import JmsBasicStreamReader
+        from pyspark_jms.spark.stream_reading import JmsBasicStreamReader
 
         return JmsBasicStreamReader(options)
 
     def streamWriter(self, schema: StructType, overwrite: bool) -> Any:
-        from pyspark_jms.spark.stream_writer import JmsStreamWriter
+        from pyspark_jms.spark.writers import JmsStreamWriter
 
         if overwrite:
             raise UnsupportedError(
@@ -88,7 +88,7 @@ class JmsDataSource(DataSource):
         return JmsPeek(_source_options(self.options, "batch", schema))
 
     def writer(self, schema: StructType, overwrite: bool) -> Any:
-        from pyspark_jms.spark.batch_writer import JmsBatchWriter
+        from pyspark_jms.spark.writers import JmsBatchWriter
 
         return JmsBatchWriter(_sink_options(self.options, schema), overwrite=overwrite)
 

@@ -13,7 +13,7 @@ from pyspark_jms.sink.sending import send_at_least_once
 from pyspark_jms.sink.tasks import LedgerTask, TaskResult
 from pyspark_jms.source.gc_freeze import freeze_gc
 from pyspark_jms.spark.protocols import connect_sink
-from pyspark_jms.spark.reports import TaskReport
+from pyspark_jms.spark.writers import TaskReport
 
 __all__ = [
     "require_all_rows",

@@ -8,9 +8,9 @@ from pyspark_jms.errors import IllegalStateError, JMSError, OptionError
 from pyspark_jms.options.sink import SinkOptions
 from pyspark_jms.options.source import SourceOptions
 from pyspark_jms.spark.batch_reader import JmsPeek
-from pyspark_jms.spark.batch_writer import JmsBatchWriter
 from pyspark_jms.spark.short_tracebacks import short_traceback, short_traceback_of_rows
 from pyspark_jms.spark.stream_reader import JmsStreamReader
+from pyspark_jms.spark.writers import JmsBatchWriter
 
 NOWHERE = {"brokerUrl": "stomp://127.0.0.1:1", "queue": "q"}
 

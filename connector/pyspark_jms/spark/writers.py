@@ -1,0 +1,135 @@
+"""``df.write`` and ``df.writeStream``: Spark's calls → tasks (``spark.worker``), and a write's end on the driver."""
+
+import uuid
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+from pyspark import TaskContext
+from pyspark.sql.datasource import DataSourceArrowWriter, WriterCommitMessage
+
+from pyspark_jms.delivery.commit_token import LedgerOwner
+from pyspark_jms.errors import IllegalStateError, OptionConflictError, UnsupportedError
+from pyspark_jms.options.sink import SinkOptions
+from pyspark_jms.sink.tasks import LedgerTask, TaskResult, log_dropped_rows, may_be_repeated, require_identity
+from pyspark_jms.spark.releases import StreamArrowWriter
+from pyspark_jms.spark.short_tracebacks import short_traceback
+
+__all__ = ["JmsBatchWriter", "JmsStreamWriter", "TaskReport"]
+
+
+@dataclass
+class TaskReport(WriterCommitMessage):
+    """What Spark carries from a task to the driver."""
+
+    result: TaskResult
+
+
+class JmsBatchWriter(DataSourceArrowWriter):
+    """All or nothing per task. Inside ``foreachBatch`` too: a ``writeId`` distinguishes one write from another."""
+
+    def __init__(self, options: SinkOptions, *, overwrite: bool) -> None:
+        if overwrite:
+            raise UnsupportedError("Save mode overwrite cannot empty a queue.", "Use mode('append').")
+        if options.exactly_once and options.write_id is None:
+            raise OptionConflictError(
+                "deliveryGuarantee=exactly-once of a batch write needs option writeId: without it, a write that is"
+                " retried cannot be distinguished from another write.",
+                "Give each write a writeId of its own, the same when it is retried: in foreachBatch"
+                " pyspark_jms.functions.write_id(batch, number), in a job job:NAME/RUN.",
+            )
+        self._options = options
+        self._execution = uuid.uuid4().hex
+        """Spark makes one writer for all tasks of a write."""
+
+    @short_traceback
+    def write(self, iterator: Iterator[pa.RecordBatch]) -> WriterCommitMessage:
+        from pyspark_jms.spark.worker import run_task  # heavy, and only tasks need it
+
+        task = _task_of_batch_write(self._options.write_id, self._execution) if self._options.exactly_once else None
+        return run_task(self._options, iterator, task)
+
+    @short_traceback
+    def commit(self, messages: list[Any]) -> None:
+        _finish(self._options, "this write", messages)
+
+    def abort(self, messages: list[Any]) -> None:
+        """There is nothing to undo: a task that succeeded has committed its rows, a task that failed has not."""
+
+
+class JmsStreamWriter(StreamArrowWriter):  # type: ignore[misc]  # its base class depends on the release
+    """At-least-once by default: a task that succeeded has sent all its rows, a retried task may send its rows again."""
+
+    def __init__(self, options: SinkOptions) -> None:
+        if options.write_id is not None:
+            raise OptionConflictError(
+                "Option writeId is given to writeStream, where query and batch name each write.", "Remove the option."
+            )
+        self._options = options
+        self._execution = uuid.uuid4().hex
+        """Spark makes one writer for all tasks of a batch, and calls ``commit`` on another one."""
+
+    @short_traceback
+    def write(self, iterator: Iterator[pa.RecordBatch]) -> WriterCommitMessage:
+        from pyspark_jms.spark.worker import run_task  # heavy, and only tasks need it
+
+        task = _task_of_stream(self._execution) if self._options.exactly_once else None
+        return run_task(self._options, iterator, task)
+
+    @short_traceback
+    def commit(self, messages: list[Any], batchId: int) -> None:
+        _finish(self._options, f"batch {batchId}", messages)
+
+    def abort(self, messages: list[Any], batchId: int) -> None:
+        """There is nothing to undo: the transaction of a failed task was never visible."""
+
+
+def _task_of_batch_write(write_id: str | None, execution: str) -> LedgerTask:
+    context = TaskContext.get()
+    if context is None or write_id is None:
+        raise IllegalStateError("A batch write runs outside of a Spark task.", "Report this with Spark's version.")
+    query, batch = map(context.getLocalProperty, ("sql.streaming.queryId", "streaming.sql.batchId"))
+    identity = require_identity(write_id, query, batch)
+    return LedgerTask(
+        owner=identity.owner,
+        write=write_id,
+        partition=context.partitionId(),
+        batch=identity.batch,
+        execution=execution,
+        may_be_repeated=True,
+    )
+
+
+def _task_of_stream(execution: str) -> LedgerTask:
+    context = TaskContext.get()
+    names = ("sql.streaming.queryId", "streaming.sql.batchId", "spark.jobGroup.id")
+    query, batch, run = (context.getLocalProperty(name) if context else None for name in names)
+    if context is None or query is None or batch is None or run is None:
+        raise IllegalStateError(
+            "Spark does not report which query and batch this task belongs to.", "Report this with Spark's version."
+        )
+    return LedgerTask(
+        owner=LedgerOwner("query", query),
+        write=f"{query}/{batch}",
+        partition=context.partitionId(),
+        batch=int(batch),
+        execution=execution,
+        may_be_repeated=may_be_repeated(run, int(batch), context.attemptNumber()),
+    )
+
+
+def _finish(options: SinkOptions, name: str, reports: Iterable[TaskReport | None]) -> None:
+    """On the driver, after all tasks. ``name``: of the write, in the log.
+
+    The process that Spark runs this in needs the code of a broker only after exactly-once writes. Its import takes
+    0.6 s of CPU, and Spark ends the process after an idle minute.
+    """
+    results = [report.result for report in reports if report is not None]
+    log_dropped_rows(name, [result.sent for result in results])
+    outcomes = [result.outcome for result in results if result.outcome]
+    if outcomes:
+        from pyspark_jms.amqp.sink import CommitLedger
+        from pyspark_jms.sink.writing import finish_write
+
+        finish_write(CommitLedger(options.connection, outcomes[0].task.owner), options, outcomes)
