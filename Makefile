@@ -55,6 +55,7 @@ lint: $(READY)
 
 types: $(READY)
 	$(BIN)/mypy
+	$(BIN)/mypy --config-file tests/imports.ini
 
 layers: $(READY)
 	$(BIN)/lint-imports

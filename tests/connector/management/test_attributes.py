@@ -7,7 +7,8 @@ from pyspark_jms.jms.model import BodyType
 from pyspark_jms.management.attributes import ARTEMIS_MANAGEMENT, ArtemisManagement
 from pyspark_jms.stomp.dialects import DIALECTS as STOMP_DIALECTS
 
-WORDS = [each.management for each in (*STOMP_DIALECTS.values(), *AMQP_DIALECTS.values()) if each.management is not None]
+STATED = [each.management for each in STOMP_DIALECTS.values()] + [each.management for each in AMQP_DIALECTS.values()]
+WORDS = [each for each in STATED if each is not None]
 every_management = pytest.mark.parametrize("words", WORDS)
 every_listing = pytest.mark.parametrize("words", [each for each in WORDS if isinstance(each, ArtemisManagement)])
 
