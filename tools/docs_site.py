@@ -34,6 +34,9 @@ _FENCE = re.compile(r"^( *```.*?^ *```[ \t]*$)", re.MULTILINE | re.DOTALL)
 _LINK = re.compile(r"(?P<before>!?\[(?P<text>(?:[^\[\]]|\[[^\]]*\])*)\]\()(?P<target>[^)\s#:]+)(?P<anchor>#[^)\s]*)?\)")
 _STATES = re.compile(r"^```mermaid\nstateDiagram-v2\n(?P<body>.*?)^```$", re.MULTILINE | re.DOTALL)
 _MOVE = re.compile(r"^ *(?P<start>\w+) --> (?P<end>\w+): (?P<event>.+)$", re.MULTILINE)
+_TEXT = re.compile(r'(?<=<div class="language-text highlight"><pre)>(?P<body>.*?)</pre>', re.DOTALL)
+_COLUMNS = re.compile(r"\S {2,}\S|[+│├└─]")
+"""What the lines of a printed table or of a tree have, and sentences do not."""
 _TABLE = re.compile(r"<table>.*?</table>", re.DOTALL)
 _TITLE = re.compile(r"<th\b[^>]*>(.*?)</th>", re.DOTALL)
 _ROW = re.compile(r"<tr>.*?</tr>", re.DOTALL)
@@ -224,9 +227,20 @@ def _titled(title: str) -> str:
     return f'<td data-title="{escaped}"'
 
 
+def texts_that_fit(html: str) -> str:
+    """Mark text blocks whose lines have columns: assets/site.css wraps the lines of all other blocks."""
+
+    def marked(match: re.Match[str]) -> str:
+        lines = unescape(_TAG.sub("", match["body"])).splitlines()
+        with_columns = sum(_COLUMNS.search(line) is not None for line in lines)
+        return f" data-columns{match[0]}" if len(lines) > 1 and 2 * with_columns > len(lines) else match[0]
+
+    return _TEXT.sub(marked, html)
+
+
 def on_page_content(html: str, **_: Any) -> str:
     """Docstrings name functions as Sphinx does; Markdown knows no roles."""
-    return tables_that_fit(_ROLE.sub("", html))
+    return texts_that_fit(tables_that_fit(_ROLE.sub("", html)))
 
 
 if __name__ == "__main__":

@@ -114,3 +114,20 @@ def test_other_tables_stay(site, row):
     titles = row.replace("td>", "th>").replace("long ", "")
     table = f"<table><thead><tr>{titles}</tr></thead><tbody><tr>{row}</tr></tbody></table>"
     assert site.tables_that_fit(table) == table
+
+
+@pytest.mark.parametrize(
+    ("lines", "scrolls"),
+    [
+        ("name      value\norders    12", True),
+        ("+---+\n| a |\n+---+", True),
+        ("[JMS_SECURITY] stomp://broker refused: it is invalid. Check user\nand password", False),
+        ("one line  with two columns", False),
+    ],
+)
+def test_a_text_block_is_wrapped_unless_its_lines_have_columns(site, lines, scrolls):
+    block = f'<div class="language-text highlight"><pre><span></span><code>{lines}\n</code></pre></div>'
+    python = block.replace("text", "python", 1)
+    assert site.texts_that_fit(python + block) == python + block.replace(
+        "<pre>", "<pre data-columns>" if scrolls else "<pre>"
+    )
