@@ -22,6 +22,7 @@ from pyspark_jms.columns.schema import ARROW_SCHEMA
 from pyspark_jms.jms.model import Destination
 from pyspark_jms.jms.subscription import Subscription
 from pyspark_jms.options.source import SourceOptions
+from pyspark_jms.source.peek import take_browsed
 from pyspark_jms.stomp.columns.decode import decode
 from pyspark_jms.stomp.dialects import CLASSIC
 from pyspark_jms.stomp.link.consumer import Consumer
@@ -271,11 +272,12 @@ def browsed(classic, selector):
     subscription = Subscription(destination=source, window_bytes=1 << 24, browse=True, selector=selector)
     consumer = Consumer(settings, subscription)
     try:
-        blocks = []
-        while not consumer.browse_ended:
+        blocks, has_ended = [], False
+        while not has_ended:
             consumer.connection.condition.pause(0.2)
             consumer.connection.check()
-            blocks += consumer.take()
+            shown, has_ended = take_browsed(consumer)
+            blocks += shown
     finally:
         consumer.connection.drop()
     batches = [decode(block, dialect=CLASSIC, source=source, first_sequence=0, body_type="auto") for block in blocks]

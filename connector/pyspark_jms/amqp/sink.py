@@ -40,7 +40,6 @@ class AmqpSinkLink:
         rows: pa.RecordBatch,
         *,
         in_transaction: bool = True,
-        confirm_each: bool = False,  # noqa: ARG002
         **how: Unpack[EncodeOptions],
     ) -> Sequence[MessageBlock]:
         blocks = encode(

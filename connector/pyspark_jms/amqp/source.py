@@ -32,9 +32,6 @@ __all__ = ["AmqpSource", "AmqpSourceLink"]
 class AmqpSourceLink(Consumer, MessageAnswers):
     """A ``Consumer`` with the answers that only reading needs."""
 
-    browse_ended = False
-    """A browse ends when nothing more arrives: a drain after the end would start the browse again (Artemis)."""
-
     def subscribe(self, subscription: Subscription) -> None:
         """What else a broker refuses, its attach shows."""
         durable = subscription.durable

@@ -19,6 +19,9 @@ class BrokerDialect:
     """Whether the broker shows messages without delivering them, so that a window is enough for a queue of any length.
     Otherwise a batch read receives messages and gives them back."""
 
+    browse_end_id: bytes = b""
+    """The id, as a received block has it, of the mark by which the broker ends a browse. Empty: it sends no mark."""
+
     has_transactions: bool = True
     """Whether a commit takes effect as a whole, and its confirmation proves that it did."""
 

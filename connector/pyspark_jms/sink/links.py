@@ -35,13 +35,12 @@ class SinkLink(Protocol):
         rows: pa.RecordBatch,
         *,
         in_transaction: bool = True,
-        confirm_each: bool = False,
         **how: Unpack[EncodeOptions],
     ) -> Sequence[MessageBlock]:
         """One message a row, in order, in a few blocks. Raises before it returns anything if a row cannot be sent.
 
-        ``in_transaction`` says how the blocks will be sent, and ``confirm_each`` whether ``commit`` shall wait for the
-        confirmation of each of them.
+        ``in_transaction`` says how the blocks will be sent. ``commit`` waits for the confirmation of each message that
+        is sent outside of a transaction, if the dialect ``confirms_single_messages``.
         """
 
     def send(self, block: MessageBlock, *, in_transaction: bool = True) -> None:

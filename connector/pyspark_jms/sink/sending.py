@@ -74,15 +74,11 @@ class RowEncoder:
         self._faults += bad[: _MAX_LOGGED_FAULTS - len(self._faults)]
         return left
 
-    def take(
-        self, batch: pa.RecordBatch, *, in_transaction: bool = True, confirm_each: bool = False
-    ) -> Sequence[MessageBlock]:
+    def take(self, batch: pa.RecordBatch, *, in_transaction: bool = True) -> Sequence[MessageBlock]:
         """The blocks of the task's next rows."""
         first_row = self.next_row
         try:
-            blocks = self._encode(
-                batch, now_ms=_now_ms(), first_row=first_row, in_transaction=in_transaction, confirm_each=confirm_each
-            )
+            blocks = self._encode(batch, now_ms=_now_ms(), first_row=first_row, in_transaction=in_transaction)
         except JMSError as error:
             raise error from None  # its cause lists all rows with the fault, which only ``good_rows`` needs
         self.rows += batch.num_rows
@@ -153,7 +149,7 @@ def _send_confirming_each(link: SinkLink, encoder: RowEncoder, rows: Iterator[pa
     for batch in rows:
         for start in range(0, batch.num_rows, _MAX_UNCONFIRMED_ROWS):
             part = batch.slice(start, _MAX_UNCONFIRMED_ROWS)
-            for block in encoder.take(part, in_transaction=False, confirm_each=True):
+            for block in encoder.take(part, in_transaction=False):
                 link.send(block, in_transaction=False)
             link.commit()
 

@@ -31,7 +31,8 @@ class MessageSource(Protocol):
     def waiting(self) -> tuple[int, int]:
         """Messages, and bytes, that were received and not taken."""
 
-    def take(self) -> Sequence[MessageBlock]: ...
+    def take(self) -> Sequence[MessageBlock]:
+        """The messages received since the last call. Those of a browse may end with the dialect's ``browse_end_id``."""
 
     def take_oversized(self) -> Sequence[OversizedMessage]: ...
 
@@ -90,10 +91,6 @@ class SourceLink(MessageSource, Protocol):
     @property
     def confirms_acknowledgements(self) -> bool:
         """Whether the broker has stored an acknowledgement once its receipt is there."""
-
-    @property
-    def browse_ended(self) -> bool:
-        """Whether the broker has marked the end of a browse."""
 
     def subscribe(self, subscription: Subscription) -> None:
         """Once. After an error the connection is closed.

@@ -31,6 +31,7 @@ from pyspark_jms.network.connection import StateCondition
 from pyspark_jms.network.settings import ConnectionSettings
 from pyspark_jms.options.source import SourceOptions
 from pyspark_jms.source.links import SourceLink, SourceProtocol
+from pyspark_jms.source.peek import take_browsed
 from pyspark_jms.source.task_inputs import rows_of
 
 __all__ = ["ConnectMover", "Moved", "MovingLink", "OutgoingMessages", "look_for_targets", "move"]
@@ -137,8 +138,10 @@ def look_for_targets(
         mover = _Mover(link, options, protocol, to=None, accept_claims=accept_claims)
         found: Counter[str] = Counter()
         end = _QueueEndCheck(link, options.idle_timeout)
-        while not link.browse_ended and not end.is_reached():
-            for block in link.take():
+        has_ended = False
+        while not has_ended and not end.is_reached():
+            blocks, has_ended = take_browsed(link)
+            for block in blocks:
                 room = len(block) if limit is None else limit - found.total()
                 found.update(target.name for target in mover.movable(block)[:room])
                 if limit is not None and found.total() >= limit:

@@ -9,6 +9,7 @@ them until then.
 import logging
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 from pyspark_jms.blocks.block import MessageBlock, PartitionSlice
@@ -23,7 +24,7 @@ from pyspark_jms.source.draining import LONGEST_MS, was_sent_later
 from pyspark_jms.source.links import SourceLink, SourceProtocol
 from pyspark_jms.source.task_inputs import rows_of
 
-__all__ = ["peek"]
+__all__ = ["peek", "take_browsed"]
 
 _log = logging.getLogger("pyspark_jms.source")
 _POLL_SECONDS = 0.05
@@ -67,6 +68,20 @@ def peek(
             shown += len(range_)
             yield rows_of(part, options, protocol)[0]
         look.warn_of_rest(limits)
+
+
+def take_browsed(link: SourceLink) -> tuple[list[MessageBlock], bool]:
+    """The messages of a browse received since the last call, and whether the broker has marked the end of the browse.
+
+    Over AMQP no broker marks it, and a drain after the end would start the browse again (Artemis).
+    """
+    blocks, mark = list(link.take()), link.dialect.browse_end_id
+    if not (mark and blocks and blocks[-1].ids[-1] == mark):
+        return blocks, False
+    last = blocks.pop()
+    if len(last) > 1:
+        blocks.append(replace(last.slice(0, len(last) - 1), ids=last.ids[:-1]))
+    return blocks, True
 
 
 class _Bounds:
@@ -132,7 +147,8 @@ class _Look:
     def _receive(self, link: SourceLink, bounds: _Bounds, pause: Any) -> Iterator[tuple[MessageRange, SourceLink]]:
         quiet_since = time.monotonic()
         while True:
-            for block in filter(len, link.take()):  # the mark that ends a browse may leave an empty one
+            blocks, has_ended = take_browsed(link)
+            for block in blocks:
                 earlier = self._sent_before_start(link, block)
                 shown = bounds.take(MessageRange(0, block, 0, earlier))
                 if shown:
@@ -143,7 +159,7 @@ class _Look:
                     return
                 link.shown(block)
                 quiet_since = time.monotonic()
-            if link.browse_ended:
+            if has_ended:
                 return
             if time.monotonic() - quiet_since >= self._options.idle_timeout:
                 if self._is_end():

@@ -36,10 +36,10 @@ class StompSinkLink:
         rows: pa.RecordBatch,
         *,
         in_transaction: bool = True,
-        confirm_each: bool = False,
         **how: Unpack[EncodeOptions],
     ) -> Sequence[MessageBlock]:
         """The transaction and the receipt are headers of each frame, so they are decided here."""
+        confirm_each = not in_transaction and self.dialect.confirms_single_messages
         blocks = encode(
             rows,
             dialect=self._producer.dialect,

@@ -15,7 +15,6 @@ from pyspark_jms.stomp.moving import StompMover
 from pyspark_jms.stomp.source import StompSource, StompSourceLink
 
 MOST_MEMBERS = 50
-ATTRIBUTES_OF_LINKS = {"browse_ended"}
 
 
 def own_members(port):
@@ -39,7 +38,7 @@ def missing(port, value):
     ],
 )
 def test_both_protocols_have_the_ports_for_reading(port, value):
-    assert missing(port, value) <= ATTRIBUTES_OF_LINKS
+    assert missing(port, value) == set()
 
 
 def ports_of(*engines):

@@ -49,11 +49,15 @@ def test_a_transaction_becomes_visible_with_its_commit(broker, queue):
 
 
 def test_each_message_outside_of_a_transaction_is_confirmed(broker, queue):
-    with closing(StompSinkLink(settings_of(broker))) as link:
-        for block in encoded(link, queue, "a", "b", "c", in_transaction=False, confirm_each=True, first_row=17):
+    address = f"/queue/{queue}"  # as Classic and RabbitMQ, which confirm single messages, are sent to
+    broker.create_queue(address)
+    with closing(StompSinkLink(settings_of(broker, "classic"))) as link:
+        blocks = encoded(link, queue, "a", "b", "c", in_transaction=False, first_row=17)
+        assert [b"\nreceipt:s%d\n" % row in bytes(block.data) for block in blocks for row in (17, 18, 19)] == [True] * 3
+        for block in blocks:
             link.send(block, in_transaction=False)
         link.commit()
-        await_count(broker, queue, 3)
+        await_count(broker, address, 3)
         link.commit()  # nothing is left to confirm
 
 

@@ -76,7 +76,6 @@ class ConformanceQueue:
             property_columns=(),
             now_ms=int(time.time() * 1000),
             in_transaction=in_transaction,
-            confirm_each=not in_transaction,
         )
 
     def _marked(self, row: Row) -> Row:

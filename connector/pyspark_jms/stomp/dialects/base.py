@@ -149,9 +149,6 @@ class Dialect(BrokerDialect):
     browse_headers: Mapping[str, str] = field(default_factory=dict)
     """SUBSCRIBE headers that browse a queue, if the broker can."""
 
-    browse_end_id: bytes = b""
-    """The id, as a received block has it, of the MESSAGE by which the broker ends a browse."""
-
     transform_headers: Mapping[str, str] = field(default_factory=dict)
     """SUBSCRIBE headers that make the broker send a MapMessage with its content. Empty: there are none."""
 

@@ -2,7 +2,6 @@
 
 import logging
 from collections.abc import Iterable
-from dataclasses import replace
 
 from pyspark_jms.blocks.block import MessageBlock
 from pyspark_jms.blocks.oversized import OversizedMessage
@@ -112,10 +111,6 @@ def _require_topic(settings: ConnectionSettings, destination: Destination, diale
         )
 
 
-def _without_last(block: MessageBlock) -> MessageBlock:
-    return replace(block.slice(0, len(block) - 1), ids=block.ids[:-1])
-
-
 class Consumer(OnConnection[Dialect]):
     """One connection with at most one subscription. ``close`` returns unacknowledged messages to the queue."""
 
@@ -131,8 +126,6 @@ class Consumer(OnConnection[Dialect]):
         self._subscription: Subscription | None = None
         self._limit: PrefetchLimit = NOT_SUBSCRIBED
         self._taken = Unacknowledged()
-        self.browse_ended = False
-        """Whether a browse has shown all messages, on a broker that marks the end."""
         if subscription is not None:
             self.subscribe(subscription)
 
@@ -175,11 +168,8 @@ class Consumer(OnConnection[Dialect]):
         return self.connection.waiting()
 
     def take(self) -> list[MessageBlock]:
-        """The messages received since the last call. The mark with which some brokers end a browse is left out."""
+        """The messages received since the last call."""
         blocks = self.connection.take()
-        if self.subscription.browse and blocks and blocks[-1].ids[-1] == self.dialect.browse_end_id:
-            self.browse_ended = True
-            blocks[-1] = _without_last(blocks[-1])
         for block in blocks:
             self._taken.add(len(block), len(block.data))
         return blocks
