@@ -13,7 +13,6 @@ from pyspark_jms.amqp.link.staged_messages import seen_block, stream_of
 from pyspark_jms.blocks.block import StagedRange
 from pyspark_jms.delivery.register.token import Token
 from pyspark_jms.errors import DataLossError, JMSSecurityError, SubscriptionInUseError, UnsupportedError
-from pyspark_jms.management.attributes import ArtemisManagement
 from pyspark_jms.management.link import ManagementLink
 from pyspark_jms.network.settings import ConnectionSettings
 
@@ -88,11 +87,11 @@ def _queues(link: ManagementLink) -> list[str]:
 
 def _is_owned(link: ManagementLink, name: RegisterName) -> bool:
     """The driver has a connection while the query runs, and a task has the lock."""
-    words = link.words
-    assert isinstance(words, ArtemisManagement)
+    words, inspection = link.words, link.words.inspection
+    assert inspection is not None, "so is every broker that keeps registers"
     if int(link.queue_attribute(name.queue.partition("::")[2], words.queue.consumers)):
         return True
-    return bool(link.rows(words.connections, driver_container(name.base), 1))
+    return bool(link.rows(inspection.connections, driver_container(name.base), 1))
 
 
 def _tokens(connection: Connection, name: RegisterName) -> list[Token]:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from pyspark_jms.check.findings import Finding, Verdict
-from pyspark_jms.management.attributes import ArtemisManagement
+from pyspark_jms.management.attributes import Inspection
 
 __all__ = ["AddressNeeds", "settings_finding"]
 
@@ -42,7 +42,7 @@ class _Fault(NamedTuple):
     remedy: str
 
 
-def settings_finding(needs: AddressNeeds, shown: Iterable[Mapping[str, Any]], words: ArtemisManagement) -> Finding:
+def settings_finding(needs: AddressNeeds, shown: Iterable[Mapping[str, Any]], words: Inspection) -> Finding:
     """``shown``: the settings of each address, as the broker's management shows them, and those of the broker's cache
     of duplicate ids.
     """
@@ -62,7 +62,7 @@ def settings_finding(needs: AddressNeeds, shown: Iterable[Mapping[str, Any]], wo
     )
 
 
-def _faults(needs: AddressNeeds, settings: Mapping[str, Any], words: ArtemisManagement) -> Iterator[_Fault]:
+def _faults(needs: AddressNeeds, settings: Mapping[str, Any], words: Inspection) -> Iterator[_Fault]:
     keys = words.settings
     if settings.get(keys.full_policy) == keys.drop:
         yield _Fault(
@@ -82,7 +82,7 @@ def _faults(needs: AddressNeeds, settings: Mapping[str, Any], words: ArtemisMana
         yield from _id_cache(settings, words)
 
 
-def _id_cache(settings: Mapping[str, Any], words: ArtemisManagement) -> Iterator[_Fault]:
+def _id_cache(settings: Mapping[str, Any], words: Inspection) -> Iterator[_Fault]:
     """One id is enough: only first tokens have one. A negative size is no limit."""
     harm = "so a batch whose token is lost is written again"
     if int(settings.get(words.settings.id_cache_size, 1)) == 0:
@@ -99,7 +99,7 @@ def _id_cache(settings: Mapping[str, Any], words: ArtemisManagement) -> Iterator
         )
 
 
-def _delivery_limit(needs: AddressNeeds, settings: Mapping[str, Any], words: ArtemisManagement) -> Iterator[_Fault]:
+def _delivery_limit(needs: AddressNeeds, settings: Mapping[str, Any], words: Inspection) -> Iterator[_Fault]:
     """Artemis: no limit if it is not positive."""
     attempts = int(settings.get(words.delivery_attempts_key, words.default_delivery_attempts))
     if 0 < attempts <= needs.deliveries:
@@ -117,7 +117,7 @@ def _delivery_limit(needs: AddressNeeds, settings: Mapping[str, Any], words: Art
         )
 
 
-def _redelivery_delay(needs: AddressNeeds, settings: Mapping[str, Any], words: ArtemisManagement) -> Iterator[_Fault]:
+def _redelivery_delay(needs: AddressNeeds, settings: Mapping[str, Any], words: Inspection) -> Iterator[_Fault]:
     longest = _longest_delay_ms(settings, words) / 1000
     if longest >= needs.patience_seconds:
         yield _Fault(
@@ -134,7 +134,7 @@ def _redelivery_delay(needs: AddressNeeds, settings: Mapping[str, Any], words: A
         )
 
 
-def _longest_delay_ms(settings: Mapping[str, Any], words: ArtemisManagement) -> float:
+def _longest_delay_ms(settings: Mapping[str, Any], words: Inspection) -> float:
     """With a multiplier the delay grows with each delivery, up to its limit."""
     keys = words.settings
     delay = float(settings.get(keys.redelivery_delay, 0))

@@ -7,7 +7,7 @@ from typing import Any
 
 from pyspark_jms.check.findings import Finding, Verdict
 from pyspark_jms.jms.model import BODY_MARKER, BodyType
-from pyspark_jms.management.attributes import ArtemisManagement
+from pyspark_jms.management.attributes import Inspection
 
 __all__ = ["BodyKind", "body_types_finding", "count_kinds", "describe_counts", "describe_losses"]
 
@@ -24,11 +24,11 @@ class BodyKind:
         return f"{self.body_type} (envelope)" if self.enveloped else self.body_type
 
 
-def count_kinds(messages: Iterable[Mapping[str, Any]], words: ArtemisManagement) -> Counter[BodyKind]:
+def count_kinds(messages: Iterable[Mapping[str, Any]], words: Inspection) -> Counter[BodyKind]:
     return Counter(_kind(message, words) for message in messages)
 
 
-def _kind(message: Mapping[str, Any], words: ArtemisManagement) -> BodyKind:
+def _kind(message: Mapping[str, Any], words: Inspection) -> BodyKind:
     marker = message.get(BODY_MARKER)
     if marker in tuple(BodyType):
         return BodyKind(str(marker), enveloped=True)
@@ -39,13 +39,13 @@ def describe_counts(kinds: Counter[BodyKind]) -> str:
     return ", ".join(f"{kind} {count:,}" for kind, count in sorted(kinds.items(), key=lambda item: str(item[0])))
 
 
-def describe_losses(kinds: Iterable[BodyKind], words: ArtemisManagement) -> list[str]:
+def describe_losses(kinds: Iterable[BodyKind], words: Inspection) -> list[str]:
     """A sentence for each body type that does not arrive as it was sent."""
     plain = {kind.body_type for kind in kinds if not kind.enveloped}
     return [f"{kind.capitalize()} bodies {what}." for kind, what in words.losses.items() if kind in plain]
 
 
-def body_types_finding(kinds: Counter[BodyKind], depth: int, words: ArtemisManagement) -> Finding:
+def body_types_finding(kinds: Counter[BodyKind], depth: int, words: Inspection) -> Finding:
     """``depth``: the messages on the queue, listed or not."""
     seen = kinds.total()
     if not seen:

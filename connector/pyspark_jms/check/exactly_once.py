@@ -23,7 +23,7 @@ from pyspark_jms.delivery.commit_token import LEDGER_PREFIX, CommitToken, Ledger
 from pyspark_jms.delivery.register.token import MAX_VALUE_DELIVERIES, Token
 from pyspark_jms.errors import JMSError, JMSSecurityError, SubscriptionInUseError, UnsupportedError
 from pyspark_jms.jms.model import Destination, DestinationKind, DurableSubscription
-from pyspark_jms.management.attributes import ArtemisManagement
+from pyspark_jms.management.attributes import Inspection
 from pyspark_jms.management.link import ManagementLink
 from pyspark_jms.network.connection import StateCondition
 from pyspark_jms.network.settings import ConnectionSettings
@@ -95,10 +95,10 @@ class ExactlyOnce:
         """Nothing if the broker cannot keep the state anyway."""
         if not self._needs:
             return
-        if management is None or not isinstance(management.words, ArtemisManagement):
+        words = None if management is None else management.words.inspection
+        if management is None or words is None:
             yield _NOT_READ
             return
-        words = management.words
         for needs, addresses in self._needs:
             shown = [_shown(management, words, needs, address) for address in addresses]
             yield settings_finding(needs, shown, words)
@@ -149,14 +149,15 @@ class ExactlyOnce:
         return unseen
 
 
-def _shown(management: ManagementLink, words: ArtemisManagement, needs: AddressNeeds, address: str) -> dict[str, Any]:
+def _shown(management: ManagementLink, words: Inspection, needs: AddressNeeds, address: str) -> dict[str, Any]:
     """The settings of the address. If it has first tokens, those of the broker's cache of duplicate ids too."""
-    shown = dict(json.loads(management.operation(words.broker_resource, words.address_settings, address)))
+    broker = management.words.broker_resource
+    shown = dict(json.loads(management.operation(broker, words.address_settings, address)))
     if not needs.has_first_token:
         return shown
     cache = {
-        words.settings.id_cache_size: management.attribute(words.broker_resource, words.id_cache_size),
-        words.persists_id_cache: management.attribute(words.broker_resource, words.persists_id_cache),
+        words.settings.id_cache_size: management.attribute(broker, words.id_cache_size),
+        words.persists_id_cache: management.attribute(broker, words.persists_id_cache),
     }
     return cache | shown
 

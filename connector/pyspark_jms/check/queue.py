@@ -11,21 +11,20 @@ from pyspark_jms.check.body_type_counts import BodyKind, body_types_finding, cou
 from pyspark_jms.check.findings import Finding, Verdict
 from pyspark_jms.errors import InvalidDestinationError
 from pyspark_jms.jms.model import BodyType
-from pyspark_jms.management.attributes import ArtemisManagement
+from pyspark_jms.management.attributes import Inspection, Management
 from pyspark_jms.management.link import ManagementLink
 
-__all__ = ["Queue", "counts_finding", "paging_finding", "queue_findings"]
+__all__ = ["Queue", "counts_finding", "inspected_queue", "paging_finding", "queue_findings"]
 
 
 class Queue:
-    def __init__(self, link: ManagementLink, queue: str) -> None:
-        self.name = link.queue_name(queue)
-        self._link = link
+    """A queue of a broker that can be inspected."""
 
-    @property
-    def words(self) -> ArtemisManagement:
-        assert isinstance(self._link.words, ArtemisManagement)
-        return self._link.words
+    def __init__(self, link: ManagementLink, inspection: Inspection, queue: str) -> None:
+        self.name = link.queue_name(queue)
+        self.words: Management = link.words
+        self.inspection = inspection
+        self._link = link
 
     def attribute(self, name: str | None) -> Any:
         return self._link.queue_attribute(self.name, name)
@@ -35,39 +34,46 @@ class Queue:
 
     def list_messages(self) -> list[dict[str, Any]]:
         """The first waiting messages: as many as the broker lists at a time (200 by default)."""
-        return list(self._link.queue_operation(self.name, self.words.list_messages, ""))
+        return list(self._link.queue_operation(self.name, self.inspection.list_messages, ""))
 
     def delivering(self) -> dict[str, list[dict[str, Any]]]:
         """Consumer -> the messages in delivery to it."""
-        return dict(self._link.queue_operation(self.name, self.words.list_delivering))
+        return dict(self._link.queue_operation(self.name, self.inspection.list_delivering))
 
     def stomp_sessions(self) -> list[str]:
         """The STOMP sessions, as in the keys of ``delivering``."""
-        words = self.words.consumers
+        words = self.inspection.consumers
         rows = self._link.rows(words, self.name, 1_000)
         return [f":{row[words.session_key]}:" for row in rows if row[words.protocol_key] == words.stomp]
 
     def settings(self) -> dict[str, Any]:
         address = str(self.attribute(self.words.queue.address))
-        return dict(json.loads(self._link.operation(self.words.broker_resource, self.words.address_settings, address)))
+        return dict(
+            json.loads(self._link.operation(self.words.broker_resource, self.inspection.address_settings, address))
+        )
 
     def nodes(self) -> int:
         """The nodes of the broker's cluster; a live broker and its backup are one."""
         try:
-            shown = self._link.operation(self.words.broker_resource, self.words.topology)
+            shown = self._link.operation(self.words.broker_resource, self.inspection.topology)
         except InvalidDestinationError:
             return 1
         return len({node.get("nodeID") for node in json.loads(shown or "[]")})
 
     def is_paging(self) -> bool:
         address = str(self.attribute(self.words.queue.address))
-        return bool(self._link.attribute(self.words.address_resource.format(address), self.words.paging))
+        return bool(self._link.attribute(self.inspection.address_resource.format(address), self.inspection.paging))
 
     def depth_of(self, queue: str) -> int | None:
         try:
             return int(self._link.queue_attribute(queue, self.words.queue.messages))
         except InvalidDestinationError:
             return None
+
+
+def inspected_queue(link: ManagementLink, queue: str) -> Queue | None:
+    """Return None if the broker answers with nothing but the metrics of a queue."""
+    return None if link.words.inspection is None else Queue(link, link.words.inspection, queue)
 
 
 def counts_finding(link: ManagementLink, queue: str) -> Finding:
@@ -96,7 +102,7 @@ def queue_findings(inspected: Queue, limit: int) -> Iterator[Finding]:
     delivering = inspected.number(inspected.words.queue.delivering)
     yield _depth(inspected, depth, delivering)
     yield _body_types(inspected, depth, delivering, limit)
-    if delivering and BodyType.STREAM in inspected.words.losses:
+    if delivering and BodyType.STREAM in inspected.inspection.losses:
         yield _in_delivery(inspected, delivering, limit)
     yield _dead_letters(inspected)
     if (cluster := _cluster(inspected)) is not None:
@@ -108,7 +114,7 @@ def _cluster(inspected: Queue) -> Finding | None:
     nodes = inspected.nodes()
     if nodes <= 1:
         return None
-    delay = int(inspected.settings().get(inspected.words.settings.redistribution_delay, -1))
+    delay = int(inspected.settings().get(inspected.inspection.settings.redistribution_delay, -1))
     details = {"nodes": nodes, "redistributionDelay": delay}
     if delay >= 0:
         return Finding(
@@ -174,7 +180,7 @@ def _body_types(inspected: Queue, depth: int, delivering: int, limit: int) -> Fi
     messages = inspected.list_messages()
     if 0 < delivering <= limit:
         messages += [message for list_messages in inspected.delivering().values() for message in list_messages]
-    return body_types_finding(count_kinds(messages, inspected.words), depth, inspected.words)
+    return body_types_finding(count_kinds(messages, inspected.inspection), depth, inspected.inspection)
 
 
 def _in_delivery(inspected: Queue, delivering: int, limit: int) -> Finding:
@@ -191,7 +197,7 @@ def _in_delivery(inspected: Queue, delivering: int, limit: int) -> Finding:
         if any(session in consumer for session in sessions)
         for message in list_messages
     ]
-    streams = count_kinds(held, inspected.words)[BodyKind(BodyType.STREAM)]
+    streams = count_kinds(held, inspected.inspection)[BodyKind(BodyType.STREAM)]
     if not streams:
         return Finding(name="in delivery", value="every message can be received over STOMP")
     return Finding(
@@ -205,9 +211,9 @@ def _in_delivery(inspected: Queue, delivering: int, limit: int) -> Finding:
 
 
 def _dead_letters(inspected: Queue) -> Finding:
-    settings = inspected.settings()
-    attempts = int(settings.get(inspected.words.delivery_attempts_key, inspected.words.default_delivery_attempts))
-    address = settings.get(inspected.words.dead_letter_key)
+    settings, keys = inspected.settings(), inspected.inspection
+    attempts = int(settings.get(keys.delivery_attempts_key, keys.default_delivery_attempts))
+    address = settings.get(keys.dead_letter_key)
     if attempts < 0:
         return Finding(name="dead letters", value="the broker does not limit the delivery attempts of a message")
     if not address:

@@ -24,7 +24,7 @@ from pyspark_jms.check.queue import Queue
 from pyspark_jms.columns.enveloped_rows import open_envelopes
 from pyspark_jms.jms.model import Destination, DestinationKind
 from pyspark_jms.jms.subscription import Subscription
-from pyspark_jms.management.attributes import ArtemisManagement
+from pyspark_jms.management.attributes import Inspection
 from pyspark_jms.management.queues import look_up_queues
 from pyspark_jms.network.connection import StateCondition
 from pyspark_jms.network.settings import ConnectionSettings
@@ -70,10 +70,10 @@ def receive_findings(
         received = _ReceivedIds(ids)
         delivered = [message for message in received.delivered_to_us(delivering) if message["messageID"] not in before]
         yield replace(
-            body_types_finding(count_kinds(delivered, listed.words), len(delivered), listed.words),
+            body_types_finding(count_kinds(delivered, listed.inspection), len(delivered), listed.inspection),
             name="bodies delivered",
         )
-        yield _never_delivered(count_kinds(received.not_received(delivered, listed.words), listed.words))
+        yield _never_delivered(count_kinds(received.not_received(delivered, listed.inspection), listed.inspection))
 
 
 def _decoded(protocol: SourceProtocol, block: MessageBlock, dialect: str, destination: Destination) -> Any:
@@ -103,7 +103,7 @@ class _ReceivedIds:
         keys = [key for key in delivering if any(f":{consumer}," in key for consumer in self._consumers)]
         return [message for key in (keys or delivering) for message in delivering[key]]
 
-    def not_received(self, delivered: list[dict[str, Any]], words: ArtemisManagement) -> list[dict[str, Any]]:
+    def not_received(self, delivered: list[dict[str, Any]], words: Inspection) -> list[dict[str, Any]]:
         """The messages that never arrive: a later one arrived, or their body may be lost. Others may be late."""
         received = [message["messageID"] in self._messages for message in delivered]
         last = max((index for index, yes in enumerate(received) if yes), default=-1)

@@ -19,12 +19,11 @@ from pyspark_jms.check.broker import (
 )
 from pyspark_jms.check.exactly_once import ExactlyOnce
 from pyspark_jms.check.findings import Finding, Verdict
-from pyspark_jms.check.queue import Queue, counts_finding, paging_finding, queue_findings
+from pyspark_jms.check.queue import counts_finding, inspected_queue, paging_finding, queue_findings
 from pyspark_jms.check.receive import receive_findings
 from pyspark_jms.check.scratch import SCRATCH_QUEUE, Scratch, scratch_findings
 from pyspark_jms.errors import InvalidDestinationError, JMSError
 from pyspark_jms.jms.model import Destination, DestinationKind
-from pyspark_jms.management.attributes import ArtemisManagement
 from pyspark_jms.management.link import ManagementLink
 from pyspark_jms.network.settings import ConnectionSettings
 from pyspark_jms.source.readers.connecting import DEFAULT_PREFIX
@@ -103,8 +102,7 @@ def _amqp_checks(request: CheckRequest) -> Iterator[Finding]:
 def _amqp_queue_findings(management: ManagementLink | None, request: CheckRequest, queue: str) -> Iterator[Finding]:
     if management is None:
         yield described_queue(request.settings, queue) or _NOT_INSPECTED
-    elif isinstance(management.words, ArtemisManagement):
-        inspected = Queue(management, queue)
+    elif (inspected := inspected_queue(management, queue)) is not None:
         yield from queue_findings(inspected, request.limit)
         if (paging := paging_finding(inspected)) is not None:
             yield paging
@@ -179,7 +177,7 @@ def _stomp_checks(request: CheckRequest) -> Iterator[Finding]:
         yield clock_finding(scratch.clock or _read_clock(management))
         yield from guarantee_findings(found.dialect)
         if request.queue is not None:
-            inspected = None if management is None else Queue(management, request.queue)
+            inspected = None if management is None else inspected_queue(management, request.queue)
             uninspected = [replace(_NOT_INSPECTED, advice=_LOSES_BODIES)]
             yield from uninspected if inspected is None else queue_findings(inspected, request.limit)
             if management is not None and (staged := _stomp_staged_finding(management, request.queue)) is not None:

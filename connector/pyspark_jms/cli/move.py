@@ -103,19 +103,19 @@ def _require_carried(settings: "ConnectionSettings", queue: str) -> None:
     """Over STOMP some brokers deliver a map, stream or object as a text without its content: it would be lost."""
     from pyspark_jms.check.body_type_counts import count_kinds, describe_losses
     from pyspark_jms.check.queue import Queue
-    from pyspark_jms.management.attributes import ArtemisManagement
     from pyspark_jms.stomp.link.connection import connect
     from pyspark_jms.stomp.link.management import StompManagementLink
 
     connection = connect(settings)
     connection.close()
-    words = connection.dialect.management
-    if not isinstance(words, ArtemisManagement) or not words.losses:
+    management = connection.dialect.management
+    inspection = None if management is None else management.inspection
+    if management is None or inspection is None or not inspection.losses:
         return
     try:
         with StompManagementLink(settings) as link:
-            inspected = Queue(link, queue)
-            depth, messages = inspected.number(words.queue.messages), inspected.list_messages()
+            inspected = Queue(link, inspection, queue)
+            depth, messages = inspected.number(management.queue.messages), inspected.list_messages()
     except InvalidDestinationError:
         return
     except (JMSSecurityError, UnsupportedError) as error:
@@ -123,7 +123,7 @@ def _require_carried(settings: "ConnectionSettings", queue: str) -> None:
             f"The broker does not say whether queue {queue} has maps, streams or objects: {error.fact}",
             f"{_OVER_AMQP} Or give --only-text-and-bytes if you know that it has none.",
         ) from None
-    losses = describe_losses(count_kinds(messages, words), words)
+    losses = describe_losses(count_kinds(messages, inspection), inspection)
     if losses:
         raise UnsupportedError(f"Queue {queue} has messages that STOMP does not carry. {' '.join(losses)}", _OVER_AMQP)
     if len(messages) < depth:

@@ -9,8 +9,8 @@ __all__ = [
     "ARTEMIS_MANAGEMENT",
     "BROKER_J_MANAGEMENT",
     "READ",
-    "ArtemisManagement",
     "ConsumerList",
+    "Inspection",
     "Listing",
     "Management",
     "QueueAttributes",
@@ -118,60 +118,8 @@ class SettingKeys:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Management:
-    """The addresses of a broker's management requests, and their headers (STOMP) or application properties (AMQP)."""
-
-    address: str
-    """The address of requests. The broker itself consumes them."""
-
-    reply_address: str
-    """The address of replies. It is a topic, so each client has its own subscription, gone with its connection.
-    Empty: replies arrive in a temporary queue.
-    """
-
-    resource_header: str
-    """The request header that names the managed resource: a queue, an address, the broker."""
-
-    attribute_header: str
-    """The request header that names the attribute to read."""
-
-    operation_header: str
-    """The request header that names the operation to call."""
-
-    success_header: str
-    """The answer header that is ``true`` unless the request failed."""
-
-    broker_resource: str
-    """The resource of the broker itself."""
-
-    queue_resource: str
-    """A template of the resource of a queue, with the queue's name."""
-
-    version: str
-    """The attribute of the broker with its version."""
-
-    queue: QueueAttributes
-    """The attributes of a queue."""
-
-    queue_separator: str = "::"
-    """What separates address and queue in the fully qualified name of a queue."""
-
-    identity: str | None = None
-    """The attribute of the broker with its id, which belongs to its store. None: it has none."""
-
-    clock: str | None = None
-    """The attribute of the broker with its time, in milliseconds since the epoch. None: the broker does not show it."""
-
-    queue_names: str | None = None
-    """The attribute of the broker with the names of all queues."""
-
-    delete_queue: str | None = None
-    """The operation of the broker that deletes a queue."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ArtemisManagement(Management):
-    """What a broker answers beside the metrics of a queue: its messages, consumers and settings."""
+class Inspection:
+    """The words for what a broker answers beside the metrics of a queue: its messages, consumers and settings."""
 
     address_resource: str
     """A template of the resource of an address, with the address's name."""
@@ -233,8 +181,63 @@ class ArtemisManagement(Management):
     """
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Management:
+    """The addresses of a broker's management requests, and their headers (STOMP) or application properties (AMQP)."""
+
+    address: str
+    """The address of requests. The broker itself consumes them."""
+
+    reply_address: str
+    """The address of replies. It is a topic, so each client has its own subscription, gone with its connection.
+    Empty: replies arrive in a temporary queue.
+    """
+
+    resource_header: str
+    """The request header that names the managed resource: a queue, an address, the broker."""
+
+    attribute_header: str
+    """The request header that names the attribute to read."""
+
+    operation_header: str
+    """The request header that names the operation to call."""
+
+    success_header: str
+    """The answer header that is ``true`` unless the request failed."""
+
+    broker_resource: str
+    """The resource of the broker itself."""
+
+    queue_resource: str
+    """A template of the resource of a queue, with the queue's name."""
+
+    version: str
+    """The attribute of the broker with its version."""
+
+    queue: QueueAttributes
+    """The attributes of a queue."""
+
+    queue_separator: str = "::"
+    """What separates address and queue in the fully qualified name of a queue."""
+
+    identity: str | None = None
+    """The attribute of the broker with its id, which belongs to its store. None: it has none."""
+
+    clock: str | None = None
+    """The attribute of the broker with its time, in milliseconds since the epoch. None: the broker does not show it."""
+
+    queue_names: str | None = None
+    """The attribute of the broker with the names of all queues."""
+
+    delete_queue: str | None = None
+    """The operation of the broker that deletes a queue."""
+
+    inspection: Inspection | None = None
+    """What else it answers. None: nothing but the metrics of a queue."""
+
+
 # Codes and losses as measured on 2.44.0 and 2.55.0 (docs/typed-messages.md, "What arrives as what").
-ARTEMIS_MANAGEMENT = ArtemisManagement(
+ARTEMIS_MANAGEMENT = Management(
     address="activemq.management",
     reply_address="pyspark-jms.management",
     resource_header="_AMQ_ResourceName",
@@ -244,10 +247,6 @@ ARTEMIS_MANAGEMENT = ArtemisManagement(
     broker_resource="broker",
     queue_resource="queue.{}",
     queue_separator="::",
-    address_resource="address.{}",
-    paging="paging",
-    address_routing_types="routingTypes",
-    address_queues="queueNames",
     version="version",
     identity="nodeID",
     clock="currentTimeMillis",
@@ -265,56 +264,62 @@ ARTEMIS_MANAGEMENT = ArtemisManagement(
     ),
     queue_names="queueNames",
     delete_queue="destroyQueue",
-    address_settings="getAddressSettingsAsJSON",
-    id_cache_size="IDCacheSize",
-    persists_id_cache="persistIDCache",
-    topology="listNetworkTopology",
-    list_messages="listMessages",
-    list_delivering="listDeliveringMessages",
-    consumers=ConsumerList(
-        operation="listConsumers",
-        filter={"field": "queue", "operation": "EQUALS"},
-        value_key="value",
-        rows_key="data",
-        session_key="session",
-        protocol_key="protocol",
-        stomp="STOMP",
+    inspection=Inspection(
+        address_resource="address.{}",
+        paging="paging",
+        address_routing_types="routingTypes",
+        address_queues="queueNames",
+        address_settings="getAddressSettingsAsJSON",
+        id_cache_size="IDCacheSize",
+        persists_id_cache="persistIDCache",
+        topology="listNetworkTopology",
+        list_messages="listMessages",
+        list_delivering="listDeliveringMessages",
+        consumers=ConsumerList(
+            operation="listConsumers",
+            filter={"field": "queue", "operation": "EQUALS"},
+            value_key="value",
+            rows_key="data",
+            session_key="session",
+            protocol_key="protocol",
+            stomp="STOMP",
+        ),
+        connections=Listing(
+            operation="listConnections",
+            filter={"field": "clientID", "operation": "EQUALS"},
+            value_key="value",
+            rows_key="data",
+        ),
+        delivery_attempts_key="maxDeliveryAttempts",
+        dead_letter_key="deadLetterAddress",
+        default_delivery_attempts=10,  # 2.44 leaves it out of the settings that it returns
+        settings=SettingKeys(
+            full_policy="addressFullMessagePolicy",
+            drop="DROP",
+            max_expiry_delay="maxExpiryDelay",
+            redelivery_delay="redeliveryDelay",
+            redelivery_multiplier="redeliveryMultiplier",
+            max_redelivery_delay="maxRedeliveryDelay",
+            max_redelivery_factor=10,
+            id_cache_size="idCacheSize",
+            redistribution_delay="redistributionDelay",
+        ),
+        body_type_key="type",
+        body_types={
+            0: BodyType.MESSAGE,
+            2: BodyType.OBJECT,
+            3: BodyType.TEXT,
+            4: BodyType.BYTES,
+            5: BodyType.MAP,
+            6: BodyType.STREAM,
+        },
+        losses={
+            BodyType.MAP: "arrive as an empty or garbled text",
+            BodyType.OBJECT: "arrive as an empty text",
+            BodyType.STREAM: "arrive as an empty or garbled text or, mostly, not at all: such a message stays in"
+            " delivery until its reader ends",
+        },
     ),
-    connections=Listing(
-        operation="listConnections",
-        filter={"field": "clientID", "operation": "EQUALS"},
-        value_key="value",
-        rows_key="data",
-    ),
-    delivery_attempts_key="maxDeliveryAttempts",
-    dead_letter_key="deadLetterAddress",
-    default_delivery_attempts=10,  # 2.44 leaves it out of the settings that it returns
-    settings=SettingKeys(
-        full_policy="addressFullMessagePolicy",
-        drop="DROP",
-        max_expiry_delay="maxExpiryDelay",
-        redelivery_delay="redeliveryDelay",
-        redelivery_multiplier="redeliveryMultiplier",
-        max_redelivery_delay="maxRedeliveryDelay",
-        max_redelivery_factor=10,
-        id_cache_size="idCacheSize",
-        redistribution_delay="redistributionDelay",
-    ),
-    body_type_key="type",
-    body_types={
-        0: BodyType.MESSAGE,
-        2: BodyType.OBJECT,
-        3: BodyType.TEXT,
-        4: BodyType.BYTES,
-        5: BodyType.MAP,
-        6: BodyType.STREAM,
-    },
-    losses={
-        BodyType.MAP: "arrive as an empty or garbled text",
-        BodyType.OBJECT: "arrive as an empty text",
-        BodyType.STREAM: "arrive as an empty or garbled text or, mostly, not at all: such a message stays in delivery"
-        " until its reader ends",
-    },
 )
 
 READ = "READ "

@@ -7,14 +7,14 @@ refuses every later STOMP subscription to the topic.
 from pyspark_jms.errors import InvalidDestinationError
 from pyspark_jms.jms.model import Destination, DestinationKind
 from pyspark_jms.jms.names import has_wildcards
-from pyspark_jms.management.attributes import ArtemisManagement, Management
+from pyspark_jms.management.attributes import Management
 from pyspark_jms.management.link import ManagementLink
 
 __all__ = ["is_fully_qualified", "is_kept", "is_queue_only", "is_read_topic", "routing_of"]
 
 
 def is_fully_qualified(name: str, words: Management | None) -> bool:
-    return isinstance(words, ArtemisManagement) and words.queue_separator in name and not has_wildcards(name)
+    return words is not None and words.queue_separator in name and not has_wildcards(name)
 
 
 def is_kept(link: ManagementLink, destination: Destination) -> bool:
@@ -27,21 +27,23 @@ def is_kept(link: ManagementLink, destination: Destination) -> bool:
 
 def is_read_topic(link: ManagementLink, address: str) -> bool:
     """Whether an address is a topic only, and has subscriptions."""
-    words = link.words
-    return isinstance(words, ArtemisManagement) and _has_only(link, words, address, DestinationKind.TOPIC)
+    return _has_only(link, address, DestinationKind.TOPIC)
 
 
 def is_queue_only(link: ManagementLink, address: str) -> bool:
     """Whether an address has a queue, and no topic."""
-    words = link.words
-    return isinstance(words, ArtemisManagement) and _has_only(link, words, address, DestinationKind.QUEUE)
+    return _has_only(link, address, DestinationKind.QUEUE)
 
 
-def _has_only(link: ManagementLink, words: ArtemisManagement, address: str, kind: DestinationKind) -> bool:
-    resource = words.address_resource.format(address)
+def _has_only(link: ManagementLink, address: str, kind: DestinationKind) -> bool:
+    inspection = link.words.inspection
+    if inspection is None:
+        return False
+    resource = inspection.address_resource.format(address)
     try:
-        types = link.attribute(resource, words.address_routing_types)
-        return {_kind(words, each) for each in types} == {kind} and bool(link.attribute(resource, words.address_queues))
+        types = link.attribute(resource, inspection.address_routing_types)
+        has_kind = {_kind(link.words, each) for each in types} == {kind}
+        return has_kind and bool(link.attribute(resource, inspection.address_queues))
     except InvalidDestinationError:
         return False
 
@@ -53,13 +55,12 @@ def routing_of(link: ManagementLink, destination: Destination) -> DestinationKin
     add a routing type to its address.
     """
     words = link.words
-    assert isinstance(words, ArtemisManagement)
     address, _, queue = destination.name.rpartition(words.queue_separator)
     try:
         owner = link.queue_attribute(queue, words.queue.address)
         routing_type = link.queue_attribute(queue, words.queue.routing_type)
     except InvalidDestinationError:
-        _require_creatable(link, words, destination)
+        _require_creatable(link, destination)
         return destination.kind
     if owner != address:
         raise InvalidDestinationError(
@@ -69,13 +70,16 @@ def routing_of(link: ManagementLink, destination: Destination) -> DestinationKin
     return _kind(words, routing_type)
 
 
-def _require_creatable(link: ManagementLink, words: ArtemisManagement, destination: Destination) -> None:
-    address, _, queue = destination.name.rpartition(words.queue_separator)
+def _require_creatable(link: ManagementLink, destination: Destination) -> None:
+    inspection = link.words.inspection
+    if inspection is None:
+        return
+    address, _, queue = destination.name.rpartition(link.words.queue_separator)
     try:
-        types = link.attribute(words.address_resource.format(address), words.address_routing_types)
+        types = link.attribute(inspection.address_resource.format(address), inspection.address_routing_types)
     except InvalidDestinationError:
         return
-    if destination.kind not in {_kind(words, each) for each in types}:
+    if destination.kind not in {_kind(link.words, each) for each in types}:
         raise InvalidDestinationError(
             f"Address {address} has no queue {queue}, and its routing type is {' and '.join(types)}.",
             "Check the name. The queue of a durable subscription is TOPIC::CLIENTID.SUBSCRIPTIONNAME, or"
@@ -83,5 +87,5 @@ def _require_creatable(link: ManagementLink, words: ArtemisManagement, destinati
         )
 
 
-def _kind(words: ArtemisManagement, routing_type: str) -> DestinationKind:
+def _kind(words: Management, routing_type: str) -> DestinationKind:
     return DestinationKind.TOPIC if routing_type == words.queue.multicast else DestinationKind.QUEUE

@@ -13,7 +13,7 @@ DEFAULT = {"addressFullMessagePolicy": "PAGE", "maxDeliveryAttempts": 10, "deadL
 
 
 def finding_of(*changes):
-    return settings_finding(NEEDS, [DEFAULT | change for change in changes], ARTEMIS_MANAGEMENT)
+    return settings_finding(NEEDS, [DEFAULT | change for change in changes], ARTEMIS_MANAGEMENT.inspection)
 
 
 @pytest.mark.parametrize(
@@ -64,7 +64,7 @@ def test_harmful_settings(change, verdict, fact):
 @pytest.mark.parametrize("change", [{"idCacheSize": 0}, {"persistIDCache": False}, {"idCacheSize": 1}])
 def test_only_a_first_token_needs_the_cache_of_duplicate_ids(change):
     assert finding_of(change).verdict is Verdict.FINE
-    found = settings_finding(replace(NEEDS, has_first_token=True), [DEFAULT | change], ARTEMIS_MANAGEMENT)
+    found = settings_finding(replace(NEEDS, has_first_token=True), [DEFAULT | change], ARTEMIS_MANAGEMENT.inspection)
     assert found.verdict is (Verdict.FINE if change == {"idCacheSize": 1} else Verdict.PROBLEM)
     assert ("is written again" in found.value) == (found.verdict is Verdict.PROBLEM)
 

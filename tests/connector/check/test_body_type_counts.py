@@ -11,7 +11,9 @@ from pyspark_jms.check.body_type_counts import (
 )
 from pyspark_jms.check.findings import Verdict
 from pyspark_jms.jms.model import BODY_MARKER
-from pyspark_jms.management.attributes import ARTEMIS_MANAGEMENT as WORDS
+from pyspark_jms.management.attributes import ARTEMIS_MANAGEMENT
+
+WORDS = ARTEMIS_MANAGEMENT.inspection
 
 
 def listed(*codes):

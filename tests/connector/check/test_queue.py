@@ -5,7 +5,7 @@ from rawstomp import RawStomp, frame
 from waiting import await_value, wait_until
 
 from pyspark_jms.check.findings import Verdict
-from pyspark_jms.check.queue import Queue, queue_findings
+from pyspark_jms.check.queue import inspected_queue, queue_findings
 from pyspark_jms.testing import JmsClient
 
 pytestmark = pytest.mark.broker
@@ -15,7 +15,7 @@ SUBSCRIBE = [("id", "1"), ("subscription-type", "ANYCAST"), ("ack", "client-indi
 @pytest.fixture
 def find(open_link, named):
     def find(broker, queue, limit=10_000):
-        return named(queue_findings(Queue(open_link(broker), queue), limit))
+        return named(queue_findings(inspected_queue(open_link(broker), queue), limit))
 
     return find
 

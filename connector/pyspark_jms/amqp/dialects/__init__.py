@@ -152,7 +152,8 @@ _PREFIXES = {
     "temp-topic://": DestinationKind.TOPIC,
 }
 
-_ARTEMIS_MANAGEMENT = replace(ARTEMIS_MANAGEMENT, losses={})
+assert ARTEMIS_MANAGEMENT.inspection is not None
+_ARTEMIS_MANAGEMENT = replace(ARTEMIS_MANAGEMENT, inspection=replace(ARTEMIS_MANAGEMENT.inspection, losses={}))
 """All body types arrive."""
 
 _TWO_COLONS = RefusedName(

@@ -17,7 +17,6 @@ from pyspark_jms.amqp.wire.values import Described
 from pyspark_jms.errors import InvalidDestinationError, JMSError, JMSSecurityError, UnsupportedError
 from pyspark_jms.jms.model import Destination, DurableSubscription
 from pyspark_jms.jms.subscription import Subscription, another_topic, no_subscription, selector_changed
-from pyspark_jms.management.attributes import ArtemisManagement
 from pyspark_jms.management.routing import is_fully_qualified, routing_of
 from pyspark_jms.network.settings import ConnectionSettings
 
@@ -58,7 +57,7 @@ def require_same_topic(
     delete its messages. No answer of a broker to an attach tells the topic, so its management is asked; where that
     cannot be, a log line states it.
     """
-    if not isinstance(dialect.management, ArtemisManagement):
+    if dialect.management is None or dialect.management.inspection is None:
         return
     try:
         with AmqpManagementLink(settings) as link:

@@ -9,7 +9,6 @@ from pyspark_jms.errors import InvalidDestinationError, JMSError, JMSSecurityErr
 from pyspark_jms.jms.model import Destination, DestinationKind
 from pyspark_jms.jms.names import has_wildcards
 from pyspark_jms.jms.subscription import Subscription
-from pyspark_jms.management.attributes import ArtemisManagement
 from pyspark_jms.management.routing import is_fully_qualified, is_kept, is_queue_only, routing_of
 from pyspark_jms.network.connection import OnConnection, StateCondition
 from pyspark_jms.network.settings import ConnectionSettings
@@ -95,7 +94,8 @@ def _require_topic(settings: ConnectionSettings, destination: Destination, diale
 
     Nothing is refused without the permission ``manage``.
     """
-    if not isinstance(dialect.management, ArtemisManagement) or has_wildcards(destination.name):
+    words = dialect.management
+    if words is None or words.inspection is None or has_wildcards(destination.name):
         return
     try:
         with StompManagementLink(settings.impatient(_LOOK_SECONDS)) as link:
