@@ -7,6 +7,7 @@ rows in another way than those before; a replay of their batches is then ``[JMS_
 too, as docs/upgrading.md says.
 """
 
+import base64
 import json
 import re
 import shutil
@@ -19,6 +20,7 @@ from numbered import fill
 from rawstomp import RawStomp
 from streaming import left, read, run_available
 
+from pyspark_jms.delivery.register.token import Token
 from pyspark_jms.source.offsets import mark_of, selector_digest, selector_of, sequence
 
 RELEASES = sorted(path for path in Path(__file__).parent.iterdir() if (path / "queue").is_dir())
@@ -47,6 +49,13 @@ def test_offsets_are_read(release):
     assert [sequence(each) for each in (plain, durable, journaled)] == [6, 6, 6]
     assert [selector_of(each) for each in (plain, durable, journaled)] == [None, selector_digest(SELECTOR), None]
     assert (mark_of(plain), mark_of(durable), mark_of(journaled).next) == (None, None, 6)
+
+
+def test_tokens_of_read_partitions_have_the_metrics_of_their_batch(release):
+    queues = json.loads((release / "once-amqp" / "broker.json").read_text())["queues"]
+    newest = [base64.b64decode(queue["messages"][-1]) for queue in queues if ".staging." in queue["name"]]
+    tokens = [Token.parse(re.search(rb'{"stream".*}', message)[0]) for message in newest]
+    assert [dict(token.metrics).get("messages") for token in tokens] == [1, 1]
 
 
 def test_keys_of_later_releases_are_ignored(release):

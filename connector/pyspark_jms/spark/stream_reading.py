@@ -81,9 +81,9 @@ class JmsBasicStreamReader(StreamReading):
     starts from a checkpoint first plans ``(E, E)`` with the end E of its last batch, and then that batch again if it
     was not done. Only with a new checkpoint Spark asks for an offset before it plans anything.
 
-    Trigger.AvailableNow and Trigger.Once run one batch (SPARK-45178) and then ask nothing, and the reader is not told
-    of the trigger. Nothing would acknowledge the messages of that batch, and every run would read the same ones. So the
-    first batch of a run is empty, unless a journal or a staging queue keeps its messages.
+    Trigger.AvailableNow and Trigger.Once run one batch (SPARK-45178) and then ask for no offset, and Spark does not
+    report the trigger to the reader. Nothing would acknowledge the messages of that batch, and every run would read
+    the same ones. So the first batch of a run is empty, unless a journal or a staging queue keeps its messages.
     """
 
     def __init__(self, options: SourceOptions) -> None:

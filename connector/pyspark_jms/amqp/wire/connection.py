@@ -193,7 +193,7 @@ class Connection:
                 self._to_send += [AMQP_HEADER, frame(0, self._open())]
                 self.session.begin()
             case SaslOutcome():
-                raise LoginRefusedError(f"the login was refused. {self._exchange.told}")
+                raise LoginRefusedError(f"the login was refused. {self._exchange.mechanisms}")
             case _:
                 raise malformed("a frame that does not belong to a login")
 

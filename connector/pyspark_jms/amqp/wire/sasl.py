@@ -62,12 +62,12 @@ class SaslExchange:
         mechanism = next((each for each in self._login.mechanisms if each in offered), None)
         if mechanism is None:
             kerberos = " (Kerberos is not supported)" if "GSSAPI" in offered else ""
-            raise LoginRefusedError(f"no SASL mechanism is known to both sides{kerberos}. {self.told}")
+            raise LoginRefusedError(f"no SASL mechanism is known to both sides{kerberos}. {self.mechanisms}")
         return SaslInit(mechanism=mechanism, initial_response=self._first(mechanism), hostname=self._hostname)
 
     @property
-    def told(self) -> str:
-        """What either side can use."""
+    def mechanisms(self) -> str:
+        """A sentence with the mechanisms of the server and those of this login, for errors."""
         offered = ", ".join(self._offered[:_MAX_MECHANISMS]) or "none"
         return f"The server offers {offered}; this login can use {', '.join(self._login.mechanisms)}"
 
@@ -106,7 +106,7 @@ class SaslExchange:
             self._expects_challenge = False
             return b"\1"  # RFC 7628 section 3.2.3: the outcome that follows has the refusal
         if challenge.startswith(b"e="):  # RFC 5802 section 7, server-error
-            raise LoginRefusedError(f"the login was refused. {self.told}")
+            raise LoginRefusedError(f"the login was refused. {self.mechanisms}")
         if challenge.startswith(b"v="):
             self._prove(challenge)
             return b""

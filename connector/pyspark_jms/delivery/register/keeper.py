@@ -1,6 +1,6 @@
-"""The planner's part at a register: its token is there, or is made; a reader that nobody read is closed. Pure.
+"""The planner's steps at a register: create a missing token, close a reader whose rows no task read. No I/O.
 
-Only when the batch before is in Spark's commit log: nothing of the value is needed then.
+The planner takes them only when the batch before is in Spark's commit log: nothing needs the value then.
 """
 
 from collections.abc import Callable, Mapping

@@ -65,7 +65,7 @@ def require_broker(
 ) -> str | None:
     """The identity of the broker at the address. ``OtherBrokerError``: it is not the one that is named.
 
-    None, on either side: nobody knows.
+    An identity is None if the user may not ask for it, or if the checkpoint has none.
     """
     here = broker_identity(protocol.open_management, settings, address)
     if stop := require_place(Offset(broker=named), "", here):

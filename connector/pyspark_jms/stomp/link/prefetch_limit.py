@@ -1,8 +1,8 @@
 """When a broker has ignored the prefetch window: a bound for what was received and is not acknowledged.
 
 STOMP has no credit. The window is a header of SUBSCRIBE, which each broker counts in its own way, and a broker that
-ignores it would fill the memory of the driver. So the bound is a multiple of what the broker was told, in the unit that
-it counts.
+ignores it would fill the memory of the driver. So the bound is a multiple of the value of that header, in the unit
+that the broker counts.
 """
 
 from collections import deque
@@ -34,7 +34,7 @@ class PrefetchLimit:
     messages: int
     size: int
     window: str
-    """What the broker was told, for the error."""
+    """The window that the connector asked for, as a text for the error."""
 
     def is_exceeded(self, messages: int, size: int) -> bool:
         return size > self.size and messages > self.messages
@@ -53,11 +53,12 @@ class PrefetchLimit:
         )
 
 
-def limit_of(dialect: Dialect, told: int) -> PrefetchLimit:
-    """``told``: the value of the header that sets the window."""
+def limit_of(dialect: Dialect, window: int) -> PrefetchLimit:
+    """``window``: the value of the header that sets it."""
     if dialect.window_unit is WindowUnit.MESSAGES:
-        return PrefetchLimit(messages=_WINDOWS * told, size=_ALWAYS_BYTES, window=f"{told:,} messages")
-    return PrefetchLimit(messages=_ALWAYS_MESSAGES, size=max(_WINDOWS * told, _ALWAYS_BYTES), window=f"{told:,} bytes")
+        return PrefetchLimit(messages=_WINDOWS * window, size=_ALWAYS_BYTES, window=f"{window:,} messages")
+    size = max(_WINDOWS * window, _ALWAYS_BYTES)
+    return PrefetchLimit(messages=_ALWAYS_MESSAGES, size=size, window=f"{window:,} bytes")
 
 
 NOT_SUBSCRIBED = PrefetchLimit(messages=_PROBED_MESSAGES, size=_ALWAYS_BYTES, window="one message")
