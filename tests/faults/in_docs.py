@@ -37,7 +37,9 @@ def write(path, records, *, partial=False):
         wanted = [cell.name for cell in cells() if cell.mode in modes and cell.reason is None]
         found = {cell: last[cell] for cell in wanted if cell in last}
         if len(found) == len(wanted) or (found and partial):
-            text = _replaced(text, f"<!-- {name}: begin -->", f"<!-- {name}: end -->", _lines(modes, found))
+            text = _replaced(
+                text, f"<!-- {name}: begin -->", f"<!-- {name}: end -->", _lines(modes, found, len(wanted))
+            )
         elif found:
             left.append(f"{name}: {len(wanted) - len(found)} of {len(wanted)} cells have no result")
     path.write_text(text if text.endswith("\n") else text + "\n")
@@ -52,13 +54,14 @@ def _replaced(text, begin, end, lines):
     return before + section + rest.partition(end)[2]
 
 
-def _lines(modes, by_name):
+def _lines(modes, by_name, wanted):
     records = by_name.values()
     sent = sum(record.sent for record in records)
     bad = sum(not record.ok for record in records)
     days = sorted({record.day for record in records})
+    ran = f"{len(records)} of {wanted}" if len(records) < wanted else wanted
     yield (
-        f"`make faults` on {' to '.join(dict.fromkeys((days[0], days[-1])))}: {len(records)} cells, {sent:,} messages,"
+        f"`make faults` on {' to '.join(dict.fromkeys((days[0], days[-1])))}: {ran} cells, {sent:,} messages,"
         f" {sum(record.lost for record in records)} lost, {bad} cells failed."
         " Each cell shows *lost / duplicated* messages; a letter is the reason why the cell is not run."
     )
