@@ -24,10 +24,12 @@ from pyspark_jms.amqp.wire.sections import (
     Section,
     elements,
     sections,
+    stable_id,
 )
 from pyspark_jms.amqp.wire.types import Target
 from pyspark_jms.amqp.wire.values import Described, TypedValue, decode, encode, encode_list, encode_map
 from pyspark_jms.blocks.block import MessageBlock, index_of
+from pyspark_jms.blocks.dead_letter import DeadLetter
 from pyspark_jms.blocks.oversized import OversizedMessage, not_kept
 from pyspark_jms.errors import MalformedFrameError, UnsupportedError
 from pyspark_jms.jms.model import (
@@ -40,7 +42,7 @@ from pyspark_jms.jms.model import (
 )
 from pyspark_jms.network.settings import ConnectionSettings
 
-__all__ = ["AmqpDeadLetter", "mapped_bytes", "message_of", "send_dead_letters"]
+__all__ = ["message_of", "send_dead_letters"]
 
 _MAX_REASON_CHARACTERS = 1000
 _PRIORITY = 1
@@ -51,7 +53,9 @@ _SECTION = bytes((DESCRIBED, SMALL_ULONG))
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class AmqpDeadLetter:
+class _Letter:
+    """A ``DeadLetter`` with the bytes of its message."""
+
     message: Buffer
     reason: str
     source: str
@@ -60,7 +64,13 @@ class AmqpDeadLetter:
     """Of the broker that delivered the message, and may have added properties and annotations to it."""
 
 
-def mapped_bytes(message: OversizedMessage) -> memoryview:
+def _letter(letter: DeadLetter, dialect: Dialect) -> _Letter:
+    found = letter.message
+    message = found.message(0) if isinstance(found, MessageBlock) else _mapped_bytes(found)
+    return _Letter(message, letter.reason, letter.source, (stable_id(message) or b"").decode(), dialect)
+
+
+def _mapped_bytes(message: OversizedMessage) -> memoryview:
     """The bytes of a message that is kept in a file, which need not fit into memory."""
     assert message.body is not None
     try:
@@ -70,7 +80,7 @@ def mapped_bytes(message: OversizedMessage) -> memoryview:
         raise not_kept(error) from None
 
 
-def send_dead_letters(settings: ConnectionSettings, queue: str, letters: Sequence[AmqpDeadLetter]) -> None:
+def send_dead_letters(settings: ConnectionSettings, queue: str, letters: Sequence[DeadLetter]) -> None:
     """Returns when the broker has confirmed all of them: they are one transaction, where the broker has transactions.
     Elsewhere each is confirmed, and those before a refused one stay.
     """
@@ -80,7 +90,7 @@ def send_dead_letters(settings: ConnectionSettings, queue: str, letters: Sequenc
         _send(settings, queue, letters, in_transaction=False)
 
 
-def _send(settings: ConnectionSettings, queue: str, letters: Sequence[AmqpDeadLetter], *, in_transaction: bool) -> None:
+def _send(settings: ConnectionSettings, queue: str, letters: Sequence[DeadLetter], *, in_transaction: bool) -> None:
     with Producer(settings) as producer:
         if in_transaction:
             producer.transactions.begin()
@@ -88,16 +98,17 @@ def _send(settings: ConnectionSettings, queue: str, letters: Sequence[AmqpDeadLe
         address = producer.dialect.send.target_address(DestinationKind.QUEUE, queue)
         producer.open(Target(address=address, capabilities=("queue",)))
         for letter in letters:
-            message = message_of(letter)
+            message = message_of(letter, producer.dialect)
             send(MessageBlock(message, ends=index_of(np.array([len(message)]))))
         producer.commit()
 
 
-def message_of(letter: AmqpDeadLetter) -> bytes:
-    return b"".join(_pieces(letter))
+def message_of(letter: DeadLetter, dialect: Dialect) -> bytes:
+    """``dialect``: of the broker that delivered the message, which is the one that it is sent to."""
+    return b"".join(_pieces(_letter(letter, dialect)))
 
 
-def _pieces(letter: AmqpDeadLetter) -> list[Buffer]:
+def _pieces(letter: _Letter) -> list[Buffer]:
     """The message with the reason as properties, without its expiry, which would delete a dead letter, and without what
     the broker added: some of it would make the broker drop the message, or ``move`` return it to an earlier queue.
     """
@@ -119,7 +130,7 @@ def _header(message: Buffer, found: Sequence[Section]) -> bytes:
     return _SECTION + bytes((HEADER,)) + encode_list([_TRUE, *fields[_PRIORITY : _PRIORITY + 1]])
 
 
-def _kept(letter: AmqpDeadLetter, section: Section, begin: int) -> Buffer:
+def _kept(letter: _Letter, section: Section, begin: int) -> Buffer:
     if section.code in {HEADER, DELIVERY_ANNOTATIONS}:
         return b""
     if section.code == MESSAGE_ANNOTATIONS:
@@ -137,7 +148,7 @@ def _cut(message: Buffer, section: Section, codes: bytes) -> list[bytes]:
     return [bytes(message[begin:end]) for begin, end in pairwise(starts)]
 
 
-def _properties(letter: AmqpDeadLetter, section: Section) -> bytes:
+def _properties(letter: _Letter, section: Section) -> bytes:
     fields = _cut(letter.message, section, LISTS)
     for number in (_TO, _ABSOLUTE_EXPIRY, *((_USER_ID,) if letter.dialect.checks_user_id else ())):
         if number < len(fields):
@@ -145,12 +156,12 @@ def _properties(letter: AmqpDeadLetter, section: Section) -> bytes:
     return _SECTION + bytes((PROPERTIES,)) + encode_list(fields)
 
 
-def _annotations(letter: AmqpDeadLetter, section: Section) -> bytes:
+def _annotations(letter: _Letter, section: Section) -> bytes:
     kept = _without(letter.message, section, lambda name: name.startswith(letter.dialect.added_annotations))
     return _SECTION + bytes((MESSAGE_ANNOTATIONS,)) + encode_map(kept)
 
 
-def _application_properties(letter: AmqpDeadLetter, section: Section) -> bytes:
+def _application_properties(letter: _Letter, section: Section) -> bytes:
     def left_out(name: str) -> bool:
         return letter.dialect.adds(name) or name in DEAD_LETTER_PROPERTIES  # these have the reason of an earlier time
 
@@ -173,7 +184,7 @@ def _name(key: bytes) -> str:
     return name if isinstance(name, str) else ""
 
 
-def _reasons(letter: AmqpDeadLetter, entries: list[bytes]) -> bytes:
+def _reasons(letter: _Letter, entries: list[bytes]) -> bytes:
     added = {
         ERROR_PROPERTY: letter.reason[:_MAX_REASON_CHARACTERS],
         SOURCE_PROPERTY: letter.source,
@@ -183,7 +194,7 @@ def _reasons(letter: AmqpDeadLetter, entries: list[bytes]) -> bytes:
     return _SECTION + bytes((APPLICATION_PROPERTIES,)) + encode_map([*entries, *own])
 
 
-def _unreadable(letter: AmqpDeadLetter) -> bytes:
+def _unreadable(letter: _Letter) -> bytes:
     """Bytes that are not a message become the body of one."""
     properties = [None] * _CONTENT_TYPE + [TypedValue("symbol", OCTET_STREAM)]
     return (

@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import TypeAlias
 
 from pyspark_jms.amqp.answers import MessageAnswers
-from pyspark_jms.amqp.dead_letters import AmqpDeadLetter, message_of
+from pyspark_jms.amqp.dead_letters import message_of
 from pyspark_jms.amqp.dialects import Dialect
 from pyspark_jms.amqp.dialects.refusals import require_staging
 from pyspark_jms.amqp.link.connection import Connection, connect
@@ -23,6 +23,7 @@ from pyspark_jms.amqp.recognition import suspect
 from pyspark_jms.amqp.wire.receiver import Receiver
 from pyspark_jms.amqp.wire.types import Source
 from pyspark_jms.blocks.block import MessageBlock, block_of
+from pyspark_jms.blocks.dead_letter import DeadLetter
 from pyspark_jms.blocks.staged import Packed
 from pyspark_jms.delivery.register.token import StoredToken, Token
 from pyspark_jms.errors import JMSError, SubscriptionInUseError
@@ -94,11 +95,11 @@ class ReaderLink(ReadRegister):
         self.replace(token, self._receivers(accepted))
         self._released(accepted)
 
-    def send_away(self, source: int, ids: list[bytes], queue: str | None, letters: Sequence[AmqpDeadLetter]) -> None:
+    def send_away(self, source: int, ids: list[bytes], queue: str | None, letters: Sequence[DeadLetter]) -> None:
         """One transaction: accept messages that are not in the value, and send dead letters for them."""
         if queue is not None and letters:
             address = self.dialect.send.target_address(DestinationKind.QUEUE, queue)
-            self._diverted.send(address, "queue", block_of(*map(message_of, letters)))
+            self._diverted.send(address, "queue", block_of(*(message_of(letter, self.dialect) for letter in letters)))
         self._diverted.accept(self._receivers([(source, ids)]))
         self._diverted.discharge()
         self._released([(source, ids)])

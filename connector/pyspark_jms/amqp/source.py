@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Any, Unpack
 
 from pyspark_jms.amqp.answers import MessageAnswers, decode_block
-from pyspark_jms.amqp.dead_letters import AmqpDeadLetter, send_dead_letters
+from pyspark_jms.amqp.dead_letters import send_dead_letters
 from pyspark_jms.amqp.dialects import dialect_named
 from pyspark_jms.amqp.dialects.refusals import (
     require_connections,
@@ -16,6 +16,7 @@ from pyspark_jms.amqp.link.management_node import open_amqp_management
 from pyspark_jms.amqp.link.subscriptions import end_subscription
 from pyspark_jms.amqp.recognition import recognition_of
 from pyspark_jms.blocks.block import MessageBlock
+from pyspark_jms.blocks.dead_letter import DeadLetter
 from pyspark_jms.blocks.oversized import OversizedMessage
 from pyspark_jms.columns.read_columns import DecodeOptions
 from pyspark_jms.delivery.subscription_ledger import Recognition
@@ -76,7 +77,7 @@ class AmqpSource:
     def open_management(self, settings: ConnectionSettings) -> ManagementLink:
         return open_amqp_management(settings)
 
-    def send_dead_letters(self, settings: ConnectionSettings, queue: str, letters: Sequence[AmqpDeadLetter]) -> None:
+    def send_dead_letters(self, settings: ConnectionSettings, queue: str, letters: Sequence[DeadLetter]) -> None:
         send_dead_letters(settings, queue, letters)
 
     def end_subscription(

@@ -7,16 +7,16 @@ letter, then the message is acknowledged. A process that dies in between sends t
 import logging
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import Any
 
 from pyspark_jms.blocks.block import MessageBlock
+from pyspark_jms.blocks.dead_letter import DeadLetter
 from pyspark_jms.blocks.oversized import OversizedMessage
 from pyspark_jms.errors import ConnectionLostError
 from pyspark_jms.jms.dialect import BrokerDialect
 from pyspark_jms.jms.model import Destination
 from pyspark_jms.network.patience import keep_trying
 from pyspark_jms.options.source import SourceOptions
-from pyspark_jms.source.links import MessageSource, SourceLink, SourceProtocol
+from pyspark_jms.source.links import SourceLink, SourceProtocol
 
 __all__ = ["Diverter", "log_dead_letters", "log_dropped", "oversized_dead_letter", "unmappable"]
 
@@ -40,7 +40,8 @@ class Diverter:
 
     def divert(self, link: SourceLink, block: MessageBlock, bad: Mapping[int, str]) -> bool:
         """Whether the messages were acknowledged. If not, the connection is gone and they are redelivered."""
-        self._send(link, [link.dead_letter(block, index, reason) for index, reason in bad.items()])
+        source = link.subscription.destination
+        self._send(link, [DeadLetter.of(block, index, reason, source) for index, reason in bad.items()])
         return _acknowledge(link, [block.ids[index] or b"" for index in bad])
 
     def divert_oversized(self, link: SourceLink) -> None:
@@ -48,13 +49,13 @@ class Diverter:
         for message in link.take_oversized():
             with message:
                 if message.is_kept:
-                    self._send(link, [oversized_dead_letter(link, message, self._options)])
+                    self._send(link, [oversized_dead_letter(link.subscription.destination, message, self._options)])
                 else:
                     log_dropped(link.subscription.destination, message, link.message_id(message.identifier))
                     self.skipped += 1
             _acknowledge(link, [message.identifier])
 
-    def _send(self, link: SourceLink, letters: Sequence[Any]) -> None:
+    def _send(self, link: SourceLink, letters: Sequence[DeadLetter]) -> None:
         queue = self._options.dead_letter_queue
         assert queue is not None
         settings = self._options.connection
@@ -94,9 +95,9 @@ def unmappable(
     return body_errors(open_envelopes(rows, options.body_type, options.max_elements), options.columns)
 
 
-def oversized_dead_letter(link: MessageSource, message: OversizedMessage, options: SourceOptions) -> Any:
+def oversized_dead_letter(source: Destination, message: OversizedMessage, options: SourceOptions) -> DeadLetter:
     limit = options.connection.max_message_bytes
-    return link.oversized_dead_letter(message, f"{message.size:,} bytes exceed maxMessageBytes ({limit:,})")
+    return DeadLetter(message, f"{message.size:,} bytes exceed maxMessageBytes ({limit:,})", str(source))
 
 
 def log_dropped(source: Destination, message: OversizedMessage, identifier: str) -> None:
@@ -108,7 +109,7 @@ def log_dropped(source: Destination, message: OversizedMessage, identifier: str)
     )
 
 
-def log_dead_letters(source: Destination, queue: str | None, letters: Sequence[Any]) -> None:
+def log_dead_letters(source: Destination, queue: str | None, letters: Sequence[DeadLetter]) -> None:
     _log.warning(
         "! %d messages from %s went to queue %s: %s",
         len(letters),

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any, Protocol, Unpack
 
 from pyspark_jms.blocks.block import MessageBlock
+from pyspark_jms.blocks.dead_letter import DeadLetter
 from pyspark_jms.blocks.oversized import OversizedMessage
 from pyspark_jms.columns.read_columns import DecodeOptions
 from pyspark_jms.delivery.subscription_ledger import Recognition
@@ -46,13 +47,6 @@ class MessageSource(Protocol):
 
     def sent_ms(self, block: MessageBlock, index: int) -> int | None:
         """When a message was sent, in milliseconds since 1970; None if it does not say so."""
-
-    # --- messages that will not become rows ---
-
-    def dead_letter(self, block: MessageBlock, index: int, reason: str) -> Any:
-        """A message on its way to the dead-letter queue, in the form that its protocol sends."""
-
-    def oversized_dead_letter(self, message: OversizedMessage, reason: str) -> Any: ...
 
     def message_id(self, identifier: bytes) -> str:
         """A message's id for a log line."""
@@ -138,7 +132,7 @@ class SourceProtocol(Protocol):
     def open_management(self, settings: ConnectionSettings) -> ManagementLink:
         """A connection for management requests. ``UnsupportedError`` or ``JMSSecurityError`` if there can be none."""
 
-    def send_dead_letters(self, settings: ConnectionSettings, queue: str, letters: Sequence[Any]) -> None:
+    def send_dead_letters(self, settings: ConnectionSettings, queue: str, letters: Sequence[DeadLetter]) -> None:
         """Returns when the broker has confirmed all of them."""
 
     def end_subscription(

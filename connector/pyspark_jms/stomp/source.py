@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Any, Unpack
 
 from pyspark_jms.blocks.block import MessageBlock
-from pyspark_jms.blocks.oversized import OversizedMessage
+from pyspark_jms.blocks.dead_letter import DeadLetter
 from pyspark_jms.columns.read_columns import DecodeOptions
 from pyspark_jms.delivery.subscription_ledger import Recognition
 from pyspark_jms.errors import JMSError
@@ -16,7 +16,7 @@ from pyspark_jms.network.settings import ConnectionSettings
 from pyspark_jms.stomp.dialects import dialect_named
 from pyspark_jms.stomp.dialects.refusals import require_durable, require_enough_unacknowledged
 from pyspark_jms.stomp.link.consumer import Consumer
-from pyspark_jms.stomp.link.dead_letters import StompDeadLetter, send_dead_letters
+from pyspark_jms.stomp.link.dead_letters import send_dead_letters
 from pyspark_jms.stomp.link.management import StompManagementLink
 from pyspark_jms.stomp.link.subscriptions import end_subscription, require_same_subscription
 from pyspark_jms.stomp.recognition import recognition_of, redelivered
@@ -69,32 +69,8 @@ class StompSourceLink(Consumer):
     def metrics(self) -> dict[str, int]:
         return {}
 
-    # --- messages that will not become rows -----------------------------------------------------
-
-    def dead_letter(self, block: MessageBlock, index: int, reason: str) -> StompDeadLetter:
-        frame, head = block.message(index), block.heads[index] - block.start(index)
-        return StompDeadLetter(
-            head=frame[:head],
-            body=frame[head + 2 : -2],  # without NUL LF
-            reason=reason,
-            source=str(self.subscription.destination),
-            message_id=self.message_id(block.ids[index] or b""),
-        )
-
-    def oversized_dead_letter(self, message: OversizedMessage, reason: str) -> StompDeadLetter:
-        assert message.body is not None
-        return StompDeadLetter(
-            head=message.head,
-            body=message.body,
-            reason=reason,
-            source=str(self.subscription.destination),
-            message_id=self.message_id(message.identifier),
-        )
-
     def message_id(self, identifier: bytes) -> str:
-        dialect = self.dialect
-        own = identifier if dialect.stable_id_separator is None else dialect.stable_id(identifier)
-        return own.decode("utf-8", "replace")
+        return self.dialect.message_id(identifier)
 
 
 class StompSource:
@@ -114,7 +90,7 @@ class StompSource:
     def open_management(self, settings: ConnectionSettings) -> ManagementLink:
         return StompManagementLink(settings)
 
-    def send_dead_letters(self, settings: ConnectionSettings, queue: str, letters: Sequence[StompDeadLetter]) -> None:
+    def send_dead_letters(self, settings: ConnectionSettings, queue: str, letters: Sequence[DeadLetter]) -> None:
         send_dead_letters(settings, queue, letters)
 
     def end_subscription(

@@ -1,5 +1,3 @@
-from dataclasses import replace
-
 import pytest
 from amqp_messages import (
     NULL,
@@ -20,10 +18,12 @@ from amqp_messages import (
 from proton import Delivery
 from proton_broker import ProtonBroker
 
-from pyspark_jms.amqp.dead_letters import AmqpDeadLetter, _pieces, mapped_bytes, message_of, send_dead_letters
+from pyspark_jms.amqp.dead_letters import message_of, send_dead_letters
 from pyspark_jms.amqp.dialects import ARTEMIS, CLASSIC, RABBITMQ
 from pyspark_jms.amqp.wire.sections import sections
 from pyspark_jms.amqp.wire.values import decode
+from pyspark_jms.blocks.block import block_of
+from pyspark_jms.blocks.dead_letter import DeadLetter
 from pyspark_jms.blocks.oversized import KEPT, OversizedMessage
 from pyspark_jms.errors import BrokerError
 from pyspark_jms.jms.model import ERROR_PROPERTY, MESSAGE_ID_PROPERTY, SOURCE_PROPERTY
@@ -32,8 +32,15 @@ from pyspark_jms.testing import JmsClient
 REASONS = {ERROR_PROPERTY: "why", SOURCE_PROPERTY: "queue://q", MESSAGE_ID_PROPERTY: "ID:1"}
 
 
+NO_ID = {MESSAGE_ID_PROPERTY: ""}
+
+
 def letter(message):
-    return AmqpDeadLetter(message, "why", "queue://q", "ID:1", ARTEMIS)
+    return DeadLetter(block_of(message), "why", "queue://q")
+
+
+def sent(message, dialect=ARTEMIS):
+    return read(message_of(letter(message), dialect))
 
 
 def read(message):
@@ -56,7 +63,7 @@ def test_the_sections_travel_on_and_say_why():
         + application_properties(a=int_(1), _AMQ_DUPL_ID=string("d"), **{ERROR_PROPERTY: string("old")})
         + section(0x77, string("body"))
     )
-    found = read(b"".join(_pieces(letter(message))))
+    found = sent(message)
     assert found[0x70] == [True, None]
     assert found[0x73] == ["ID:1", None, None, None, None, None, None, None, None, 9]
     assert found[0x74] == {"a": 1} | REASONS
@@ -73,11 +80,11 @@ def test_what_a_broker_added_does_not_travel_on():
         + application_properties(**given, **dict.fromkeys(added, string("x")))
         + section(0x77, string("body"))
     )
-    found = read(b"".join(_pieces(letter(message))))
+    found = sent(message)
     assert found[0x72] == {"x-opt-a": 1}
     assert found[0x74].keys() == given.keys() | REASONS.keys()
     classic = application_properties(originalExpiration=long(1), dlqDeliveryFailureCause=string("x"), a=int_(1))
-    assert read(message_of(replace(letter(classic), dialect=CLASSIC)))[0x74] == {"a": 1} | REASONS
+    assert sent(classic, CLASSIC)[0x74] == {"a": 1} | REASONS | NO_ID
 
 
 def test_rabbitmq_gets_neither_the_user_of_a_message_nor_its_further_queues():
@@ -88,27 +95,27 @@ def test_rabbitmq_gets_neither_the_user_of_a_message_nor_its_further_queues():
         + section(0x77, string("body"))
     )
     for dialect, user, kept in ((ARTEMIS, b"u", {"x-cc", "x-exchange"}), (RABBITMQ, None, set())):
-        found = read(message_of(replace(letter(message), dialect=dialect)))
+        found = sent(message, dialect)
         assert (found[0x73][1], set(found[0x72])) == (user, kept)
 
 
 @pytest.mark.parametrize("priority", [0, 7])
 def test_the_priority_stays_and_the_time_to_live_does_not(priority):
     header = section(0x70, list_(NULL, ubyte(priority), uint(5), TRUE, uint(3)))
-    assert read(b"".join(_pieces(letter(header + section(0x77, string("body"))))))[0x70] == [True, priority]
+    assert sent(header + section(0x77, string("body")))[0x70] == [True, priority]
 
 
 @pytest.mark.parametrize("before", [b"", properties(**FIELDS)])
 def test_a_message_without_properties_gets_some(before):
-    found = read(b"".join(_pieces(letter(before + section(0x75, b"\xa0\x01x")))))
-    assert found[0x74] == REASONS
+    found = sent(before + section(0x75, b"\xa0\x01x"))
+    assert found[0x74] == (REASONS if before else REASONS | NO_ID)
     assert found[0x75] == b"x"
 
 
 @pytest.mark.parametrize("message", [b"\xff\xff", b"", section(0x77, b"\xa1\xff")])
 def test_bytes_that_are_no_message_become_a_body(message):
-    found = read(b"".join(_pieces(letter(message))))
-    assert found[0x74] == REASONS
+    found = sent(message)
+    assert found[0x74] == REASONS | NO_ID
     assert found.get(0x75, b"") == message
 
 
@@ -120,7 +127,7 @@ def test_a_message_in_a_file_is_sent_as_it_came(broker, queue, settings_for):
     message = properties(**FIELDS) + section(0x75, b"\xb0" + (300_000).to_bytes(4, "big") + b"x" * 300_000)
     with OversizedMessage(b"", b"1", KEPT["deadLetter"]()) as large:
         large.add(message)
-        send_dead_letters(settings_for(broker), queue, [letter(mapped_bytes(large))])
+        send_dead_letters(settings_for(broker), queue, [DeadLetter(large, "why", "queue://q")])
     with JmsClient(broker) as java:
         assert java.receive(queue).body == b"x" * 300_000
 

@@ -2,7 +2,6 @@ import contextlib
 
 import pytest
 from numbered import fill
-from rawstomp import RawStomp
 from streaming import access
 from waiting import wait_until
 
@@ -60,18 +59,6 @@ def test_what_artemis_cannot_do_is_refused(broker, queue):
         with pytest.raises(UnsupportedError, match="clientId"):
             link.subscribe(Subscription(destination=topic, window_bytes=1, durable=shared, selector="a = 1"))
         assert link.is_down
-
-
-def test_a_message_that_cannot_be_mapped_and_its_dead_letter(broker, queue):
-    with RawStomp(broker) as client:
-        client.send(queue, [([], "good"), ([("spark_jms_body", "map")], b"no JSON")])
-    with linked(broker, queue) as link:
-        link.subscribe(subscription(queue))
-        wait_until(lambda: link.waiting()[0] == 2)
-        [found] = link.take()
-        letter = link.dead_letter(found, 1, "why")
-        assert (letter.body, letter.reason) == (b"no JSON", "why")
-        assert letter.message_id == link.message_id(found.ids[1])
 
 
 def test_what_a_dialect_knows():

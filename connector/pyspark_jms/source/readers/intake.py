@@ -9,6 +9,7 @@ from itertools import pairwise
 
 from pyspark_jms.amqp.reading import ReaderLink, ReadSource
 from pyspark_jms.blocks.block import MessageBlock
+from pyspark_jms.blocks.dead_letter import DeadLetter
 from pyspark_jms.delivery.message_range import MessageRange
 from pyspark_jms.delivery.register.reader import MAX_SOURCE_DELIVERIES
 from pyspark_jms.options.source import SourceOptions
@@ -34,12 +35,12 @@ def divert_unmappable(
     protocol: SourceProtocol, link: ReaderLink, number: int, block: MessageBlock, options: SourceOptions, *, upto: int
 ) -> dict[int, str]:
     """Returns which of the block's first messages went to the dead-letter queue, and why."""
-    source = link.sources[number]
-    bad = unmappable(protocol, link.dialect, source.subscription.destination, block, options, upto=upto)
+    source = link.sources[number].subscription.destination
+    bad = unmappable(protocol, link.dialect, source, block, options, upto=upto)
     if bad:
-        letters = [source.dead_letter(block, index, reason) for index, reason in bad.items()]
+        letters = [DeadLetter.of(block, index, reason, source) for index, reason in bad.items()]
         link.send_away(number, [block.ids[index] or b"" for index in bad], options.dead_letter_queue, letters)
-        log_dead_letters(source.subscription.destination, options.dead_letter_queue, letters)
+        log_dead_letters(source, options.dead_letter_queue, letters)
     return bad
 
 
@@ -49,7 +50,7 @@ def divert_oversized(link: ReaderLink, number: int, options: SourceOptions) -> t
     for message in source.take_oversized():
         with message:
             if message.is_kept:
-                letter = oversized_dead_letter(source, message, options)
+                letter = oversized_dead_letter(source.subscription.destination, message, options)
                 link.send_away(number, [message.identifier], options.dead_letter_queue, [letter])
                 log_dead_letters(source.subscription.destination, options.dead_letter_queue, [letter])
                 letters += 1

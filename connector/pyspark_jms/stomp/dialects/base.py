@@ -335,6 +335,11 @@ class Dialect(BrokerDialect):
         _, found, stable = own.partition(self.stable_id_separator.encode())
         return stable if found else own
 
+    def message_id(self, identifier: bytes) -> str:
+        """The id of a message for people, from such an id."""
+        own = identifier if self.stable_id_separator is None else self.stable_id(identifier)
+        return own.decode("utf-8", "replace")
+
     def header_of(self, column: str) -> bytes | None:
         """The first MESSAGE header that fills this column."""
         return next((name.encode() for name, target in self.message_headers.items() if target == column), None)

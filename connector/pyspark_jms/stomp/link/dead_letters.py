@@ -9,10 +9,11 @@ import os
 import shutil
 import tempfile
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import BinaryIO
+from typing import BinaryIO, NamedTuple
 
-from pyspark_jms.blocks.oversized import not_kept
+from pyspark_jms.blocks.block import MessageBlock
+from pyspark_jms.blocks.dead_letter import DeadLetter
+from pyspark_jms.blocks.oversized import OversizedMessage, not_kept
 from pyspark_jms.jms.model import (
     BODY_MARKER,
     DEAD_LETTER_PROPERTIES,
@@ -28,23 +29,28 @@ from pyspark_jms.stomp.dialects import Dialect
 from pyspark_jms.stomp.link.producer import Producer
 from pyspark_jms.stomp.wire.frame import escape
 
-__all__ = ["StompDeadLetter", "send_dead_letters"]
+__all__ = ["send_dead_letters"]
 
 _MAX_REASON_CHARACTERS = 1000
 
 
-@dataclass(frozen=True, slots=True, repr=False)
-class StompDeadLetter:
-    """``head`` is the MESSAGE frame up to its blank line; a body in a file is as long as the file."""
+class _Parts(NamedTuple):
+    """A MESSAGE frame up to its blank line, its body, and the id of the message. A body in a file is as long as it."""
 
     head: bytes
     body: bytes | BinaryIO
-    reason: str
-    source: str
-    message_id: str
+    identifier: bytes
 
 
-def send_dead_letters(settings: ConnectionSettings, queue: str, letters: Sequence[StompDeadLetter]) -> None:
+def _parts(message: MessageBlock | OversizedMessage) -> _Parts:
+    if isinstance(message, OversizedMessage):
+        assert message.body is not None
+        return _Parts(message.head, message.body, message.identifier)
+    frame, head = message.message(0), message.heads[0]
+    return _Parts(frame[:head], frame[head + 2 : -2], message.ids[0] or b"")  # without NUL LF
+
+
+def send_dead_letters(settings: ConnectionSettings, queue: str, letters: Sequence[DeadLetter]) -> None:
     """Return when the broker has confirmed all of them; raise the ``JMSError`` that prevented it."""
     with Producer(settings) as producer:
         for letter in letters:
@@ -52,24 +58,31 @@ def send_dead_letters(settings: ConnectionSettings, queue: str, letters: Sequenc
         producer.try_commit()
 
 
-def _send(producer: Producer, queue: str, letter: StompDeadLetter) -> None:
-    transacted = producer.dialect.has_transactions
-    confirmed_by = {"transaction": producer.transaction} if transacted else {"receipt": "dead-letter"}
+def _send(producer: Producer, queue: str, letter: DeadLetter) -> None:
+    dialect, parts = producer.dialect, _parts(letter.message)
+    confirmed_by = {"transaction": producer.transaction} if dialect.has_transactions else {"receipt": "dead-letter"}
     receipt = confirmed_by.get("receipt")
-    if isinstance(letter.body, bytes):
-        head = _head(producer.dialect, queue, letter, len(letter.body), confirmed_by)
-        _send_frame(producer, head + letter.body + b"\0", receipt)
+    destination = Destination(DestinationKind.QUEUE, queue)
+    headers = {
+        "destination": dialect.addresses.header_value(destination, sending=True),
+        **dialect.send_destination_headers[DestinationKind.QUEUE],
+        "persistent": "true",
+        **confirmed_by,
+        ERROR_PROPERTY: letter.reason[:_MAX_REASON_CHARACTERS],
+        SOURCE_PROPERTY: letter.source,
+        MESSAGE_ID_PROPERTY: dialect.message_id(parts.identifier),
+    }
+    if isinstance(parts.body, bytes):
+        _send_frame(producer, _head(dialect, headers, parts.head, len(parts.body)) + parts.body + b"\0", receipt)
         return
     try:
-        frame = _mapped(producer.dialect, queue, letter, letter.body, confirmed_by)
+        frame = _mapped(dialect, headers, parts.head, parts.body)
     except OSError as error:
         raise not_kept(error) from None
     _send_frame(producer, frame, receipt)
 
 
-def _mapped(
-    dialect: Dialect, queue: str, letter: StompDeadLetter, body: BinaryIO, confirmed_by: Mapping[str, str]
-) -> memoryview:
+def _mapped(dialect: Dialect, headers: Mapping[str, str], head: bytes, body: BinaryIO) -> memoryview:
     """The whole SEND frame in a file, mapped so that it need not fit into memory.
 
     The frame is one piece, because a heart-beat must not be sent between two parts of it. With TLS another thread
@@ -78,7 +91,7 @@ def _mapped(
     size = body.seek(0, os.SEEK_END)
     body.seek(0)
     with tempfile.TemporaryFile() as whole:
-        whole.write(_head(dialect, queue, letter, size, confirmed_by))
+        whole.write(_head(dialect, headers, head, size))
         shutil.copyfileobj(body, whole)
         whole.write(b"\0")
         whole.flush()
@@ -93,21 +106,10 @@ def _send_frame(producer: Producer, frame: bytes | memoryview, receipt: str | No
         producer.await_each([receipt])
 
 
-def _head(dialect: Dialect, queue: str, letter: StompDeadLetter, size: int, confirmed_by: Mapping[str, str]) -> bytes:
+def _head(dialect: Dialect, headers: Mapping[str, str], head: bytes, size: int) -> bytes:
     """The SEND frame up to and including its blank line. The length is sent, because a body may contain a NUL."""
-    destination = Destination(DestinationKind.QUEUE, queue)
-    headers = {
-        "destination": dialect.addresses.header_value(destination, sending=True),
-        **dialect.send_destination_headers[DestinationKind.QUEUE],
-        "persistent": "true",
-        **confirmed_by,
-        "content-length": str(size),
-        ERROR_PROPERTY: letter.reason[:_MAX_REASON_CHARACTERS],
-        SOURCE_PROPERTY: letter.source,
-        MESSAGE_ID_PROPERTY: letter.message_id,
-    }
-    lines = [f"{name}:{escape(value)}".encode() for name, value in headers.items()]
-    return b"\n".join([b"SEND", *lines, *_kept(dialect, letter.head.split(b"\n")[1:])]) + b"\n\n"
+    lines = [f"{name}:{escape(value)}".encode() for name, value in {**headers, "content-length": str(size)}.items()]
+    return b"\n".join([b"SEND", *lines, *_kept(dialect, head.split(b"\n")[1:])]) + b"\n\n"
 
 
 def _kept(dialect: Dialect, lines: Iterable[bytes]) -> list[bytes]:

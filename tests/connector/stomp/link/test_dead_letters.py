@@ -3,11 +3,15 @@
 import io
 from types import SimpleNamespace
 
+import numpy as np
 import pytest
 from rawstomp import RawStomp
 
+from pyspark_jms.blocks.block import MessageBlock, index_of
+from pyspark_jms.blocks.dead_letter import DeadLetter
+from pyspark_jms.blocks.oversized import OversizedMessage
 from pyspark_jms.network.settings import TlsSettings
-from pyspark_jms.stomp.link.dead_letters import StompDeadLetter, send_dead_letters
+from pyspark_jms.stomp.link.dead_letters import send_dead_letters
 
 HEAD = b"""MESSAGE
 subscription:1
@@ -34,10 +38,18 @@ spark_jms_body:map
 content-length:3
 ack:5,77"""
 BODY = b"\0\xff\n"
+ID = b"5,77"
 
 
 def letter(body=BODY, reason="element 1 of the map is not of type int"):
-    return StompDeadLetter(head=HEAD, body=body, reason=reason, source="queue://orders", message_id="77")
+    """``body``: of a message in a block, or in a file."""
+    if isinstance(body, bytes):
+        frame = HEAD + b"\n\n" + body + b"\0\n"
+        heads, ends = (index_of(np.array([position])) for position in (len(HEAD), len(frame)))
+        message = MessageBlock(frame, heads, ends, [ID])
+    else:
+        message = OversizedMessage(HEAD, ID, body)
+    return DeadLetter(message, reason, "queue://orders")
 
 
 def read(broker, queue):
