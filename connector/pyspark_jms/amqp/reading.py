@@ -89,10 +89,10 @@ class ReaderLink(ReadRegister):
         self._accepted.append((source, ids))
         return self.send_value(stream, batch, blocks)
 
-    def replace_value(self, token: Token) -> None:
+    def replace_value(self, token: Token, meanwhile: Callable[[], object]) -> None:
         """``replace`` with the messages that were added to the value."""
         accepted, self._accepted = self._accepted, []
-        self.replace(token, self._receivers(accepted))
+        self.replace(token, self._receivers(accepted), meanwhile)
         self._released(accepted)
 
     def send_away(self, source: int, ids: list[bytes], queue: str | None, letters: Sequence[DeadLetter]) -> None:

@@ -7,7 +7,7 @@ import dataclasses
 import logging
 import time
 from collections import OrderedDict
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from pyspark_jms.amqp.link.connection import Connection, connect
 from pyspark_jms.amqp.link.pull import browse
@@ -100,12 +100,20 @@ class ReadRegister(Register[Token]):
             sent += 1
         return sent
 
-    def replace(self, token: Token, accepted: Sequence[tuple[Receiver, Sequence[bytes]]] = ()) -> None:
-        """Send the token, after the blocks; accept the messages of the sources; discharge. Return when confirmed."""
+    def replace(
+        self,
+        token: Token,
+        accepted: Sequence[tuple[Receiver, Sequence[bytes]]] = (),
+        meanwhile: Callable[[], object] | None = None,
+    ) -> None:
+        """Send the token, after the blocks; accept the messages of the sources; discharge. Return when confirmed.
+
+        ``meanwhile``: as for ``Transactions.discharge``.
+        """
         self.send(token)
         if accepted:
             self.transactions.accept(accepted)
-        self.transactions.discharge()
+        self.transactions.discharge(meanwhile)
 
     # --- the end -------------------------------------------------------------------------------
 

@@ -6,7 +6,7 @@ Whoever sends or accepts by links of its own takes the id from ``begin``, on the
 
 import contextlib
 import uuid
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from pyspark_jms.amqp.dialects.refusals import no_transactions, require_transactions
 from pyspark_jms.amqp.link.connection import Connection
@@ -143,11 +143,14 @@ class Transactions:
                 "The broker may have committed nevertheless: a retry can then send these rows twice.",
             ) from None
 
-    def discharge(self) -> None:
-        """As ``commit``, but a ``LinkError`` means that the outcome is unknown. Then the connection is closed."""
+    def discharge(self, meanwhile: Callable[[], object] | None = None) -> None:
+        """As ``commit``, but a ``LinkError`` means that the outcome is unknown. Then the connection is closed.
+
+        ``meanwhile`` is called while the broker executes the transaction, and raises nothing.
+        """
         if self._declared is None:
             return
-        error = self._discharged().error
+        error = self._discharged(meanwhile).error
         if error is not None:
             self._await_rolled_back()
             refusal = error_of(self._connection.address, error)
@@ -156,13 +159,15 @@ class Transactions:
                 f"Nothing of this transaction was sent or acknowledged. {refusal.remedy}",
             )
 
-    def _discharged(self) -> CoordinatorAnswer:
+    def _discharged(self, meanwhile: Callable[[], object] | None = None) -> CoordinatorAnswer:
         txn_id, coordinator = self.begin(), self._coordinator
         assert coordinator is not None
         self._declared = None
         try:
             with self._connection.core():
                 answer = coordinator.discharge(txn_id)
+            if meanwhile is not None:
+                meanwhile()
             self._connection.await_(lambda: answer.done, "the confirmation of the transaction")
         except (ConnectionLostError, ReceiptTimeoutError):
             self._connection.drop()

@@ -20,6 +20,7 @@ from pyspark_jms.errors import (
 )
 from pyspark_jms.network.patience import keep_trying
 from pyspark_jms.source.readers.new_value import Run, joined
+from pyspark_jms.source.readers.value_rows import ValueRows
 
 __all__ = ["Attempt"]
 
@@ -29,36 +30,40 @@ _LOOK_PAUSE_SECONDS = 0.05
 
 
 class Attempt:
-    """``run`` a request. Afterwards the lock is given back, and ``runs`` has the messages of an ``Answer``."""
+    """``run`` a request. Afterwards the lock is given back, and ``rows`` are those of an ``Answer``."""
 
     def __init__(
         self,
         machine: RegisterHolder,
         connect: Callable[[], ReaderLink],
         receive: Callable[[ReaderLink, steps.Receive], tuple[steps.Received, Sequence[Run]]] | None = None,
+        rows_of: Callable[[Run], tuple[Any, int]] | None = None,
         peek: Callable[[], tuple[StoredToken[Token], ...]] | None = None,
         missing: Callable[[ReaderLink], object] | None = None,
         *,
         pause: Callable[[float], None] = time.sleep,
         timeout: float,
     ) -> None:
-        """``peek``: on another connection, for a look without the lock.
+        """``receive`` and ``rows_of``: of a task.
+
+        ``peek``: on another connection, for a look without the lock.
 
         ``missing``: is called once when the token is not there, and raises if this is another broker.
         """
         self._machine = machine
         self._connect = connect
         self._receive = receive
+        self._rows_of = rows_of
         self._peek = peek
         self._missing = missing
         self._pause = pause
         self._timeout = timeout
         self._link: ReaderLink | None = None
         self._event: object = None
-        self._received: Sequence[Run] = ()
-        """What ``Receive`` got: the runs of the value, until it is replaced."""
+        self._received = ValueRows()
+        """Of what ``Receive`` got: the rows of the value, until it is replaced."""
         self._locked_at = 0.0
-        self.runs: Sequence[Run] = ()
+        self.rows = ValueRows()
         self.reconnects = 0
         """How often a connection was lost."""
 
@@ -98,7 +103,8 @@ class Attempt:
                 return self._look(command)
             case steps.Receive():
                 assert self._receive is not None
-                received, self._received = self._receive(self._held, command)
+                received, runs = self._receive(self._held, command)
+                self._received = ValueRows(runs, self._rows_of)
                 return received
             case steps.Browse():
                 return self._browse(command)
@@ -165,7 +171,7 @@ class Attempt:
             is_whole = command.blocks is not None and len(found) >= command.blocks
             if is_whole or not self._may_still_come("blocks of a reader are missing"):
                 break
-        self.runs = list(joined(map(_run_of, found)))
+        self.rows = ValueRows(joined(map(_run_of, found)), self._rows_of)
         return steps.BlocksSeen(len(found), tuple(found))
 
     def _may_still_come(self, what: str) -> bool:
@@ -181,15 +187,16 @@ class Attempt:
     # --- the transaction -----------------------------------------------------------------------
 
     def _replace(self, token: Token) -> steps.Replaced:
+        """The broker needs a while for the transaction of many messages: time to make their rows."""
         try:
-            self._held.replace_value(token)
+            self._held.replace_value(token, self._received.make)
         except TransactionRolledBackError as error:
             raise BrokerError(
                 f"The broker refused to move messages to the staging queue: {error.fact} The messages stay where they"
                 " were.",
                 error.remedy,
             ) from None
-        self.runs = self._received
+        self.rows = self._received
         return steps.Replaced()
 
 

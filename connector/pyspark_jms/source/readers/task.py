@@ -35,9 +35,7 @@ def read_reader(task: ReaderInput, options: SourceOptions, protocol: SourceProto
     answer = attempt.run(task.read)
     assert isinstance(answer, Answer)
     dropped = 0
-    for run in attempt.runs if answer.token.blocks else ():
-        part = PartitionSlice(run.source, run.dialect, run.first, run.messages)
-        rows, dropped_here = rows_of(part, options, protocol)
+    for rows, dropped_here in attempt.rows if answer.token.blocks else ():
         dropped += dropped_here
         yield rows
     if dropped:
@@ -76,10 +74,14 @@ def _attempt(task: ReaderInput, options: SourceOptions, protocol: SourceProtocol
         intake.receive(link, value)
         return _received(link, value, intake, counts, drain, reconnects=attempt.reconnects)
 
+    def rows_of_run(run: Run) -> tuple[Any, int]:
+        return rows_of(PartitionSlice(run.source, run.dialect, run.first, run.messages), options, protocol)
+
     attempt = Attempt(
         ReaderTask(fail_on_data_loss=options.fail_on_data_loss),
         connect,
         receive,
+        rows_of_run,
         missing=missing,
         timeout=options.connection.reconnect_timeout,
     )
