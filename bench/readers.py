@@ -29,6 +29,7 @@ WAYS: dict[str, Mapping[str, str]] = {
     "at-least-once": {},
     "readers=1": ONCE,
     "readers=2": ONCE | {"readers": "2"},
+    "readers=4": ONCE | {"readers": "4"},
 }
 PER_SECOND, SECONDS, IDLE_SECONDS = 100, 8.0, 10.0
 
@@ -91,6 +92,7 @@ def main(messages: int, rounds: int) -> None:
     found: dict[str, list[dict[str, float]]] = {name: [] for name in WAYS}
     with EmbeddedArtemis(benchmark=True, heap="1g") as broker, SparkSide(broker) as side, ExitStack() as stack:
         job = replace(base_job(broker, messages), queue="", per_transaction=1_000, port=broker.amqp_port)
+        first = 0.0
         for number in range(rounds + 1):
             for name, options in WAYS.items():
                 running = Running(side, job, options)
@@ -99,8 +101,10 @@ def main(messages: int, rounds: int) -> None:
                 meter, batches = running.read(messages)
                 busy = sum(ended(batch) - max(began(batch), meter.began) for batch in batches)
                 cpu = {role: 1e6 * spent / messages for role, spent in meter.cpu.items()}
+                first = messages / busy if name == "at-least-once" else first
                 line = {
                     "rate": messages / busy,
+                    "ratio": messages / busy / first,
                     "batches": len(batches),
                     **cpu,
                     "all": sum(cpu.values()),
@@ -113,10 +117,10 @@ def main(messages: int, rounds: int) -> None:
                     line["idle_percent_broker"] = idle.get("broker", 0.0)
                 if number:
                     found[name].append(line)
-                print(number, name, json.dumps({key: round(value, 1) for key, value in line.items()}), flush=True)
+                print(number, name, json.dumps({key: round(value, 2) for key, value in line.items()}), flush=True)
                 running.query.stop()
     for name, lines in found.items():
-        medians = {key: round(statistics.median(line[key] for line in lines if key in line), 1) for key in lines[-1]}
+        medians = {key: round(statistics.median(line[key] for line in lines if key in line), 2) for key in lines[-1]}
         print("median", name, json.dumps(medians), flush=True)
 
 

@@ -38,9 +38,9 @@ class Attempt:
         connect: Callable[[], ReaderLink],
         receive: Callable[[ReaderLink, steps.Receive], tuple[steps.Received, Sequence[Run]]] | None = None,
         rows_of: Callable[[Run], tuple[Any, int]] | None = None,
+        *,
         peek: Callable[[], tuple[StoredToken[Token], ...]] | None = None,
         missing: Callable[[ReaderLink], object] | None = None,
-        *,
         pause: Callable[[float], None] = time.sleep,
         timeout: float,
     ) -> None:
