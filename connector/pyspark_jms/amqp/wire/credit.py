@@ -15,6 +15,10 @@ _MAX_LOST = 100_000
 _SURE = 3
 """After so many tries in a row that helped, credit is taken for lost: after one, a message may come by chance."""
 
+_HARMLESS_BYTES = 8 << 20
+"""Credit for so many bytes stands in a full window. Less would come before the peer reads that its credit is gone, and
+Artemis, which has then sent more than it may, sends hundreds of messages beyond both credits.
+"""
 _MIN_MEAN_BYTES = 64
 _WORTH_A_FLOW = 4
 """A grant is worth a frame when it raises the credit by this part of the window or by half of ``MAX_CREDIT``, or when
@@ -93,8 +97,11 @@ class CreditWindow:
         return extra
 
     def is_worth_a_flow(self, credit: int, left: int) -> bool:
-        """``left``: what remains of the credit granted before. A lower credit is always worth a frame."""
+        """``left``: what remains of the credit granted before.
+
+        It is taken back if too many bytes could still come.
+        """
         if credit < left:
-            return credit == 0
+            return credit == 0 and left * self.size > _HARMLESS_BYTES * self.messages
         worth = min((credit + self.messages) // _WORTH_A_FLOW, MAX_CREDIT // 2)
         return credit > left and (not left or credit - left >= max(1, worth))

@@ -62,7 +62,7 @@ def test_what_is_released_twice_leaves_no_debt():
         (0, 100, 100, False),
         (90, 10, 5, False),
         (0, 100, 50, True),
-        (5, 0, 3, True),
+        (5, 0, 3, False),
         (5, 2, 3, False),
     ],
 )
@@ -70,6 +70,15 @@ def test_a_flow_is_sent_when_it_is_worth_a_frame(in_flight, credit, left, worth)
     window = CreditWindow(1_000)
     window.received(in_flight, in_flight)
     assert window.is_worth_a_flow(credit, left) is worth
+
+
+@pytest.mark.parametrize(("size", "worth"), [(1_000, False), (1 << 20, True)])
+def test_credit_is_taken_back_from_large_messages_only(size, worth):
+    """A peer may have used it before it reads the flow. Artemis then sends messages beyond it."""
+    window = CreditWindow(1 << 27)
+    window.received((1 << 27) // size, 1 << 27)
+    assert window.credit() == 0
+    assert window.is_worth_a_flow(0, MAX_CREDIT) is worth
 
 
 def tried(window, messages, *, extra=1, at_once=True, left=0):
