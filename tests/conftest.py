@@ -30,7 +30,10 @@ def pytest_configure():
 
 def pytest_collection_modifyitems(items):
     """Mark the tests that use a fixture with a broker or a Spark, so that `make unit` can skip them."""
-    marks = {**dict.fromkeys(("broker", "fresh_broker", "guarded", "secured", "strict"), "broker"), "spark": "spark"}
+    marks = {
+        **dict.fromkeys(("broker", "fresh_broker", "guarded", "secured", "strict", "unmanaged"), "broker"),
+        "spark": "spark",
+    }
     for item in items:
         for mark in {marks[fixture] for fixture in marks.keys() & set(item.fixturenames)}:
             item.add_marker(mark)
