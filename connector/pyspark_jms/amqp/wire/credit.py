@@ -17,7 +17,7 @@ _SURE = 3
 
 _HARMLESS_BYTES = 8 << 20
 """Credit for so many bytes stands in a full window. Less would come before the peer reads that its credit is gone, and
-Artemis, which has then sent more than it may, sends hundreds of messages beyond both credits.
+Artemis may then send hundreds of messages beyond both credits (see ``Receiver``).
 """
 _MIN_MEAN_BYTES = 64
 _WORTH_A_FLOW = 4

@@ -40,6 +40,11 @@ class Receiver(Link):
         self._allowed = 0
         """How many messages the peer may still send. It is above ``credit`` after a lower credit was granted, because
         the peer may have sent more before it got to know, and after an answer to an earlier drain."""
+        self._most = 0
+        """The highest credit that was granted."""
+        self._tolerated = 0
+        """How many messages beyond the credit do not end the connection. Artemis (2.55) sent hundreds after it was told
+        of less credit than it had used: the credit that proton-j then has is negative, and it takes it for unsigned."""
         self.received = 0
         """Deliveries so far."""
         self.unanswered: set[int] = set()
@@ -77,17 +82,22 @@ class Receiver(Link):
 
     def grant(self, credit: int) -> None:
         """From now on the peer may send this many messages."""
-        self.credit = credit
-        self._allowed = max(self._allowed, credit)
+        self._allow(credit)
         self._flow(drain=False)
 
     def drain(self, credit: int) -> None:
         """The peer sends what it has, at most ``credit`` messages, and then reports the rest of the credit as used."""
         if self._draining_since is not None:
             self._drain_was_answered = False
-        self.credit, self._draining_since = credit, self.received
-        self._allowed = max(self._allowed, credit)
+        self._draining_since = self.received
+        self._allow(credit)
         self._flow(drain=True)
+
+    def _allow(self, credit: int) -> None:
+        if credit < self.credit:
+            self._tolerated = self._most
+        self.credit = credit
+        self._allowed, self._most = max(self._allowed, credit), max(self._most, credit)
 
     def _flow(self, *, drain: bool) -> None:
         count = self.delivery_count % _SEQUENCE
@@ -99,7 +109,7 @@ class Receiver(Link):
         if flow.delivery_count is not None:
             self._give_up((flow.delivery_count - self.delivery_count) % _SEQUENCE)
             self.delivery_count = flow.delivery_count
-        self.credit = 0
+        self.credit = self._tolerated = 0
         self.drains_answered += 1
         if self._drain_was_answered and self.received == self._draining_since:
             self.proven_empty += 1
@@ -136,9 +146,11 @@ class Receiver(Link):
         self._count(int(self.transfers.add(transfer.delivery_id, payload, more=more, aborted=aborted)))
 
     def _use(self, messages: int) -> None:
-        if messages > self._allowed:
+        beyond = max(0, messages - self._allowed)
+        if beyond > self._tolerated:
             raise _beyond_credit(self.name)
-        self._allowed -= messages
+        self._allowed -= messages - beyond
+        self._tolerated -= beyond
 
     def _count(self, messages: int) -> None:
         self.received += messages

@@ -82,8 +82,32 @@ def test_a_peer_may_use_the_credit_that_it_had_before_a_lower_one_arrived(peer, 
     for number in range(1, 10):  # sent before the peer has read the second flow
         peer.transfer(number, b"x")
     assert (receiver.received, receiver.credit) == (10, 0)
+
+
+def test_a_peer_that_was_told_of_less_credit_than_it_had_used_may_send_as_much_again(peer, receiver):
+    """Artemis does. Each message counts, and the next credit is granted from the new count."""
+    receiver.grant(10)
+    receiver.grant(0)
+    for number in range(20):
+        peer.transfer(number, b"x")
     with pytest.raises(PrefetchExceededError, match=BEYOND):
-        peer.transfer(10, b"x")
+        peer.transfer(20, b"x")
+    assert (receiver.received, receiver.credit) == (20, 0)
+    flows(peer)
+    receiver.grant(1)
+    assert [(flow.link_credit, flow.delivery_count) for flow in flows(peer)] == [(1, 20)]
+
+
+def test_a_higher_credit_does_not_make_up_for_messages_beyond_the_last(peer, receiver):
+    receiver.grant(10)
+    receiver.grant(0)
+    for number in range(15):
+        peer.transfer(number, b"x")
+    receiver.grant(1)
+    for number in range(15, 21):
+        peer.transfer(number, b"x")
+    with pytest.raises(PrefetchExceededError, match=BEYOND):
+        peer.transfer(21, b"x")
 
 
 def test_an_answered_drain_takes_all_credit_back(peer, receiver):
