@@ -27,7 +27,7 @@ def with_refused(messages, annotations=None, content_types=None, choice="auto"):
     parts = walk(reader, np.concatenate(([0], ends))[:-1], ends)
     types, refusals = pa.array(content_types or [None] * rows, pa.string()), Refusals()
     annotated = np.array(annotations or [-1] * rows)
-    found = body_columns(reader, parts, refusals, annotations=annotated, content_types=types, choice=choice)
+    found = body_columns(reader, parts, refusals, annotations=annotated, content_types=lambda: types, choice=choice)
     for column in found.values():
         column.validate(full=True)
     return {name: column.to_pylist() for name, column in found.items()}, refusals.rows().tolist()
