@@ -24,7 +24,7 @@ from pyspark_jms.source.draining import LONGEST_MS, was_sent_later
 from pyspark_jms.source.links import SourceLink, SourceProtocol
 from pyspark_jms.source.task_inputs import rows_of
 
-__all__ = ["peek", "take_browsed"]
+__all__ = ["Bounds", "Look", "peek", "take_browsed"]
 
 _log = logging.getLogger("pyspark_jms.source")
 _POLL_SECONDS = 0.05
@@ -51,7 +51,7 @@ def peek(
     queue, and for a queue with more messages than the read shows: ``limits`` names what the user can raise.
     """
     found = look_up_queues(protocol.open_management, options.connection, [each.name for each in options.destinations])
-    limited = _Bounds(options.peek_messages or _DEFAULT_MESSAGES, options.peek_bytes or _DEFAULT_BYTES)
+    limited = Bounds(options.peek_messages or _DEFAULT_MESSAGES, options.peek_bytes or _DEFAULT_BYTES)
     shown = 0
     for destination in options.destinations:
         queue = found.get(destination.name)
@@ -62,7 +62,7 @@ def peek(
                 destination.name,
             )
             continue
-        look = _Look(options, protocol, destination, queue)
+        look = Look(options, protocol, destination, queue)
         for range_, link in look.ranges(limited):
             part = PartitionSlice(str(destination), link.dialect.name, shown, range_.messages())
             shown += len(range_)
@@ -84,7 +84,7 @@ def take_browsed(link: SourceLink) -> tuple[list[MessageBlock], bool]:
     return blocks, True
 
 
-class _Bounds:
+class Bounds:
     """What is left of the bounds of a read, which are of all its queues together, or of one that is read whole."""
 
     def __init__(self, messages: int, size: int) -> None:
@@ -108,7 +108,7 @@ class _Bounds:
         return taken
 
 
-class _Look:
+class Look:
     """What the read shows of one queue."""
 
     def __init__(
@@ -119,10 +119,12 @@ class _Look:
         self._destination, self._found = destination, found
         self._started_ms = time.time() * 1000
         self._shown = 0
+        self._ends_at: int | None = None
+        """How many messages the queue had when as many had been shown as it had at the start."""
         self._is_whole = self._is_used_up = self._met_later = False
         self._questions, self._is_answered = 0, False
 
-    def ranges(self, limited: _Bounds) -> Iterator[tuple[MessageRange, SourceLink]]:
+    def ranges(self, limited: Bounds) -> Iterator[tuple[MessageRange, SourceLink]]:
         """What the queue shows, as long as there is room."""
         options = self._options
         has_limits = options.peek_messages is not None or options.peek_bytes is not None
@@ -141,10 +143,24 @@ class _Look:
         finally:
             link.close()
 
-    def _whole_queue(self) -> _Bounds:
-        return _Bounds(_NO_LIMIT if self._found is None else self._found.messages, _NO_LIMIT)
+    def _whole_queue(self) -> Bounds:
+        return Bounds(0 if self._has_shown_all() else _NO_LIMIT, _NO_LIMIT)
 
-    def _receive(self, link: SourceLink, bounds: _Bounds, pause: Any) -> Iterator[tuple[MessageRange, SourceLink]]:
+    def _has_shown_all(self) -> bool:
+        """Whether a read of the whole queue has shown as many messages as the queue had.
+
+        Artemis confirms a transaction before it has counted the messages of it. So the number is read once more when
+        the read has shown what the queue had at the start.
+        """
+        if self._found is None or self._shown < self._found.messages:
+            return False
+        if self._ends_at is None:
+            name = self._destination.name
+            again = look_up_queues(self._protocol.open_management, self._options.connection, [name]).get(name)
+            self._ends_at = 0 if again is None else again.messages
+        return self._shown >= self._ends_at
+
+    def _receive(self, link: SourceLink, bounds: Bounds, pause: Any) -> Iterator[tuple[MessageRange, SourceLink]]:
         quiet_since = time.monotonic()
         while True:
             blocks, has_ended = take_browsed(link)
@@ -155,7 +171,7 @@ class _Look:
                     self._shown += len(shown)
                     self._questions, self._is_answered = 0, False
                     yield shown, link
-                if bounds.is_used_up or self._met_later:
+                if bounds.is_used_up or self._met_later or (self._is_whole and self._has_shown_all()):
                     return
                 link.shown(block)
                 quiet_since = time.monotonic()
@@ -183,22 +199,24 @@ class _Look:
         return self._questions == _MAX_QUESTIONS
 
     def _sent_before_start(self, link: SourceLink, block: MessageBlock) -> int:
-        """How many of the first messages a read shows that knows no number of messages to end at: producers that go on
-        sending would keep it open for ever.
+        """How many of the first messages the read shows: what the queue had at the start, and beyond this number, or if
+        it is not known, what was sent before. Producers that go on sending would keep the read open for ever.
         """
-        if not self._is_whole or self._found is not None:
+        known = 0 if self._found is None else max(0, self._found.messages - self._shown)
+        if not self._is_whole or known >= len(block):
             return len(block)
         now_ms = time.time() * 1000
         if now_ms - self._started_ms > LONGEST_MS:
             self._met_later = True
-            return 0
+            return known
         times = {"started_ms": self._started_ms, "now_ms": now_ms}
         if not was_sent_later(link.sent_ms(block, len(block) - 1), **times):
             return len(block)  # a queue is in the order of sending, except for priorities
         self._met_later = True
-        return next(index for index in range(len(block)) if was_sent_later(link.sent_ms(block, index), **times))
+        later = (at for at in range(known, len(block)) if was_sent_later(link.sent_ms(block, at), **times))
+        return next(later)
 
-    def _subscription(self, link: SourceLink, bounds: _Bounds) -> Subscription:
+    def _subscription(self, link: SourceLink, bounds: Bounds) -> Subscription:
         messages = bounds.messages
         if link.dialect.browses and messages > _BROWSE_MESSAGES:
             messages = _BROWSE_MESSAGES
@@ -215,7 +233,7 @@ class _Look:
     # --- what was not shown ---------------------------------------------------------------------
 
     def warn_of_rest(self, limits: str) -> None:
-        if self._met_later:
+        if self._met_later and self._found is None:
             _log.warning(
                 "! the read shows %s messages of queue %s and ended at one that was sent after its start: there may be"
                 " more. It is not known how many messages the queue had at the start",
