@@ -82,7 +82,9 @@ def rows_of(spark, frame, folder):
 def test_a_queue_is_read_on(spark, broker, queue, release, protocol):
     fill(broker, queue, 2, first=10)
     messages = spark.readStream.format("jms").options(**broker_access(broker, protocol), queue=queue).load()
-    assert rows_of(spark, messages, release / "queue") == [(2, 6, 10), (2, 7, 11)]
+    found = rows_of(spark, messages, release / "queue")
+    assert [row[1:] for row in found] == [(6, 10), (7, 11)]
+    assert found[0][0] == 2  # the other message may come in a batch of its own
 
 
 @pytest.mark.deep
