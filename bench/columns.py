@@ -108,7 +108,7 @@ def total(cost: dict[str, float]) -> float:
 
 def main(messages: int, rounds: int) -> None:
     found = {case: {way: list[dict[str, float]]() for way in WAYS} for case in CASES}
-    with EmbeddedArtemis(benchmark=True, heap="1g") as broker, SparkSide(broker) as side:
+    with EmbeddedArtemis(benchmark=True, heap="3g") as broker, SparkSide(broker) as side:
         job = replace(base_job(broker, messages), queue="", per_transaction=1_000)
         for number in range(rounds + 1):
             for case in CASES:
