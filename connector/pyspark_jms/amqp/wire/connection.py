@@ -75,7 +75,6 @@ class Connection:
         self.peer: Peer | None = None
         self.error: PeerError | None = None
         """Why the peer refused the login, or closed the connection."""
-        self.login_refused = False
 
     @property
     def state(self) -> ConnectionState:
@@ -202,7 +201,6 @@ class Connection:
 
     def _refuse(self, reason: str) -> None:
         self.error = PeerError("amqp:unauthorized-access", reason)
-        self.login_refused = True
         self.receive_end()
 
     def _open(self) -> Open:
