@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from proxy import Proxy
 from rawstomp import RawStomp
-from streaming import access
+from streaming import access, ledger_of, lines, once_to
 from waiting import await_count, wait_until
 
 from pyspark_jms.amqp.sink import CommitLedger
@@ -24,24 +24,6 @@ DISCHARGE = b"\x00\x53\x32"
 ACCEPTED = b"\x00\x53\x24"
 """The descriptor of AMQP's outcome accepted (§3.4.2): a broker answers a confirmed send, an acceptance in a
 transaction and a discharge with it."""
-
-
-def once(broker, queue, **more):
-    if not hasattr(broker, "amqp_url"):
-        pytest.skip("needs an embedded broker")
-    return {"brokerUrl": broker.amqp_url, "queue": queue, "deliveryGuarantee": "exactly-once"} | more
-
-
-def lines(tmp_path, files, count):
-    """Text files in folder rows, for a batch each: lines 0-0, 0-1 …, 1-0 …"""
-    (tmp_path / "rows").mkdir()
-    for number in range(files):
-        (tmp_path / "rows" / f"{number}.txt").write_text("\n".join(f"{number}-{n}" for n in range(count)))
-
-
-def ledger_of(checkpoint):
-    query = json.loads((checkpoint / "metadata").read_text())["id"]
-    return f"pyspark-jms.commits.{query}"
 
 
 def texts(broker, queue):
@@ -174,7 +156,7 @@ def test_a_batch_that_is_repeated_in_other_partitions_is_refused_and_in_the_same
         code, reason = ended(tmp_path, proxy, broker, queue, "local[4]")
         assert code == 0, reason
     assert texts(broker, queue) == all_lines()
-    options = SinkOptions.parse(access(broker) | once(broker, queue))
+    options = SinkOptions.parse(access(broker) | once_to(broker, queue))
     owner = LedgerOwner("query", ledger_of(tmp_path / "checkpoint").removeprefix(LEDGER_PREFIX))
     assert len(CommitLedger(options.connection, owner).find()) == 4
 

@@ -4,6 +4,8 @@ import ast
 import json
 import time
 
+import pytest
+
 
 def access(broker):
     return {"brokerUrl": broker.url, "user": broker.user, "password": broker.password}
@@ -70,3 +72,21 @@ def uncommit(checkpoint):
     last.unlink()
     last.with_name(f".{last.name}.crc").unlink()
     return last
+
+
+def once_to(broker, queue, **more):
+    if not hasattr(broker, "amqp_url"):
+        pytest.skip("needs an embedded broker")
+    return {"brokerUrl": broker.amqp_url, "queue": queue, "deliveryGuarantee": "exactly-once"} | more
+
+
+def lines(tmp_path, files, count):
+    """Text files in folder rows, for a batch each: lines 0-0, 0-1 …, 1-0 …"""
+    (tmp_path / "rows").mkdir()
+    for number in range(files):
+        (tmp_path / "rows" / f"{number}.txt").write_text("\n".join(f"{number}-{n}" for n in range(count)))
+
+
+def ledger_of(checkpoint):
+    query = json.loads((checkpoint / "metadata").read_text())["id"]
+    return f"pyspark-jms.commits.{query}"

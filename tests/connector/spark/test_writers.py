@@ -15,7 +15,7 @@ import pytest
 from proxy import Proxy
 from pyspark.errors import AnalysisException, PythonException, StreamingQueryException
 from rawstomp import RawStomp
-from streaming import access, run_available, uncommit
+from streaming import access, ledger_of, lines, once_to, run_available, uncommit
 from waiting import await_count, await_value, wait_until
 
 from pyspark_jms.amqp.sink import CommitLedger
@@ -400,24 +400,6 @@ def test_order_within_a_partition_is_kept(spark, broker, queue, tmp_path):
 
 
 # --- exactly once ------------------------------------------------------------------------------------
-
-
-def once_to(broker, queue, **more):
-    if not hasattr(broker, "amqp_url"):
-        pytest.skip("needs an embedded broker")
-    return {"brokerUrl": broker.amqp_url, "queue": queue, "deliveryGuarantee": "exactly-once"} | more
-
-
-def lines(tmp_path, files, count):
-    """Text files in folder rows, for a batch each: lines 0-0, 0-1 …, 1-0 …"""
-    (tmp_path / "rows").mkdir()
-    for number in range(files):
-        (tmp_path / "rows" / f"{number}.txt").write_text("\n".join(f"{number}-{n}" for n in range(count)))
-
-
-def ledger_of(checkpoint):
-    query = json.loads((checkpoint / "metadata").read_text())["id"]
-    return f"pyspark-jms.commits.{query}"
 
 
 @pytest.mark.releases
