@@ -16,8 +16,7 @@ from pyspark_jms.jms.dialect import BrokerDialect
 from pyspark_jms.jms.model import Destination, DurableSubscription
 from pyspark_jms.jms.subscription import Subscription
 from pyspark_jms.management.link import ManagementLink
-from pyspark_jms.network.address import Address
-from pyspark_jms.network.connection import StateCondition
+from pyspark_jms.network.connection import OpenConnection, StateCondition
 from pyspark_jms.network.settings import ConnectionSettings
 
 __all__ = ["MessageSource", "SourceLink", "SourceProtocol"]
@@ -52,27 +51,10 @@ class MessageSource(Protocol):
         """A message's id for a log line."""
 
 
-class SourceLink(MessageSource, Protocol):
+class SourceLink(MessageSource, OpenConnection[BrokerDialect], Protocol):
     """One connection, and from ``subscribe`` on one subscription."""
 
     # --- the connection ------------------------------------------------------------------------
-
-    @property
-    def dialect(self) -> BrokerDialect: ...
-
-    @property
-    def address(self) -> Address: ...
-
-    @property
-    def server(self) -> str | None:
-        """Name and version that the broker gave."""
-
-    @property
-    def is_down(self) -> bool: ...
-
-    @property
-    def received_bytes(self) -> int:
-        """All bytes of the connection: they grow while one large message arrives."""
 
     def close(self) -> None:
         """Give back what was not acknowledged, and disconnect."""

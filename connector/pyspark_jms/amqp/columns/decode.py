@@ -106,7 +106,7 @@ def _bounds(block: MessageBlock, size: int) -> tuple[Ints, Ints]:
 def _read(reader: ByteReader, begins: Ints, ends: Ints, context: BlockContext) -> tuple[pa.RecordBatch, Ints]:
     """The rows of the messages that can be read all at once, and by message, the number of its row; -1: it has none."""
     numbers = np.full(len(begins), -1, np.int64)
-    needed = needed_parts(context.wanted, reader.raw[begins[0] : ends[0]].tobytes())
+    needed = needed_parts(context.wanted, reader.raw[begins[0] : ends[0]])
     parts = walk(reader, begins, ends, context.max_elements, needed)
     if not len(parts):
         return pa.RecordBatch.from_pylist([], schema=context.schema), numbers

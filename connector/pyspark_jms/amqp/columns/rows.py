@@ -36,7 +36,7 @@ from pyspark_jms.amqp.wire.constructors import LONG, SMALL_LONG, STR8, STR32, SY
 from pyspark_jms.amqp.wire.sections import EMPTY_MESSAGE_ID, digest, fingerprint
 from pyspark_jms.columns.read_columns import WantedColumns
 from pyspark_jms.columns.schema import BODY_COLUMNS, COLUMNS, PROPERTY_MAPS
-from pyspark_jms.columns.strings import Ints, contents, strings_at
+from pyspark_jms.columns.strings import Ints, Uint8s, contents, strings_at
 from pyspark_jms.jms.model import DeliveryMode
 
 __all__ = ["MorePartsNeededError", "columns_of", "needed_parts"]
@@ -74,15 +74,16 @@ class MorePartsNeededError(Exception):
     """A part was not walked, and decides about a wanted column."""
 
 
-def needed_parts(wanted: WantedColumns | None, first: bytes) -> NeededParts:
-    """What must be known of each message. ``first``: the first one; others mostly state their body's type if it does.
+def needed_parts(wanted: WantedColumns | None, first: Uint8s) -> NeededParts:
+    """What must be located in each message. ``first``: the bytes of the first one.
 
-    Where that is wrong, ``columns_of`` raises ``MorePartsNeededError``.
+    The others mostly state the type of their body if it does. Where that is wrong, ``columns_of`` raises
+    ``MorePartsNeededError``.
     """
     if wanted is None or wanted.properties or PROPERTY_MAPS & wanted.fixed:
         return NeededParts()
     properties = max((_PROPERTIES_FIELDS.get(name, 0) for name in wanted.fixed), default=0)
-    if BODY_COLUMNS & wanted.fixed and _BODY_ANNOTATION.encode() not in first:
+    if BODY_COLUMNS & wanted.fixed and _BODY_ANNOTATION.encode() not in first.tobytes():
         properties = max(properties, _CONTENT_TYPE + 1)
     header = max((_HEADER_FIELDS.get(name, 0) for name in wanted.fixed), default=0)
     return NeededParts(header, properties, application_properties=False)

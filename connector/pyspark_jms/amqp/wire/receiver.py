@@ -43,8 +43,8 @@ class Receiver(Link):
         self._most = 0
         """The highest credit that was granted."""
         self._tolerated = 0
-        """How many messages beyond the credit do not end the connection. Artemis (2.55) sent hundreds after it was told
-        of less credit than it had used: the credit that proton-j then has is negative, and it takes it for unsigned."""
+        """How many messages beyond the credit do not end the connection. Artemis (2.55) sent hundreds after a credit
+        that was lower than what it had used, perhaps because proton-j computes what is left as an unsigned number."""
         self.received = 0
         """Deliveries so far."""
         self.unanswered: set[int] = set()
