@@ -32,6 +32,8 @@ FEWER   := -n 2 --dist worksteal
 # CI sets another command: tools/retry_failed.py.
 PYTEST := $(BIN)/python -m pytest
 export PYTHONWARNINGS =
+# Containers often set it. Every process of the tests would then compile the tests and the package anew.
+export PYTHONDONTWRITEBYTECODE =
 
 .DEFAULT_GOAL := help
 .PHONY: help setup check lint types layers mirror sizes reference format docs test test-deep test-spark test-older test-all unit faults soak demo bench bench-quick bench-long broker dist sbom clean
@@ -145,3 +147,4 @@ bench-long: $(READY) ## measure growth and run a soak, for hours; WHAT="size soa
 
 clean: ## remove what the other targets created
 	rm -rf $(VENV) build/site build/spark-* dist .mypy_cache .ruff_cache .pytest_cache .hypothesis spark-warehouse
+	find bench connector selector tests tools -name __pycache__ -prune -exec rm -rf {} +

@@ -2,6 +2,8 @@
 
 import contextlib
 import time
+from bisect import bisect_right
+from itertools import accumulate
 from urllib.parse import urlsplit
 
 import pytest
@@ -29,15 +31,21 @@ LONG_AGO_MS = -60_000
 
 
 def end_of(arrivals, last_batch=LONG_AGO_MS, until=5000):
-    """``arrivals``: bytes of each message by the millisecond in which it comes. When the batch ends, in ms."""
+    """Return the millisecond in which the batch ends.
+
+    ``arrivals`` are the milliseconds in which messages come, in ascending order, each with the message's bytes.
+    """
     linger = Linger(last_batch / 1000)
+    times = [at for at, _ in arrivals]
+    total = [0, *accumulate(size for _, size in arrivals)]
+    longest = max(size for _, size in arrivals) / BYTES_PER_MS
     for step in range(int(until / STEP_MS)):
         now = step * STEP_MS
-        here = [(at, size) for at, size in arrivals if at <= now]
-        on_its_way = any(now < at <= now + size / BYTES_PER_MS for at, size in arrivals)
-        changed = now if on_its_way else max((at for at, _ in here), default=0)
-        size = sum(size for _, size in here)
-        if here and linger.should_end(now / 1000, len(here), size, changed=changed / 1000):
+        here = bisect_right(times, now)
+        coming = arrivals[here : bisect_right(times, now + longest)]
+        on_its_way = any(at <= now + size / BYTES_PER_MS for at, size in coming)
+        changed = now if on_its_way or not here else times[here - 1]
+        if here and linger.should_end(now / 1000, here, total[here], changed=changed / 1000):
             return now
     return None
 
