@@ -87,7 +87,7 @@ test: check $(SHARED) ## test every guarantee once, on a real broker and a real 
 	$(PYTEST) $(WORKERS) -m 'not deep and not container and not slow'
 
 test-deep: check $(SHARED) ## run the further tests of CI: more brokers, more crashes, containers, older releases of Spark
-	$(PYTEST) $(WORKERS) -m 'deep and not container and not slow' --tested tests/tested/newest.json
+	EXAMPLES=1 $(PYTEST) $(WORKERS) -m '(deep or examples) and not container and not slow' --tested tests/tested/newest.json
 	$(if $(RABBITMQ_4),RABBITMQ_4=$(RABBITMQ_4) $(PYTEST) $(WORKERS) -m 'not container' -k rabbitmq $(OVER_STOMP))
 	$(if $(PAIR),$(PYTEST) $(PAIR))
 	$(PYTEST) -m 'container and not slow'

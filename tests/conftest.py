@@ -6,9 +6,10 @@ import sys
 import uuid
 
 import class_archive
+import generated
 import pytest
 import used_versions
-from hypothesis import HealthCheck, settings
+from hypothesis import HealthCheck, is_hypothesis_test, settings
 from waiting import wait_until
 
 from pyspark_jms import testing
@@ -21,15 +22,25 @@ def pytest_addoption(parser):
     )
 
 
-def pytest_configure():
+def pytest_configure(config):
+    config.addinivalue_line("markers", "examples: generates its cases; `make test-deep` runs it again with all")
     os.environ.update(class_archive.environment())
     # no deadlines: a busy machine is slow
-    settings.register_profile("pyspark-jms", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+    settings.register_profile(
+        "pyspark-jms",
+        max_examples=generated.examples(100),
+        deadline=None,
+        suppress_health_check=[HealthCheck.too_slow],
+    )
     settings.load_profile("pyspark-jms")
 
 
 def pytest_collection_modifyitems(items):
-    """Mark the tests that use a fixture with a broker or a Spark, so that `make unit` can skip them."""
+    """Mark the tests by their fixtures, and those that generate their cases.
+
+    `make unit` leaves out the tests with a broker or a Spark. `make test-deep` runs the tests with generated cases
+    again, with more cases.
+    """
     marks = {
         **dict.fromkeys(("broker", "fresh_broker", "guarded", "secured", "strict", "unmanaged"), "broker"),
         "spark": "spark",
@@ -37,6 +48,8 @@ def pytest_collection_modifyitems(items):
     for item in items:
         for mark in {marks[fixture] for fixture in marks.keys() & set(item.fixturenames)}:
             item.add_marker(mark)
+        if "examples" in item.fixturenames or is_hypothesis_test(getattr(item, "obj", None)):
+            item.add_marker("examples")
 
 
 _NEEDS_EMBEDDED = ("JMS_BROKER_URL", "acceptor for CORE")
@@ -110,6 +123,12 @@ def fresh_broker():
     """``fresh_broker(**options)`` starts an EmbeddedArtemis for the test."""
     with contextlib.ExitStack() as stack:
         yield lambda **options: stack.enter_context(testing.EmbeddedArtemis(**options))
+
+
+@pytest.fixture
+def examples():
+    """``examples(count)``: how many cases a test generates if it does not use hypothesis."""
+    return generated.examples
 
 
 @pytest.fixture

@@ -430,14 +430,14 @@ def test_a_broker_delivers_the_messages_whose_rows_the_condition_keeps(condition
         assert (evaluate(sent, seen, dialect) is True) is (keeps(row) is True), (text, pushed.text, row)
 
 
-def test_spark_keeps_the_rows_whose_messages_the_selector_passes(spark):
+def test_spark_keeps_the_rows_whose_messages_the_selector_passes(spark, examples):
     """Not the rules of Spark as this file has them, but Spark: all conditions are columns of one query."""
     from pyspark.sql import functions as F  # imported here: `make unit` needs no pyspark
 
     some = [row for seed in range(3) for row in some_rows(seed)]
     made = dict.fromkeys(text for text, _ in generated(conditions, examples(300), 39))
     pairs = [(text, selector) for text in made if (selector := selector_or_none(text))]
-    assert len(pairs) > 200
+    assert len(pairs) > examples(200)
     types = TYPES | {"JMSType": "string", "JMSPriority": "int", "JMSDeliveryMode": "int", "JMSTimestamp": "bigint"}
     schema = ", ".join(["n int", *(f"{name} {types[name]}" for name in VALUES)])
     frame = spark.createDataFrame([(n, *(row[name] for name in VALUES)) for n, row in enumerate(some)], schema)

@@ -287,7 +287,7 @@ def test_floats_and_doubles_are_read_as_java_reads_them(jvm, text):
     assert same(ours, to_float(theirs) if isinstance(theirs, float) else theirs)
 
 
-@settings(max_examples=100)
+@settings(max_examples=examples(100))
 @given(st.one_of(st.text(max_size=5), st.sampled_from(["true", "TRUE", "tRue", "trüe", "ＴＲＵＥ", " true"])))
 def test_booleans_are_read_as_java_reads_them(jvm, text):
     assert convert(text, "string", "boolean") is jvm.java.lang.Boolean.valueOf(text)

@@ -265,8 +265,8 @@ def test_an_index_that_does_not_fit_is_refused(ends):
 @pytest.mark.parametrize("body_type", ["auto", "text", "bytes"])
 @pytest.mark.parametrize("dialect", [ARTEMIS, CLASSIC, AMQP], ids=lambda dialect: dialect.name)
 @pytest.mark.parametrize("source", SOURCES, ids=str)
-def test_messages_of_jms_clients(dialect, source, body_type):
-    found = check(_messages(11, 400), dialect=dialect, source=source, body_type=body_type, first_sequence=7)
+def test_messages_of_jms_clients(examples, dialect, source, body_type):
+    found = check(_messages(11, examples(400)), dialect=dialect, source=source, body_type=body_type, first_sequence=7)
     if body_type == "auto":
         assert sum(row["body_error"] is not None for row in found) < len(found) / 10
 
@@ -278,15 +278,15 @@ def _messages(seed, count, *, oddness=0.0, damage=0.0):
 
 @pytest.mark.parametrize("seed", range(4))
 @pytest.mark.parametrize(("oddness", "damage"), [(0.003, 0), (0.03, 0), (0.3, 0), (0, 0.02), (0, 1)])
-def test_what_jms_does_not_have_and_damaged_messages(seed, oddness, damage):
+def test_what_jms_does_not_have_and_damaged_messages(examples, seed, oddness, damage):
     """No message raises, and none changes the rows of the others."""
-    check(_messages(seed, 300, oddness=oddness, damage=damage))
+    check(_messages(seed, examples(300), oddness=oddness, damage=damage))
 
 
 @pytest.mark.parametrize("damaged", [0, 1, 10])
-def test_messages_of_one_layout(damaged):
+def test_messages_of_one_layout(examples, damaged):
     """What all rows have in common is read once, so each row must be seen not to have it."""
-    for seed in range(40):
+    for seed in range(examples(40)):
         check(Messages(seed).of_one_layout(20, damaged=damaged))
 
 
@@ -315,9 +315,9 @@ FIXED = [name for name in COLUMNS if name not in {"bytes", "body_error"}]
 
 @pytest.mark.parametrize("dialect", [ARTEMIS, CLASSIC, AMQP], ids=lambda dialect: dialect.name)
 @pytest.mark.parametrize(("oddness", "damage"), [(0, 0), (0.03, 0), (0.3, 0.1)])
-def test_wanted_columns_are_those_of_a_read_of_all(dialect, oddness, damage):
+def test_wanted_columns_are_those_of_a_read_of_all(examples, dialect, oddness, damage):
     """Of a message with a fault, a part that a read of all hides may be there, because the fault is not looked for."""
-    for seed in range(12):
+    for seed in range(examples(16)):
         messages = Messages(seed).of_one_layout(20, damaged=0) if seed % 3 == 0 else None
         messages = messages or _messages(seed, 60, oddness=oddness, damage=damage)
         body_type = ("auto", "auto", "text", "bytes")[seed % 4]
@@ -524,7 +524,7 @@ from pyspark_jms.jms.model import TYPES_MARKER, Destination
 
 walk._MANY_AT_ONCE = 1 << 14  # in proportion to a small block
 elements = [bytes([code]) for code in bytes.fromhex(sys.argv[1])]
-block = block_of([section(0x77, list_(*elements * (200 // len(elements)), wide=True))] * 3000)
+block = block_of([section(0x77, list_(*elements * (200 // len(elements)), wide=True))] * 1500)
 tracemalloc.start()
 batch = decode(block, dialect=ARTEMIS, source=Destination.parse("queue://q"), first_sequence=0, body_type="auto")
 _, of_python = tracemalloc.get_traced_memory()

@@ -514,7 +514,7 @@ def test_what_is_not_wanted_is_not_read(monkeypatch):
     assert batch.column("properties.n").to_pylist() == ["-3", None]
 
 
-@settings(max_examples=200)
+@settings(max_examples=examples(200))
 @given(data=st.data())
 def test_a_wrong_index_is_refused_or_harmless(data):
     block = block_of([FROM_JAVA, FROM_STOMP, FROM_JAVA])
@@ -528,12 +528,11 @@ def test_a_wrong_index_is_refused_or_harmless(data):
     batch.validate(full=True)
 
 
-def test_mutated_bytes_never_end_the_process():
+def test_mutated_bytes_never_end_the_process(examples):
     """In a process of its own: a segmentation fault must be seen as a failure."""
-    done = subprocess.run(
-        [sys.executable, __file__, "1500"], check=False, capture_output=True, text=True, timeout=240, env=_environment()
-    )
-    assert (done.returncode, done.stdout.strip()) == (0, "1500 inputs"), done.stderr[-2000:]
+    command = [sys.executable, __file__, str(examples(1500))]
+    done = subprocess.run(command, check=False, capture_output=True, text=True, timeout=240, env=_environment())
+    assert (done.returncode, done.stdout.strip()) == (0, f"{examples(1500)} inputs"), done.stderr[-2000:]
 
 
 def _environment():

@@ -2,6 +2,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
+from generated import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from plain_decoder import block_of, message
@@ -89,7 +90,7 @@ def test_a_name_of_its_own_for_every_property():
     assert properties == [{f"p{i}.{j}": 6 * i + j for j in range(5)} for i in range(200)]
 
 
-@settings(max_examples=200)
+@settings(max_examples=examples(200))
 @given(st.lists(st.lists(st.sampled_from(NAMES), max_size=8), min_size=1, max_size=6), st.booleans())
 def test_both_ways_say_the_same(layouts, alike):
     layouts = layouts[:1] * len(layouts) if alike else layouts

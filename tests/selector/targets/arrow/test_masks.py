@@ -1,9 +1,10 @@
-"""The Arrow masks against the row evaluator: 20,000 pairs and more of a generated selector and message."""
+"""The Arrow masks against the row evaluator: in `make test-deep` more than 20,000 pairs of a selector and a message."""
 
 import numpy as np
 import pyarrow as pa
 import pytest
 import selector_strategies
+from generated import examples
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -21,7 +22,9 @@ MESSAGES = 80
 EXAMPLES = 280
 assert MESSAGES * EXAMPLES > 20_000
 
-generated = settings(max_examples=EXAMPLES, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
+generated = settings(
+    max_examples=examples(EXAMPLES), suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large]
+)
 
 
 @generated
