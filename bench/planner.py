@@ -36,7 +36,7 @@ def line_through(batches: list[int], messages: list[int], seconds: list[float]) 
 
 
 def main() -> None:
-    with EmbeddedArtemis(benchmark=True, heap="1g") as broker, SparkSide(broker) as side:
+    with EmbeddedArtemis(benchmark=True, heap="3g") as broker, SparkSide(broker) as side:
         for readers in READERS:
             batches, messages, seconds, peaks = list[int](), list[int](), list[float](), dict[int, float]()
             for size, total in SIZES.items():

@@ -90,7 +90,7 @@ class Running:
 
 def main(messages: int, rounds: int) -> None:
     found: dict[str, list[dict[str, float]]] = {name: [] for name in WAYS}
-    with EmbeddedArtemis(benchmark=True, heap="1g") as broker, SparkSide(broker) as side, ExitStack() as stack:
+    with EmbeddedArtemis(benchmark=True, heap="3g") as broker, SparkSide(broker) as side, ExitStack() as stack:
         job = replace(base_job(broker, messages), queue="", per_transaction=1_000, port=broker.amqp_port)
         first = 0.0
         for number in range(rounds + 1):

@@ -73,7 +73,7 @@ def profile(side: SparkSide, job: Job, options: Mapping[str, str]) -> tuple[floa
 
 
 def main(messages: int, rounds: int) -> None:
-    with EmbeddedArtemis(benchmark=True, heap="1g") as broker, SparkSide(broker) as side:
+    with EmbeddedArtemis(benchmark=True, heap="3g") as broker, SparkSide(broker) as side:
         job = base_job(broker, messages)
         for number in range(rounds):
             for way, options in WAYS.items():
