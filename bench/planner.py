@@ -43,7 +43,9 @@ def main() -> None:
                 job = replace(base_job(broker, total), queue="", per_transaction=1_000, port=broker.amqp_port)
                 options = ONCE | {"readers": str(readers), "maxMessagesPerTrigger": str(size)} | _LARGE_BATCH
                 running = Running(side, job, options)
+                running.fill(2_000)
                 running.read(2_000)
+                running.fill(total)
                 [pid] = [pid for pid, role in side.roles().items() if role == "runner"]
                 before = planner_seconds(pid)
                 _, read = running.read(total)

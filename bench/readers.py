@@ -43,11 +43,14 @@ class Running:
         self.held = side.broker.server.locateQueue(self.job.queue)
         self.query = start_query(side, self.job.queue, {"brokerUrl": side.broker.amqp_url, **options})
 
-    def read(self, messages: int) -> tuple[Meter, list[Progress]]:
-        """Fill the paused queue, and measure until all is read."""
-        goal = rows_of(self.query) + messages
+    def fill(self, messages: int) -> None:
+        """The queue is paused until ``read``."""
         self.held.pause()
         raw_amqp.fill(replace(self.job, messages=messages))
+
+    def read(self, messages: int) -> tuple[Meter, list[Progress]]:
+        """Measure until all that ``fill`` sent is read."""
+        goal = rows_of(self.query) + messages
         last = max((batch["batchId"] for batch in progress_since(self.query)), default=-1)
         with Meter(self.side.roles) as meter:
             self.held.resume()
@@ -97,7 +100,9 @@ def main(messages: int, rounds: int) -> None:
             for name, options in WAYS.items():
                 running = Running(side, job, options)
                 stack.callback(running.stop)
+                running.fill(2_000)
                 running.read(2_000)
+                running.fill(messages)
                 meter, batches = running.read(messages)
                 busy = sum(ended(batch) - max(began(batch), meter.began) for batch in batches)
                 cpu = {role: 1e6 * spent / messages for role, spent in meter.cpu.items()}
