@@ -5,8 +5,10 @@
 Through Spark to ``noop``, from a queue that the broker pauses until the clock starts; messages have five properties.
 What is compared is the cost of a message: batches are so large that the cost of a batch, which is the same for all
 ways, hardly counts. Every round has all ways of all cases, one after the other, and the first round is not counted,
-because the JVM compiles in it. Prints the CPU of the workers and of the JVM without its compiler threads, in µs a
-message, the median ratio to all columns, and the median costs. Way ``text`` is the least that a read of texts costs.
+because the JVM compiles in it. Counted is what tasks cost: the Python workers, and the JVM's task threads and garbage
+collector. The JVM's other threads plan, report and answer this program, and cost as much as the read takes time;
+``jvm`` is all of them without the compiler. Prints µs a message, the median ratio to all columns, and the median costs.
+Way ``text`` is the least that a read of texts costs.
 """
 
 import json
@@ -21,7 +23,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from bench import raw, raw_amqp
 from bench.job import Job
-from bench.processes import Meter, compiler_seconds
+from bench.processes import Meter, collector_seconds, compiler_seconds
 from bench.rounds import base_job
 from bench.spark_session import SparkSide, progress_since, rows_of, until
 from pyspark_jms.testing import EmbeddedArtemis
@@ -55,7 +57,8 @@ CASES = [
     Case("amqp", 100, guarantee="exactly-once"),
 ]
 BATCHES = 2
-COUNTED = ("workers", "jvm")
+COUNTED = ("workers", "tasks", "collector")
+POLL_SECONDS = 0.2
 
 
 @contextmanager
@@ -80,7 +83,7 @@ def running(side: SparkSide, case: Case, job: Job, schema: str | None) -> Iterat
 
 
 def measured(side: SparkSide, job: Job, case: Case, schema: str | None) -> dict[str, float]:
-    """CPU of the workers and of the JVM without its compiler threads, in µs a message, and the number of batches."""
+    """CPU in µs a message by place, and the number of batches."""
     broker, over_amqp = side.broker, case.protocol == "amqp"
     job = replace(job, queue=f"bench.{time.time_ns()}", port=broker.amqp_port if over_amqp else broker.port)
     job = replace(job, body_bytes=case.body_bytes)
@@ -93,13 +96,23 @@ def measured(side: SparkSide, job: Job, case: Case, schema: str | None) -> dict[
         until(query, lambda: rows_of(query) >= first)
         held.pause()
         fill(job)
-        compiling = compiler_seconds(side.jvm_pid)
+        before = of_the_jvm(side)
         with Meter(side.roles) as meter:
             held.resume()
-            until(query, lambda: rows_of(query) >= first + job.messages)
-        meter.cpu["jvm"] -= compiler_seconds(side.jvm_pid) - compiling
+            until(query, lambda: rows_of(query) >= first + job.messages, pause=POLL_SECONDS)
+        jvm = {place: spent - before[place] for place, spent in of_the_jvm(side).items()}
+        cpu = {"workers": meter.cpu["workers"], **jvm, "jvm": meter.cpu["jvm"] - jvm.pop("compiler")}
         batches = len(progress_since(query)) - 1
-    return {role: 1e6 * meter.cpu[role] / job.messages for role in COUNTED} | {"batches": batches}
+    return {place: 1e6 * spent / job.messages for place, spent in cpu.items()} | {"batches": batches}
+
+
+def of_the_jvm(side: SparkSide) -> dict[str, float]:
+    """CPU seconds so far."""
+    return {
+        "tasks": side.task_seconds(),
+        "collector": collector_seconds(side.jvm_pid),
+        "compiler": compiler_seconds(side.jvm_pid),
+    }
 
 
 def total(cost: dict[str, float]) -> float:

@@ -8,9 +8,10 @@ from typing import Self
 
 from bench.job import Measured
 
-__all__ = ["Meter", "children", "compiler_seconds", "cpu_seconds", "spark_roles", "thread_seconds"]
+__all__ = ["Meter", "children", "collector_seconds", "compiler_seconds", "cpu_seconds", "spark_roles", "thread_seconds"]
 
 _TICKS = os.sysconf("SC_CLK_TCK")
+_COLLECTORS = ("GC Thread", "G1 ")
 _COMPILERS = ("C1 CompilerThre", "C2 CompilerThre")  # the kernel keeps 15 characters of a thread's name
 _PARENT, _OWN, _REAPED = 1, slice(11, 13), slice(13, 15)  # proc(5), fields 4, 14-15 and 16-17; index 0 is field 3
 
@@ -40,9 +41,14 @@ def compiler_seconds(jvm: int) -> float:
     return sum(seconds for name, seconds in thread_seconds(jvm).values() if name in _COMPILERS)
 
 
+def collector_seconds(jvm: int) -> float:
+    """CPU seconds of the threads of a JVM's garbage collector."""
+    return sum(seconds for name, seconds in thread_seconds(jvm).values() if name.startswith(_COLLECTORS))
+
+
 def thread_seconds(pid: int) -> dict[str, tuple[str, float]]:
-    """Thread → its name and its CPU seconds."""
-    threads = {entry.name: f"{pid}/task/{entry.name}" for entry in Path(f"/proc/{pid}/task").iterdir()}
+    """Thread → its name and its CPU seconds; nothing of a process that has ended."""
+    threads = {entry.name: f"{pid}/task/{entry.name}" for entry in Path(f"/proc/{pid}").glob("task/*")}
     return {thread: (_name(path), cpu_seconds(path)) for thread, path in threads.items()}
 
 

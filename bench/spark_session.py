@@ -91,6 +91,16 @@ class SparkSide:
         memory = self._java.lang.management.ManagementFactory.getMemoryMXBean()
         return int(memory.getHeapMemoryUsage().getUsed())
 
+    def task_seconds(self) -> float:
+        """CPU seconds of the JVM's task threads, on which a rate depends, without those that plan and report.
+
+        Spark's task threads end after a minute without a task.
+        """
+        threads = self._java.lang.management.ManagementFactory.getThreadMXBean()
+        every = [(each, threads.getThreadInfo(each)) for each in threads.getAllThreadIds()]
+        named = [each for each, info in every if info is not None and info.getThreadName().startswith("Executor task")]
+        return sum(threads.getThreadCpuTime(each) for each in named) / 1e9
+
     def roles(self) -> dict[int, str]:
         return {self.broker.pid: "broker", **spark_roles(self.jvm_pid)}
 
@@ -116,12 +126,14 @@ def _session(folder: Path, configuration: Mapping[str, str]) -> SparkSession:
     return builder.getOrCreate()
 
 
-def until(query: StreamingQuery, true: Callable[[], bool], seconds: float = TIME_LIMIT) -> None:
+def until(
+    query: StreamingQuery, true: Callable[[], bool], seconds: float = TIME_LIMIT, *, pause: float = _POLL_SECONDS
+) -> None:
     deadline = time.monotonic() + seconds
     while not true():
         if not query.isActive or time.monotonic() > deadline:
             raise RuntimeError(f"the query did not reach its goal: {query.exception() or query.lastProgress}")
-        time.sleep(_POLL_SECONDS)
+        time.sleep(pause)
 
 
 def last_progress(query: StreamingQuery) -> Progress | None:
