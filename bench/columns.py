@@ -96,23 +96,21 @@ def measured(side: SparkSide, job: Job, case: Case, schema: str | None) -> dict[
         until(query, lambda: rows_of(query) >= first)
         held.pause()
         fill(job)
-        before = of_the_jvm(side)
+        tasks, others = side.task_seconds(), of_the_jvm(side)
         with Meter(side.roles) as meter:
             held.resume()
             until(query, lambda: rows_of(query) >= first + job.messages, pause=POLL_SECONDS)
-        jvm = {place: spent - before[place] for place, spent in of_the_jvm(side).items()}
-        cpu = {"workers": meter.cpu["workers"], **jvm, "jvm": meter.cpu["jvm"] - jvm.pop("compiler")}
+        cpu = {"workers": meter.cpu["workers"]}
+        cpu["tasks"] = sum(spent - tasks.get(thread, 0.0) for thread, spent in side.task_seconds().items())
+        cpu |= {place: spent - others[place] for place, spent in of_the_jvm(side).items()}
+        cpu["jvm"] = meter.cpu["jvm"] - cpu.pop("compiler")
         batches = len(progress_since(query)) - 1
     return {place: 1e6 * spent / job.messages for place, spent in cpu.items()} | {"batches": batches}
 
 
 def of_the_jvm(side: SparkSide) -> dict[str, float]:
-    """CPU seconds so far."""
-    return {
-        "tasks": side.task_seconds(),
-        "collector": collector_seconds(side.jvm_pid),
-        "compiler": compiler_seconds(side.jvm_pid),
-    }
+    """CPU seconds so far of the threads that belong to no task."""
+    return {"collector": collector_seconds(side.jvm_pid), "compiler": compiler_seconds(side.jvm_pid)}
 
 
 def total(cost: dict[str, float]) -> float:

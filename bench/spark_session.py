@@ -91,15 +91,15 @@ class SparkSide:
         memory = self._java.lang.management.ManagementFactory.getMemoryMXBean()
         return int(memory.getHeapMemoryUsage().getUsed())
 
-    def task_seconds(self) -> float:
-        """CPU seconds of the JVM's task threads, on which a rate depends, without those that plan and report.
+    def task_seconds(self) -> dict[int, float]:
+        """CPU seconds of each of the JVM's task threads, without those that plan and report.
 
-        Spark's task threads end after a minute without a task.
+        Spark ends a task thread after a minute without a task.
         """
         threads = self._java.lang.management.ManagementFactory.getThreadMXBean()
         every = [(each, threads.getThreadInfo(each)) for each in threads.getAllThreadIds()]
         named = [each for each, info in every if info is not None and info.getThreadName().startswith("Executor task")]
-        return sum(threads.getThreadCpuTime(each) for each in named) / 1e9
+        return {int(each): threads.getThreadCpuTime(each) / 1e9 for each in named}
 
     def roles(self) -> dict[int, str]:
         return {self.broker.pid: "broker", **spark_roles(self.jvm_pid)}
