@@ -34,7 +34,6 @@ def rows_of(part: PartitionSlice, options: SourceOptions, protocol: SourceProtoc
     With ``onBadMessage=fail`` a ``BadMessageError`` instead of a row with ``body_error``, also if that column is not
     asked for.
     """
-    freeze_gc()
     source = Destination.parse(part.source)
     chosen = _selection(options, part.dialect)
     batch = protocol.decode(
@@ -188,6 +187,7 @@ class TaskInputs(TaskReports):
 
 def read_task(task: TaskInput, options: SourceOptions, protocol: SourceProtocol) -> Iterator[Any]:
     """On an executor: one RecordBatch a part."""
+    freeze_gc()
     if task.question is not None:
         answer(task.question)
     for part in task.parts:
