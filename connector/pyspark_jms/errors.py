@@ -327,7 +327,7 @@ class TransactionRolledBackError(JMSError):
 
 
 class CommitInDoubtError(JMSError):
-    """The result of a task's COMMIT is unknown. The next attempt reads the commit ledger before it sends."""
+    """It is not known whether a task's rows are committed. The next attempt reads the commit ledger before it sends."""
 
     code = "JMS_COMMIT_IN_DOUBT"
     transient = True
@@ -354,7 +354,7 @@ class DataLossError(JMSError):
 
 
 class SourceFencedError(JMSError):
-    """Another run of the query has read on in the same stream, or another query uses its staging queue."""
+    """Another run of the query has received a later batch, or another query uses its staging queue."""
 
     code = "JMS_SOURCE_FENCED"
 

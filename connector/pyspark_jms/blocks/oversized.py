@@ -8,7 +8,7 @@ from typing import BinaryIO, Final, Self
 
 from pyspark_jms.errors import MessageTooLargeError
 
-__all__ = ["KEPT", "OversizedMessage", "not_kept"]
+__all__ = ["KEPT", "OversizedMessage", "not_kept", "too_large"]
 
 
 class OversizedMessage:
@@ -47,6 +47,16 @@ class OversizedMessage:
 
     def __repr__(self) -> str:
         return f"OversizedMessage({self.size:,} bytes)"
+
+
+def too_large(size: int, limit: int) -> MessageTooLargeError:
+    """For onTooLarge=fail."""
+    return MessageTooLargeError(
+        f"A message of {size:,} bytes exceeds maxMessageBytes ({limit:,}).",
+        "It stays on the broker. Choose onTooLarge=deadLetter or drop, take the message off with another client, or"
+        " raise maxMessageBytes: where the driver receives, a message needs ten times its size of heap there"
+        " (spark.driver.memory) and must fit into a task (spark.rpc.message.maxSize, 128 MB).",
+    )
 
 
 def not_kept(error: OSError) -> MessageTooLargeError:

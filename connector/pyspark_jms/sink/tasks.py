@@ -63,8 +63,8 @@ def require_identity(write_id: str, query: str | None, batch: str | None) -> Wri
         return given
     if query is None or batch is None:
         raise WriteIdentityError(
-            f"It is not known whose write writeId {write_id} is: the id does not say it, and Spark says it only in the"
-            " thread that calls the function of foreachBatch, and not on Spark Connect. Nothing was sent.",
+            f"It is not known whose write writeId {write_id} is: the id names no owner, and Spark names the query only"
+            " in the thread that calls the function of foreachBatch, and not on Spark Connect. Nothing was sent.",
             "In foreachBatch set writeId to pyspark_jms.functions.write_id(batch, number), with query=NAME in other"
             " threads and on Spark Connect. In a job set it to job:NAME/RUN.",
         )

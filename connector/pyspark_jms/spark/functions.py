@@ -307,7 +307,7 @@ def _running_query(batch: DataFrame, number: int) -> str:
     query, current = (context.getLocalProperty(name) if context else None for name in names)
     if query is None:
         raise WriteIdentityError(
-            "write_id was called where Spark does not tell which query the batch belongs to: on Spark Connect, or in"
+            "write_id was called where Spark does not name the query that the batch belongs to: on Spark Connect, or in"
             " another thread than the one that calls the function of foreachBatch.",
             "Call it in that thread, or give it query=NAME: a name that only this query has.",
         )

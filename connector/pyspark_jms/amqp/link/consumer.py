@@ -13,7 +13,8 @@ from pyspark_jms.amqp.link.sources import require_echo, require_kind, require_sh
 from pyspark_jms.amqp.link.subscriptions import require_harmless, require_unchanged
 from pyspark_jms.amqp.wire.receiver import Receiver
 from pyspark_jms.blocks.block import MessageBlock
-from pyspark_jms.errors import JMSError, MessageTooLargeError
+from pyspark_jms.blocks.oversized import too_large
+from pyspark_jms.errors import JMSError
 from pyspark_jms.jms.subscription import Subscription
 from pyspark_jms.network.connection import OnConnection, StateCondition
 from pyspark_jms.network.settings import ConnectionSettings
@@ -185,9 +186,4 @@ def check_oversized(receiver: Receiver, settings: ConnectionSettings) -> None:
     """Raise the error of a message that is too large, where option onTooLarge says that it stops the query."""
     oversized = receiver.transfers.oversized
     if oversized and settings.on_too_large == "fail":
-        raise MessageTooLargeError(
-            f"A message of {oversized[0].size:,} bytes exceeds maxMessageBytes ({settings.max_message_bytes:,}).",
-            "It stays on the broker. Choose onTooLarge=drop, take the message off with another client, or raise"
-            " maxMessageBytes: a message must fit into the driver's memory several times, and into a task"
-            " (spark.rpc.message.maxSize, 128 MB).",
-        )
+        raise too_large(oversized[0].size, settings.max_message_bytes)

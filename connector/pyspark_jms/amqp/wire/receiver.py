@@ -201,6 +201,6 @@ def _beyond_credit(link: str) -> PrefetchExceededError:
     return PrefetchExceededError(
         f"The broker sent a message on link {link!r} beyond the credit that it was granted (amqp:link:transfer-limit-"
         "exceeded), against AMQP 1.0.",
-        "The connector ended the connection, because its memory would have no limit. Look at the broker's version, and"
-        " at what is between it and Spark. No broker of docs/brokers.md does this.",
+        "The connector ended the connection, because its memory would have no limit. If brokerUrl leads to a broker of"
+        " docs/brokers.md, report this with its version. Otherwise look at what is between the broker and Spark.",
     )

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import BinaryIO
 
 from pyspark_jms.blocks.block import MessageBlock
-from pyspark_jms.blocks.oversized import OversizedMessage
+from pyspark_jms.blocks.oversized import OversizedMessage, too_large
 from pyspark_jms.errors import MalformedFrameError, MessageTooLargeError
 
 __all__ = ["MAX_HEADER_BYTES", "FrameScanner"]
@@ -30,10 +30,6 @@ _EOLS = (_LF, _CR)
 _MAX_DIGITS = 18  # of a content-length: more would not fit 64 bits
 _UNTIL_NUL = -1
 """In place of a number of bytes to skip: the message has no content-length."""
-_MEMORY_ADVICE = (
-    "a message needs ten times its size of heap on the driver (spark.driver.memory) and must fit into a task"
-    " (spark.rpc.message.maxSize, 128 MB)."
-)
 
 
 class FrameScanner:
@@ -216,7 +212,7 @@ class FrameScanner:
             size = (end if end >= 0 else len(pending)) - head - 2
             if self._exceeds(start, size):
                 if self._keep_oversized is None:  # its end is not known
-                    raise self._too_large(size)
+                    raise too_large(size, self._max_body_bytes)
                 return self._skip_oversized(start, head, end, size)
             self._resume = len(pending) if end < 0 else self._resume
             return end
@@ -241,7 +237,7 @@ class FrameScanner:
         """``end`` is -1 if the NUL has not arrived. Returns ``start``, where the next frame begins."""
         pending, here = self._pending, len(self._pending) if end < 0 else min(end, len(self._pending))
         if self._keep_oversized is None:
-            self.refused = self.refused or self._too_large(size)
+            self.refused = self.refused or too_large(size, self._max_body_bytes)
         else:
             identifier = self._identifier(start, head)
             self._large = OversizedMessage(bytes(pending[start:head]), identifier, self._keep_oversized())
@@ -283,13 +279,6 @@ class FrameScanner:
                 f"A frame that is not a MESSAGE has {body:,} bytes.", "Report this with the broker's version."
             )
         return False
-
-    def _too_large(self, body: int) -> MessageTooLargeError:
-        return MessageTooLargeError(
-            f"A message of {body:,} bytes exceeds maxMessageBytes ({self._max_body_bytes:,}).",
-            "It stays on the broker. Choose onTooLarge=deadLetter or drop, take the message off with another client, or"
-            f" raise maxMessageBytes: {_MEMORY_ADVICE}",
-        )
 
     def _identifier(self, start: int, head: int) -> bytes:
         at = self._pending.find(_MESSAGE_ID, start, head)
