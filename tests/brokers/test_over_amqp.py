@@ -164,7 +164,7 @@ def test_a_broker_answers_while_it_has_no_more_messages(stage, queue):
         link.subscribe(Subscription(destination=Destination.parse(f"queue://{queue}"), window_bytes=1 << 20))
         wait_until(lambda: link.waiting()[0] == 3)
         if stage.name == "rabbitmq":  # gives no sign of life, so that a batch of a flood waits its time
-            assert link.ping() is None
+            assert not link.has_receipt(link.ping())
             return
         for come in range(3):
             wait_until(lambda come=come: silence.is_exhausted([link], come))

@@ -50,10 +50,6 @@ class AmqpSourceLink(Consumer, MessageAnswers):
     def take_oversized(self) -> list[OversizedMessage]:
         return self.prefetch.take_oversized()
 
-    def metrics(self) -> dict[str, int]:
-        """``lostCredit``: about how many messages the broker counted for this connection and did not deliver."""
-        return {"lostCredit": self.prefetch.lost_credit}
-
     def shown(self, block: MessageBlock) -> None:
         """Without a browse, what was shown stays in the window until the end, and is given back then."""
         if not self.dialect.browses:

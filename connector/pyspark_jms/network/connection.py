@@ -1,6 +1,7 @@
 """What the connections of both protocols have in common, and the lock of their state. Knows no protocol."""
 
 import threading
+from collections import Counter
 from typing import Generic, Protocol, TypeVar
 
 from pyspark_jms.network.address import Address
@@ -15,6 +16,11 @@ class StateCondition(threading.Condition):
 
     It is the lock of a connection's state, and it wakes the thread that waits for a change of the state.
     """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.counts: Counter[str] = Counter()
+        """What the connections of one protocol count for the progress of a query, by the name of the metric."""
 
     def pause(self, seconds: float) -> None:
         """Return when something arrives, or after ``seconds``."""

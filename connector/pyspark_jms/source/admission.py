@@ -101,8 +101,8 @@ class IdleCheck:
                 return
             del self._asked[link]
             self._answered[link] = was_received
-        if self._answered.get(link) != received and (receipt := link.ping()) is not None:
-            self._asked[link] = receipt, received
+        if self._answered.get(link) != received:
+            self._asked[link] = link.ping(), received
 
 
 # --- when a batch ends ------------------------------------------------------------------------------

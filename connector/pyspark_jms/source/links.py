@@ -81,11 +81,10 @@ class SourceLink(MessageSource, OpenConnection[BrokerDialect], Protocol):
     def has_receipt(self, receipt: str, *, wait: bool = False) -> bool:
         """Whether the broker has confirmed it. The error of a refusal. ``wait``: until it has."""
 
-    def ping(self, *, wait: bool = False) -> str | None:
+    def ping(self) -> str:
         """Request a receipt, as a sign of life. It changes nothing, and the call waits for nothing.
 
-        None: not now, or never from this broker. ``wait``: wait until it is possible; ``UnsupportedError`` if it never
-        is.
+        A broker may give no sign of life: then there is never a receipt, and a wait for it is an ``UnsupportedError``.
         """
 
     def probe(self) -> str:
@@ -93,9 +92,6 @@ class SourceLink(MessageSource, OpenConnection[BrokerDialect], Protocol):
 
     def shown(self, block: MessageBlock) -> None:
         """The messages of a browse are not kept any more, and more may come."""
-
-    def metrics(self) -> dict[str, int]:
-        """Metrics for the progress that only this protocol has. Those of several links are added."""
 
 
 class SourceProtocol(Protocol):

@@ -1,7 +1,7 @@
 """Metrics of a query for ``StreamingQueryProgress``."""
 
 import logging
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from pyspark_jms.delivery.journal.store import JournalStore
@@ -49,12 +49,14 @@ class Progress:
         diverter: Diverter,
         watched: Mapping[str, int | str],
         *,
+        own: Mapping[str, int],
         reached: int,
         reconnects: int,
         dropped: int | str,
     ) -> dict[str, object]:
-        """``watched``: the broker's metrics of its queues. ``reached``: the end of the last batch in the commit log.
-        ``dropped``: rows that the re-evaluation of the selector has dropped.
+        """``watched``: the broker's metrics of its queues. ``own``: what only this protocol counts.
+        ``reached``: the end of the last batch in the commit log. ``dropped``: rows that the re-evaluation of the
+        selector has dropped.
         """
         waiting = [link.waiting() for link in links]
         self.in_flight = ledger.in_flight_messages + sum(messages for messages, _ in waiting)
@@ -73,7 +75,7 @@ class Progress:
             "droppedTooLarge": diverter.skipped,
             "guarantee": self._guarantee(store, watched, links),
             "broker": links[0].server if links else None,
-            **_sums(link.metrics() for link in links),
+            **own,
             **watched,
         }
 
@@ -94,14 +96,6 @@ class Progress:
                 " already holds, so both process them (at-least-once). Give each query a queue of its own"
             )
         return "at-least-once (other consumers read this queue)"
-
-
-def _sums(metrics: Iterable[Mapping[str, int]]) -> dict[str, int]:
-    total: dict[str, int] = {}
-    for each in metrics:
-        for name, value in each.items():
-            total[name] = total.get(name, 0) + value
-    return total
 
 
 def _journal_metrics(store: JournalStore, reached: int) -> dict[str, object]:

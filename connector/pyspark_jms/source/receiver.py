@@ -210,6 +210,7 @@ class BatchReceiver:
             self._store,
             self._diverter,
             {} if self._watch is None else self._watch.metrics(),
+            own=self._subscriptions.condition.counts,
             reached=self.reached,
             reconnects=self._subscriptions.reconnects,
             dropped=dropped,

@@ -66,9 +66,6 @@ class StompSourceLink(Consumer):
     def redelivered(self, block: MessageBlock) -> int:
         return redelivered(block)
 
-    def metrics(self) -> dict[str, int]:
-        return {}
-
     def message_id(self, identifier: bytes) -> str:
         return self.dialect.message_id(identifier)
 

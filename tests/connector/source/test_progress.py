@@ -20,6 +20,7 @@ def metrics(watched=None, **more):
             journal.store(),
             Diverter(options, StompSource(), stop.pause),
             watched or {},
+            own={"lostCredit": 5},
             reached=0,
             reconnects=2,
             dropped=3,
@@ -30,7 +31,7 @@ def metrics(watched=None, **more):
 
 def test_the_metrics_of_a_query():
     found = metrics({"depth": 4}, queue="q")
-    assert {"seq": 7, "reconnects": 2, "selectorDropped": 3, "depth": 4, "broker": None}.items() <= found.items()
+    assert {"seq": 7, "reconnects": 2, "selectorDropped": 3, "depth": 4, "lostCredit": 5}.items() <= found.items()
     assert "journalBytes" not in found
 
 

@@ -35,6 +35,8 @@ class Consumer(OnConnection[Dialect]):
         self._acknowledger: Acknowledger | None = None
         self._receipts: dict[str, Acknowledgement | None] = {}
         """None: a probe."""
+        self._pings: set[str] = set()
+        """The receipts of pings that are not sent, because no transaction has begun."""
         self._receipt_count = 0
 
     @property
@@ -107,17 +109,20 @@ class Consumer(OnConnection[Dialect]):
             self.prefetch.released(acknowledgement.messages)
         return self._receipt(acknowledgement)
 
-    def ping(self, *, wait: bool = False) -> str | None:
-        """Commit an empty transaction, to see that the broker answers. None: it has not begun one, or has none.
-
-        ``wait``: until it has begun one; ``UnsupportedError`` if it has none.
-        """
+    def ping(self) -> str:
+        """Commit an empty transaction, to see that the broker answers, as soon as it has begun one."""
         self.connection.check()
+        receipt = self._receipt(None)
+        self._pings.add(receipt)
+        self._send_ping(receipt, wait=False)
+        return receipt
+
+    def _send_ping(self, receipt: str, *, wait: bool) -> None:
         if wait and not self.confirms_acknowledgements:
             raise refuse_connections(self.connection.address)
-        if self._acknowledger is None or not (wait or self._acknowledger.is_ready):
-            return None
-        return self._receipt(self._acknowledger.acknowledge(()))
+        if self._acknowledger is not None and (wait or self._acknowledger.is_ready):
+            self._receipts[receipt] = self._acknowledger.acknowledge(())
+            self._pings.remove(receipt)
 
     def probe(self) -> str:
         """Ask whether the queue is empty for this link. The receipt is there when that is proven, or when a message
@@ -133,6 +138,10 @@ class Consumer(OnConnection[Dialect]):
         return receipt
 
     def has_receipt(self, receipt: str, *, wait: bool = False) -> bool:
+        if receipt in self._pings:
+            self._send_ping(receipt, wait=wait)
+            if receipt in self._pings:
+                return False
         acknowledgement = self._receipts[receipt]
         is_there = self.prefetch.is_probed if acknowledgement is None else acknowledgement.is_confirmed
         if not is_there and not wait:

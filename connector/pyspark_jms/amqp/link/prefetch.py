@@ -13,9 +13,12 @@ from pyspark_jms.blocks.oversized import OversizedMessage
 from pyspark_jms.errors import ReceiptTimeoutError
 from pyspark_jms.jms.subscription import Subscription
 
-__all__ = ["Prefetch"]
+__all__ = ["LOST_CREDIT", "Prefetch"]
 
 _log = logging.getLogger("pyspark_jms.link")
+
+LOST_CREDIT = "lostCredit"
+"""The metric of the credit that the broker used up without a message, as far as it was noticed."""
 
 _BLOCK_BYTES, _BLOCK_MESSAGES = 15 << 20, 1 << 14
 """A block is closed at this size, nearly what a task reads by default, or at this number of messages: the columns of
@@ -43,6 +46,7 @@ class Prefetch:
         self._tried = 0.0
         self._quiet_periods = 0
         self._warned = False
+        connection.condition.counts[LOST_CREDIT] += 0  # the progress has the metric from the beginning
 
     # --- credit --------------------------------------------------------------------------------
 
@@ -94,6 +98,7 @@ class Prefetch:
         at_once = time.monotonic() - self._tried < _AT_ONCE_SECONDS
         left = 0 if self.receiver.is_draining else self.receiver.credit
         lost = self._window.has_helped(arrived, at_once=at_once, left=left)
+        self._connection.condition.counts[LOST_CREDIT] += lost
         if lost and not self._warned:
             self._warned = True
             _log.warning(
@@ -101,11 +106,6 @@ class Prefetch:
                 " bytes, and a CORE ObjectMessage of null, to the dead-letter queue when an AMQP client reads them",
                 self._connection.address,
             )
-
-    @property
-    def lost_credit(self) -> int:
-        """Credit that the peer used up without a message, as far as it was noticed."""
-        return self._window.lost
 
     def released(self, messages: int) -> None:
         """They are acknowledged, and make room for others."""

@@ -213,7 +213,7 @@ class Consumer(OnConnection[Dialect]):
         self.connection.await_receipt(receipt)
         return True
 
-    def ping(self, *, wait: bool = False) -> str:  # noqa: ARG002  # there is nothing to wait for
+    def ping(self) -> str:
         """Request a receipt, to see that the broker answers: begin and abort an empty transaction.
 
         It is not a barrier: on Artemis the receipt can overtake messages that are in flight.

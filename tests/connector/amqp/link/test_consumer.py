@@ -11,6 +11,7 @@ from pyspark_jms.errors import (
     InvalidSelectorError,
     JMSSecurityError,
     MessageTooLargeError,
+    UnsupportedError,
 )
 from pyspark_jms.testing import JmsClient, User
 
@@ -44,6 +45,18 @@ def test_messages_come_in_order_as_they_were_sent(broker, queue, put, subscripti
     await_count(broker, queue, 0)
 
 
+def test_a_ping_is_sent_as_soon_as_a_transaction_has_begun(broker, queue, put, subscription_to, consume):
+    put(broker, queue, *map(str, range(100)))
+    link = consume(broker, subscription_to(queue))
+    _, ids = taken(link, 100)
+    receipts = []
+    for one in ids:
+        receipts += [link.acknowledge([one]), link.ping()]
+    assert all(link.has_receipt(receipt, wait=True) for receipt in reversed(receipts))
+    ping = link.ping()
+    wait_until(lambda: link.has_receipt(ping), what="the answer to a ping that was not waited for")
+
+
 @pytest.mark.parametrize("ends", ["link", "session", "nothing"])
 def test_without_transactions_messages_are_read_and_acknowledged_unconfirmed(subscription_to, opened, ends):
     """RabbitMQ 4.3 ends the link at the attach to the coordinator, 4.0 the session."""
@@ -53,7 +66,10 @@ def test_without_transactions_messages_are_read_and_acknowledged_unconfirmed(sub
         link.subscribe(subscription_to("q"))
         _, ids = taken(link, 2)
         assert not link.confirms_acknowledgements
-        assert link.ping() is None
+        ping = link.ping()
+        assert not link.has_receipt(ping)
+        with pytest.raises(UnsupportedError, match="no transactions"):
+            link.has_receipt(ping, wait=True)
         link.has_receipt(link.acknowledge(ids), wait=True)
         link.has_receipt(link.probe(), wait=True)
         link.close()

@@ -4,6 +4,7 @@ import pytest
 from waiting import await_count, wait_until
 
 from pyspark_jms.amqp.link.consumer import Consumer
+from pyspark_jms.amqp.link.prefetch import LOST_CREDIT
 from pyspark_jms.jms.model import BodyType
 from pyspark_jms.testing import JmsClient
 
@@ -76,7 +77,9 @@ def test_blocks_are_closed_at_some_megabytes(broker, queue, put, subscription_to
     assert all(len(block.data) < 20 << 20 for block in blocks)
 
 
-def test_credit_that_the_broker_lost_is_granted_again(broker, queue, subscription_to, consume, caplog):
+def test_credit_that_the_broker_lost_is_granted_again(
+    broker, queue, subscription_to, consume, settings_for, opened, caplog
+):
     """Artemis cannot convert a stream with bytes, nor an object of null: they go, and so does their credit."""
     link = consume(broker, subscription_to(queue, window_bytes=1 << 20, window_messages=3))
     dead = len(broker.dead_letters())
@@ -92,7 +95,11 @@ def test_credit_that_the_broker_lost_is_granted_again(broker, queue, subscriptio
         ids = [one for block in link.take() for one in block.ids]
         seen += len(ids)
         link.has_receipt(link.acknowledge(ids), wait=True)
-    assert 1 <= link.prefetch.lost_credit <= 4
+    counts = link.connection.condition.counts
+    assert 1 <= counts[LOST_CREDIT] <= 4
+    counted = counts[LOST_CREDIT]
+    opened(Consumer(settings_for(broker), link.connection.condition)).subscribe(subscription_to(queue))
+    assert counts[LOST_CREDIT] == counted, "the connection after a lost one counts on"
     assert "used up credit for messages that it did not deliver" in caplog.text
 
 
@@ -130,5 +137,5 @@ def test_messages_that_arrive_right_after_a_try_by_chance_cost_no_credit(
             link.prefetch.try_more()
         put(broker, queue, str(n))
         wait_until(lambda n=n: link.waiting()[0] == n)
-    assert link.prefetch.lost_credit == 0
+    assert link.connection.condition.counts[LOST_CREDIT] == 0
     assert "used up credit" not in caplog.text

@@ -47,7 +47,7 @@ def test_the_error_has_its_code_the_window_and_a_remedy():
     error = str(limit_of(CLASSIC, 244).error(1_000, 65 * MB))
     assert error.startswith("[JMS_PREFETCH_EXCEEDED] The broker delivered 1,000 messages (68,157,440 bytes)")
     assert "window of 244 messages" in error
-    assert "Look at option broker" in error
+    assert "Check option broker" in error
 
 
 def test_what_is_acknowledged_is_counted_off_from_the_oldest_on():
