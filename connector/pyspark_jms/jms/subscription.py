@@ -46,8 +46,6 @@ class Subscription:
     """In the broker's words."""
     connections: int = 1
     """How many connections read the destination."""
-    min_messages: int | None = None
-    """So many messages must be in delivery at a time, or no batch ends."""
     probes: bool = False
     """Receive redelivered messages one at a time first, where a message that the broker cannot send ends the
     subscription and costs each message in delivery an attempt.

@@ -63,10 +63,10 @@ class Listing:
     filter: Mapping[str, str]
     """The filter that selects some of the rows, without its value."""
 
-    value_key: str
+    value_key: str = "value"
     """The key of the filter's value."""
 
-    rows_key: str
+    rows_key: str = "data"
     """The key of the list of rows in the reply."""
 
 
@@ -74,13 +74,13 @@ class Listing:
 class ConsumerList(Listing):
     """Lists the consumers of one queue."""
 
-    session_key: str
+    session_key: str = "session"
     """The key of a consumer's session."""
 
-    protocol_key: str
+    protocol_key: str = "protocol"
     """The key of a consumer's protocol."""
 
-    stomp: str
+    stomp: str = "STOMP"
     """The protocol of a consumer over STOMP."""
 
 
@@ -88,67 +88,70 @@ class ConsumerList(Listing):
 class SettingKeys:
     """The keys of the settings of an address, beside those of dead letters. The broker leaves out what is not set."""
 
-    full_policy: str
+    full_policy: str = "addressFullMessagePolicy"
     """What the broker does with messages to a full address."""
 
-    drop: str
+    drop: str = "DROP"
     """The policy that confirms such messages and deletes them."""
 
-    max_expiry_delay: str
+    max_expiry_delay: str = "maxExpiryDelay"
     """After this time messages expire, even those with a later expiry; milliseconds, negative without a limit."""
 
-    redelivery_delay: str
+    redelivery_delay: str = "redeliveryDelay"
     """How long the broker waits before it delivers a message again; milliseconds."""
 
-    redelivery_multiplier: str
+    redelivery_multiplier: str = "redeliveryMultiplier"
     """The factor of the redelivery delay for each further delivery."""
 
-    max_redelivery_delay: str
+    max_redelivery_delay: str = "maxRedeliveryDelay"
     """The limit of the multiplied redelivery delay; milliseconds."""
 
-    max_redelivery_factor: int
+    max_redelivery_factor: int = 10
     """That limit where it is not set, as a multiple of the redelivery delay."""
 
-    id_cache_size: str
+    id_cache_size: str = "idCacheSize"
     """How many duplicate ids of an address the broker remembers."""
 
-    redistribution_delay: str
+    redistribution_delay: str = "redistributionDelay"
     """After how long without a consumer a queue's messages move to a node of the cluster that has one; milliseconds,
     negative for never."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Inspection:
-    """The words for what a broker answers beside the metrics of a queue: its messages, consumers and settings."""
+    """The words for what a broker answers beside the metrics of a queue: its messages, consumers and settings.
 
-    address_resource: str
+    The defaults here, in ``SettingKeys``, ``Listing`` and ``ConsumerList`` are the words of Artemis.
+    """
+
+    address_resource: str = "address.{}"
     """A template of the resource of an address, with the address's name."""
 
-    paging: str
+    paging: str = "paging"
     """The attribute of an address: whether its messages are paged."""
 
-    address_routing_types: str
+    address_routing_types: str = "routingTypes"
     """The attribute of an address with its routing types."""
 
-    address_queues: str
+    address_queues: str = "queueNames"
     """The attribute of an address with the names of its queues."""
 
-    address_settings: str
+    address_settings: str = "getAddressSettingsAsJSON"
     """The operation of the broker that shows the settings of an address."""
 
-    id_cache_size: str
+    id_cache_size: str = "IDCacheSize"
     """The attribute of the broker: how many duplicate ids of each address it remembers."""
 
-    persists_id_cache: str
+    persists_id_cache: str = "persistIDCache"
     """The attribute of the broker: whether it remembers them after a restart."""
 
-    topology: str
+    topology: str = "listNetworkTopology"
     """The operation of the broker that lists the nodes of its cluster."""
 
-    list_messages: str
+    list_messages: str = "listMessages"
     """The operation of a queue that lists its messages."""
 
-    list_delivering: str
+    list_delivering: str = "listDeliveringMessages"
     """The operation of a queue that lists its messages in flight."""
 
     consumers: ConsumerList
@@ -157,19 +160,19 @@ class Inspection:
     connections: Listing
     """The operation of the broker that lists the connections of one client id."""
 
-    delivery_attempts_key: str
+    delivery_attempts_key: str = "maxDeliveryAttempts"
     """The key, in the settings of an address, of the maximum number of deliveries of a message."""
 
-    dead_letter_key: str
+    dead_letter_key: str = "deadLetterAddress"
     """The key, in the settings of an address, of its dead-letter address."""
 
-    default_delivery_attempts: int
+    default_delivery_attempts: int = 10  # Artemis 2.44 leaves it out of the settings that it returns
     """The maximum number of deliveries where the broker leaves its default out of the settings."""
 
-    settings: SettingKeys
+    settings: SettingKeys = SettingKeys()
     """The other keys of the settings of an address."""
 
-    body_type_key: str
+    body_type_key: str = "type"
     """The key, in a listed message, of the code for the type of its body."""
 
     body_types: Mapping[int, BodyType]
@@ -265,46 +268,8 @@ ARTEMIS_MANAGEMENT = Management(
     queue_names="queueNames",
     delete_queue="destroyQueue",
     inspection=Inspection(
-        address_resource="address.{}",
-        paging="paging",
-        address_routing_types="routingTypes",
-        address_queues="queueNames",
-        address_settings="getAddressSettingsAsJSON",
-        id_cache_size="IDCacheSize",
-        persists_id_cache="persistIDCache",
-        topology="listNetworkTopology",
-        list_messages="listMessages",
-        list_delivering="listDeliveringMessages",
-        consumers=ConsumerList(
-            operation="listConsumers",
-            filter={"field": "queue", "operation": "EQUALS"},
-            value_key="value",
-            rows_key="data",
-            session_key="session",
-            protocol_key="protocol",
-            stomp="STOMP",
-        ),
-        connections=Listing(
-            operation="listConnections",
-            filter={"field": "clientID", "operation": "EQUALS"},
-            value_key="value",
-            rows_key="data",
-        ),
-        delivery_attempts_key="maxDeliveryAttempts",
-        dead_letter_key="deadLetterAddress",
-        default_delivery_attempts=10,  # 2.44 leaves it out of the settings that it returns
-        settings=SettingKeys(
-            full_policy="addressFullMessagePolicy",
-            drop="DROP",
-            max_expiry_delay="maxExpiryDelay",
-            redelivery_delay="redeliveryDelay",
-            redelivery_multiplier="redeliveryMultiplier",
-            max_redelivery_delay="maxRedeliveryDelay",
-            max_redelivery_factor=10,
-            id_cache_size="idCacheSize",
-            redistribution_delay="redistributionDelay",
-        ),
-        body_type_key="type",
+        consumers=ConsumerList(operation="listConsumers", filter={"field": "queue", "operation": "EQUALS"}),
+        connections=Listing(operation="listConnections", filter={"field": "clientID", "operation": "EQUALS"}),
         body_types={
             0: BodyType.MESSAGE,
             2: BodyType.OBJECT,

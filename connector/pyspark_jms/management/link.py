@@ -9,7 +9,6 @@ import logging
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import replace
-from types import TracebackType
 from typing import Any, NamedTuple, Self
 
 from pyspark_jms.errors import (
@@ -85,9 +84,7 @@ class ManagementLink(ABC):
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def _request(self, resource: str, request: dict[str, str], body: str) -> Any:

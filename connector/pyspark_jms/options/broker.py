@@ -74,9 +74,8 @@ def _named(values: Mapping[str, Any]) -> Any:
 
 
 def require_enough_unacknowledged(values: Mapping[str, Any]) -> None:
-    refusals: Any = amqp_refusals if protocol_of(values) == "amqp" else stomp_refusals
     if (dialect := _named(values)) is not None:
-        refusals.require_enough_unacknowledged(dialect, values["minMessagesPerTrigger"])
+        dialect.require_enough_unacknowledged(values["minMessagesPerTrigger"])
 
 
 def require_readable(values: Mapping[str, Any]) -> None:

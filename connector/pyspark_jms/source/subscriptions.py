@@ -130,6 +130,7 @@ class Subscriptions:
         options = self._options
         link = self._protocol.connect(options.connection, self.condition)
         try:
+            link.dialect.require_enough_unacknowledged(options.min_messages)
             selector = options.selector_for(link.dialect)
             self._require_same_selector(selector)
         except JMSError:
@@ -143,7 +144,6 @@ class Subscriptions:
                 durable=options.durable,
                 selector=selector,
                 connections=options.connections,
-                min_messages=options.min_messages,
                 probes=probes,
             )
         )

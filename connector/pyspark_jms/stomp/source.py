@@ -1,20 +1,17 @@
 """STOMP for the engine of reading: the Protocols of ``source.links``, joined from links, columns and recognition."""
 
-from collections.abc import Sequence
 from typing import Any, Unpack
 
 from pyspark_jms.blocks.block import MessageBlock
-from pyspark_jms.blocks.dead_letter import DeadLetter
 from pyspark_jms.columns.read_columns import DecodeOptions
 from pyspark_jms.delivery.subscription_ledger import Recognition
 from pyspark_jms.errors import JMSError
-from pyspark_jms.jms.model import Destination, DurableSubscription
+from pyspark_jms.jms.model import DurableSubscription
 from pyspark_jms.jms.subscription import Subscription
-from pyspark_jms.management.link import ManagementLink
 from pyspark_jms.network.connection import StateCondition
 from pyspark_jms.network.settings import ConnectionSettings
 from pyspark_jms.stomp.dialects import dialect_named
-from pyspark_jms.stomp.dialects.refusals import require_durable, require_enough_unacknowledged
+from pyspark_jms.stomp.dialects.refusals import require_durable
 from pyspark_jms.stomp.link.consumer import Consumer
 from pyspark_jms.stomp.link.dead_letters import send_dead_letters
 from pyspark_jms.stomp.link.management import StompManagementLink
@@ -37,7 +34,6 @@ class StompSourceLink(Consumer):
             if durable is not None:
                 selected = subscription.selector is not None
                 require_durable(self.dialect, subscription.destination.name, durable, selected=selected)
-            require_enough_unacknowledged(self.dialect, subscription.min_messages)
             super().subscribe(subscription)
             if durable is not None:
                 self._require_same(durable)
@@ -73,8 +69,10 @@ class StompSourceLink(Consumer):
 class StompSource:
     """Has no state: a value that the adapters of Spark choose by the scheme of ``brokerUrl``."""
 
-    def connect(self, settings: ConnectionSettings, condition: StateCondition) -> StompSourceLink:
-        return StompSourceLink(settings, condition)
+    connect = staticmethod(StompSourceLink)
+    open_management = staticmethod(StompManagementLink)
+    send_dead_letters = staticmethod(send_dead_letters)
+    end_subscription = staticmethod(end_subscription)
 
     def decode(self, block: MessageBlock, *, dialect: str, **how: Unpack[DecodeOptions]) -> Any:
         from pyspark_jms.stomp.columns.decode import decode  # imports pyarrow.compute, needed only where rows are made
@@ -83,14 +81,3 @@ class StompSource:
 
     def recognition(self, dialect: str) -> Recognition | None:
         return recognition_of(dialect_named(dialect))
-
-    def open_management(self, settings: ConnectionSettings) -> ManagementLink:
-        return StompManagementLink(settings)
-
-    def send_dead_letters(self, settings: ConnectionSettings, queue: str, letters: Sequence[DeadLetter]) -> None:
-        send_dead_letters(settings, queue, letters)
-
-    def end_subscription(
-        self, settings: ConnectionSettings, topic: Destination, subscription: DurableSubscription
-    ) -> None:
-        end_subscription(settings, topic, subscription)

@@ -13,7 +13,6 @@ import weakref
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from pathlib import Path
-from types import TracebackType
 from typing import IO, Any, Self
 
 from py4j.protocol import Py4JError, Py4JJavaError
@@ -107,9 +106,7 @@ class OwnBroker(ABC):
     def __enter__(self) -> Self:
         return self.start()
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def __repr__(self) -> str:

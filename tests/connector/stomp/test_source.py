@@ -52,8 +52,6 @@ def test_a_link_that_never_subscribed_closes_without_a_word(broker, queue):
 
 
 def test_what_artemis_cannot_do_is_refused(broker, queue):
-    with linked(broker, queue) as link:
-        link.subscribe(subscription(queue, min_messages=10_000))
     shared, topic = DurableSubscription("daily", shared=True), Destination.parse("topic://t")
     with linked(broker, queue) as link:
         with pytest.raises(UnsupportedError, match="clientId"):

@@ -67,10 +67,6 @@ class Dialect(BrokerDialect):
     topics_remedy: str = ""
     """What to do instead."""
 
-    max_unacknowledged: int | None = None
-    """The most messages that may be in delivery to a reader, where the broker takes them back after a time and counts
-    an attempt. None: only the prefetch window limits them."""
-
     one_entity_a_transaction: bool = False
     """Whether a transaction may have messages of one queue or topic only."""
 

@@ -11,7 +11,6 @@ __all__ = [
     "refuse_connections",
     "refuse_journal",
     "require_connections",
-    "require_enough_unacknowledged",
     "require_one_entity",
     "require_readable",
     "require_register",
@@ -47,17 +46,6 @@ def require_readable(dialect: Dialect, kind: DestinationKind) -> None:
         raise UnsupportedError(
             f"{dialect.refuses_topics} So it has no topics to read, and no durable subscriptions.",
             dialect.topics_remedy,
-        )
-
-
-def require_enough_unacknowledged(dialect: Dialect, least: int | None) -> None:
-    """For minMessagesPerTrigger."""
-    most = dialect.max_unacknowledged
-    if least is not None and most is not None and least > most:
-        raise UnsupportedError(
-            f"minMessagesPerTrigger is {least}, but of {dialect.name} at most {most} messages are received before one"
-            " is acknowledged: it takes back what is not acknowledged in time.",
-            f"Set it to at most {most}, or remove the option.",
         )
 
 

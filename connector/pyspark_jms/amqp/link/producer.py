@@ -6,7 +6,6 @@ message was refused they are presettled, which takes a quarter of the time (Arte
 
 import uuid
 from dataclasses import replace
-from types import TracebackType
 from typing import Any, Self
 
 from pyspark_jms.amqp.dialects import Dialect
@@ -119,9 +118,7 @@ class Producer:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def close(self) -> None:

@@ -49,7 +49,6 @@ class Receiver(Link):
         """Deliveries so far."""
         self.unanswered: set[int] = set()
         """Deliveries that were accepted unsettled, and whose acceptance the peer has not confirmed."""
-        self.drains_answered = 0
         self._draining_since: int | None = None
         self._drain_was_answered = True
         self.proven_empty = 0
@@ -110,7 +109,6 @@ class Receiver(Link):
             self._give_up((flow.delivery_count - self.delivery_count) % _SEQUENCE)
             self.delivery_count = flow.delivery_count
         self.credit = self._tolerated = 0
-        self.drains_answered += 1
         if self._drain_was_answered and self.received == self._draining_since:
             self.proven_empty += 1
         self._draining_since, self._drain_was_answered = None, True

@@ -13,7 +13,6 @@ taken for lost; nothing else depends on a time.
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
-from pyspark_jms.blocks.block import StagedRange
 from pyspark_jms.delivery.commit_token import LedgerEntry
 from pyspark_jms.delivery.register.token import StoredToken
 
@@ -292,8 +291,6 @@ class Created:
 @dataclass(frozen=True, slots=True)
 class BlocksSeen:
     blocks: int
-    ranges: tuple[StagedRange, ...] = ()
-    """The blocks themselves."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -172,7 +172,7 @@ class Attempt:
             if is_whole or not self._may_still_come("blocks of a reader are missing"):
                 break
         self.rows = ValueRows(joined(map(_run_of, found)), self._rows_of)
-        return steps.BlocksSeen(len(found), tuple(found))
+        return steps.BlocksSeen(len(found))
 
     def _may_still_come(self, what: str) -> bool:
         """Pauses, and returns False when the patience is over."""

@@ -4,7 +4,7 @@ Frames of one producer share one layout: then the names of the first frame are s
 mix of layouts goes through a dictionary of the names (:func:`by_names`). Both give the same result.
 """
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -161,7 +161,7 @@ def _position(names: pa.Array, among: Iterable[str]) -> Ints:
     return position
 
 
-def _renamed(names: pa.Array, renames: dict[str, str]) -> pa.Array:
+def _renamed(names: pa.Array, renames: Mapping[str, str]) -> pa.Array:
     position = pc.index_in(names, value_set=pa.array(list(renames), pa.string()))
     return pc.coalesce(pa.array(list(renames.values()), pa.string()).take(position), names)
 

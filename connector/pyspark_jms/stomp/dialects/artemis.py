@@ -5,7 +5,14 @@ from pyspark_jms.jms.names import ARTEMIS_PROPERTIES, ARTEMIS_QUEUES, JOINING_DO
 from pyspark_jms.jms.rules import CONVERSION_PREFIX, NATIVE_ID
 from pyspark_jms.management.attributes import ARTEMIS_MANAGEMENT
 from pyspark_jms.stomp.dialects.addresses import Addresses, RefusedName
-from pyspark_jms.stomp.dialects.base import CHANGED_BY_DELIVERY, RESERVED_EVERYWHERE, BodyRule, Dialect, SendHeaders
+from pyspark_jms.stomp.dialects.base import (
+    CHANGED_BY_DELIVERY,
+    MESSAGE_HEADERS,
+    RESERVED_EVERYWHERE,
+    BodyRule,
+    Dialect,
+    SendHeaders,
+)
 from pyspark_jms.stomp.dialects.subscription_headers import DurableSubscriptionHeaders
 
 __all__ = ["ARTEMIS"]
@@ -46,26 +53,8 @@ ARTEMIS = Dialect(
     ),
     selector_dialect="artemis",
     window_header="consumer-window-size",
-    message_headers={
-        "message-id": "@message-id",
-        "destination": "@destination",
-        "subscription": "@subscription",
-        "ack": "@ack",
-        "content-length": "@content-length",
-        "correlation-id": "JMSCorrelationID",
-        "expires": "JMSExpiration",
-        "redelivered": "JMSRedelivered",
-        "priority": "JMSPriority",
-        "persistent": "JMSDeliveryMode",
-        "reply-to": "JMSReplyTo",
-        "timestamp": "JMSTimestamp",
-        "type": "JMSType",
-        "content-type": "content_type",
-        "_AMQ_SCHED_DELIVERY": "JMSDeliveryTime",
-        BODY_MARKER: "@body",
-        TYPES_MARKER: "@types",
-        "_AMQ_LARGE_SIZE": "@stored-size",
-    },
+    message_headers=MESSAGE_HEADERS
+    | {"expires": "JMSExpiration", "_AMQ_SCHED_DELIVERY": "JMSDeliveryTime", "_AMQ_LARGE_SIZE": "@stored-size"},
     # The scheduled time is not stored: a restart of the broker removes it, and a redelivery-delay sets a new one.
     volatile_headers=CHANGED_BY_DELIVERY | {"_AMQ_SCHED_DELIVERY"},
     last_occurrence_counts=frozenset({"ack"}),  # after a property ``ack`` of the producer

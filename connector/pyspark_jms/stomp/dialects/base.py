@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 
 from pyspark_jms.jms.dialect import BrokerDialect
-from pyspark_jms.jms.model import DestinationKind
+from pyspark_jms.jms.model import BODY_MARKER, TYPES_MARKER, DestinationKind
 from pyspark_jms.jms.subscription import ASSUMED_MESSAGE_BYTES
 from pyspark_jms.management.attributes import Management
 from pyspark_jms.stomp.dialects.addresses import Addresses
@@ -13,6 +13,7 @@ from pyspark_jms.stomp.dialects.subscription_headers import DurableSubscriptionH
 
 __all__ = [
     "CHANGED_BY_DELIVERY",
+    "MESSAGE_HEADERS",
     "RESERVED_EVERYWHERE",
     "BodyRule",
     "Dialect",
@@ -22,6 +23,25 @@ __all__ = [
 
 CHANGED_BY_DELIVERY = frozenset({"subscription", "message-id", "ack", "redelivered"})
 """MESSAGE headers that differ between two deliveries of one message, on every broker."""
+
+MESSAGE_HEADERS = {
+    "message-id": "@message-id",
+    "destination": "@destination",
+    "subscription": "@subscription",
+    "ack": "@ack",
+    "content-length": "@content-length",
+    "correlation-id": "JMSCorrelationID",
+    "redelivered": "JMSRedelivered",
+    "priority": "JMSPriority",
+    "persistent": "JMSDeliveryMode",
+    "reply-to": "JMSReplyTo",
+    "timestamp": "JMSTimestamp",
+    "type": "JMSType",
+    "content-type": "content_type",
+    BODY_MARKER: "@body",
+    TYPES_MARKER: "@types",
+}
+"""``Dialect.message_headers`` of every broker."""
 
 RESERVED_EVERYWHERE = frozenset(
     {
@@ -107,6 +127,10 @@ class SendHeaders:
     """The time of sending, in units of ``Dialect.timestamp_unit_ms``. None: the broker sets JMSTimestamp itself."""
 
 
+def _no_headers() -> dict[DestinationKind, dict[str, str]]:
+    return {kind: {} for kind in DestinationKind}
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Dialect(BrokerDialect):
     """Everything that distinguishes one broker's STOMP from another's."""
@@ -124,7 +148,7 @@ class Dialect(BrokerDialect):
 
     # --- subscribing -------------------------------------------------------------------------
 
-    subscribe_headers: dict[DestinationKind, dict[str, str]]
+    subscribe_headers: Mapping[DestinationKind, dict[str, str]] = field(default_factory=_no_headers)
     """Headers that every SUBSCRIBE to a queue, or to a topic, must have beyond those of STOMP."""
 
     window_header: str
@@ -135,10 +159,6 @@ class Dialect(BrokerDialect):
 
     max_window: int = (1 << 31) - 1  # an int of Java
     """The largest window that the broker accepts, in ``window_unit``."""
-
-    max_unacknowledged: int | None = None
-    """The number of messages after which the broker waits for an acknowledgement, however large the window is. None:
-    only the window limits it."""
 
     durable_subscriptions: DurableSubscriptionHeaders
     """How frames name a durable topic subscription, and how the broker treats it."""
@@ -198,7 +218,7 @@ class Dialect(BrokerDialect):
     volatile_headers: frozenset[str] = CHANGED_BY_DELIVERY
     """MESSAGE headers that may differ between two deliveries of a message. Recognition ignores them."""
 
-    property_names: dict[str, str]
+    property_names: Mapping[str, str] = field(default_factory=dict)
     """MESSAGE header → the JMS property that it carries, where the names differ (``_AMQ_GROUP_ID`` →
     ``JMSXGroupID``)."""
 
@@ -229,7 +249,7 @@ class Dialect(BrokerDialect):
 
     # --- SEND frames -------------------------------------------------------------------------
 
-    send_destination_headers: dict[DestinationKind, dict[str, str]]
+    send_destination_headers: Mapping[DestinationKind, dict[str, str]] = field(default_factory=_no_headers)
     """Headers that every SEND to a queue, or to a topic, must have beside ``destination``."""
 
     non_persistent_headers: Mapping[str, str] = field(default_factory=dict)
@@ -241,7 +261,7 @@ class Dialect(BrokerDialect):
     max_time_to_live_ms: int = (1 << 63) - 1
     """The largest time to live that the broker accepts, in milliseconds. A longer one is shortened to it."""
 
-    send_property_names: dict[str, str]
+    send_property_names: Mapping[str, str] = field(default_factory=dict)
     """JMS property → the SEND header that carries it, where the names differ (``JMSXGroupSeq`` →
     ``_AMQ_GROUP_SEQUENCE``)."""
 

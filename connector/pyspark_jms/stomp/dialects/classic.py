@@ -4,7 +4,14 @@ from pyspark_jms.jms.model import BODY_MARKER, TYPES_MARKER, DestinationKind
 from pyspark_jms.jms.names import CLASSIC_DESTINATIONS, CLASSIC_NAMES
 from pyspark_jms.jms.rules import CONVERSION_PREFIX, NATIVE_ID
 from pyspark_jms.stomp.dialects.addresses import Addresses
-from pyspark_jms.stomp.dialects.base import RESERVED_EVERYWHERE, BodyRule, Dialect, SendHeaders, WindowUnit
+from pyspark_jms.stomp.dialects.base import (
+    MESSAGE_HEADERS,
+    RESERVED_EVERYWHERE,
+    BodyRule,
+    Dialect,
+    SendHeaders,
+    WindowUnit,
+)
 from pyspark_jms.stomp.dialects.subscription_headers import DurableSubscriptionHeaders
 
 __all__ = ["CLASSIC"]
@@ -23,7 +30,6 @@ CLASSIC = Dialect(
         refused_names=CLASSIC_NAMES,
         refused_in_rows=(CLASSIC_DESTINATIONS,),
     ),
-    subscribe_headers={kind: {} for kind in DestinationKind},
     durable_subscriptions=DurableSubscriptionHeaders(name_header="activemq.subscriptionName", shared=False),
     selector_dialect="classic",
     window_header="activemq.prefetchSize",
@@ -41,29 +47,10 @@ CLASSIC = Dialect(
     # The broker reads no ACK while it writes a MESSAGE. Many ACKs at once fill its socket, and on Linux 6.18 both sides
     # then waited for ever.
     max_acks_without_receipt=500,
-    message_headers={
-        "message-id": "@message-id",
-        "destination": "@destination",
-        "subscription": "@subscription",
-        "ack": "@ack",
-        "content-length": "@content-length",
-        "amq-msg-type": "@message-type",
-        "transformation": "@transformation",
-        "correlation-id": "JMSCorrelationID",
-        "expires": "JMSExpiration",
-        "redelivered": "JMSRedelivered",
-        "priority": "JMSPriority",
-        "persistent": "JMSDeliveryMode",
-        "reply-to": "JMSReplyTo",
-        "timestamp": "JMSTimestamp",
-        "type": "JMSType",
-        "content-type": "content_type",
-        BODY_MARKER: "@body",
-        TYPES_MARKER: "@types",
-    },
+    message_headers=MESSAGE_HEADERS
+    | {"expires": "JMSExpiration", "amq-msg-type": "@message-type", "transformation": "@transformation"},
     message_id_is_jms=True,
     unstable_characters=True,
-    property_names={},
     ignored_headers=frozenset(
         {"content-length", "amq-msg-type", "transformation", BODY_MARKER, NATIVE_ID, TYPES_MARKER}
     ),
@@ -81,9 +68,7 @@ CLASSIC = Dialect(
         "/remote-temp-topic/": "topic://",
     },
     stable_id_separator="",
-    send_destination_headers={kind: {} for kind in DestinationKind},
     send_headers=SendHeaders(delivery_delay="AMQ_SCHEDULED_DELAY"),
-    send_property_names={},
     confirms_single_messages=True,
     reserved_properties=RESERVED_EVERYWHERE
     | {

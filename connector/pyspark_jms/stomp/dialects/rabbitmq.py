@@ -3,7 +3,14 @@
 from pyspark_jms.jms.model import BODY_MARKER, TYPES_MARKER, DestinationKind
 from pyspark_jms.jms.names import JOINING_DOT, RefusedSubscriptions
 from pyspark_jms.stomp.dialects.addresses import Addresses, RefusedName
-from pyspark_jms.stomp.dialects.base import RESERVED_EVERYWHERE, BodyRule, Dialect, SendHeaders, WindowUnit
+from pyspark_jms.stomp.dialects.base import (
+    MESSAGE_HEADERS,
+    RESERVED_EVERYWHERE,
+    BodyRule,
+    Dialect,
+    SendHeaders,
+    WindowUnit,
+)
 from pyspark_jms.stomp.dialects.subscription_headers import DurableSubscriptionHeaders
 
 __all__ = ["RABBITMQ"]
@@ -34,7 +41,6 @@ RABBITMQ = Dialect(
             ),
         ),
     ),
-    subscribe_headers={kind: {} for kind in DestinationKind},
     durable_subscriptions=DurableSubscriptionHeaders(
         name_header="x-queue-name",
         subscribe_headers={"durable": "true", "auto-delete": "false"},
@@ -52,24 +58,7 @@ RABBITMQ = Dialect(
     unsubscribe_keeps_delivery_count=False,
     limits_redelivery=False,
     ack_receipts_are_durable=False,
-    message_headers={
-        "message-id": "@message-id",
-        "destination": "@destination",
-        "subscription": "@subscription",
-        "ack": "@ack",
-        "content-length": "@content-length",
-        "amqp-message-id": "JMSMessageID",
-        "correlation-id": "JMSCorrelationID",
-        "redelivered": "JMSRedelivered",
-        "priority": "JMSPriority",
-        "persistent": "JMSDeliveryMode",
-        "reply-to": "JMSReplyTo",
-        "timestamp": "JMSTimestamp",
-        "type": "JMSType",
-        "content-type": "content_type",
-        BODY_MARKER: "@body",
-        TYPES_MARKER: "@types",
-    },
+    message_headers=MESSAGE_HEADERS | {"amqp-message-id": "JMSMessageID"},
     timestamp_unit_ms=1000,
     # The header expiration is a time to live from the time of sending, not JMSExpiration: so it is a property.
     property_names={"expiration": "JMS_AMQP_TTL", "app-id": "JMSXAppID", "user-id": "JMSXUserID"},
@@ -88,13 +77,11 @@ RABBITMQ = Dialect(
     body_rule=BodyRule.CONTENT_TYPE,
     reply_to_prefixes={"/queue/": "queue://", "/topic/": "topic://", "/reply-queue/": "queue://"},
     stable_id_separator=None,
-    send_destination_headers={kind: {} for kind in DestinationKind},
     # Without these, a SEND that is not persistent declares a queue of its connection, which is deleted with the
     # connection: the message is confirmed and lost. If there is a durable queue of that name, the SEND is refused.
     non_persistent_headers={"durable": "true", "auto-delete": "false", "exclusive": "false"},
     send_headers=SendHeaders(expiration=None, time_to_live="expiration", timestamp="timestamp"),
     max_time_to_live_ms=(1 << 32) - 1,  # 49 days
-    send_property_names={},
     has_transactions=False,
     confirms_single_messages=True,
     marks_bytes=True,

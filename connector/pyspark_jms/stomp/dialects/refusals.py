@@ -14,7 +14,6 @@ from pyspark_jms.stomp.dialects.base import Dialect
 __all__ = [
     "refuse_exactly_once_writes",
     "require_durable",
-    "require_enough_unacknowledged",
     "require_journal",
     "require_stable_ids",
     "require_transactions",
@@ -61,17 +60,6 @@ def require_durable(dialect: Dialect, topic: str, subscription: DurableSubscript
         raise UnsupportedError(
             f"{dialect.name} ignores the selector of a shared subscription that has no client id.",
             "Set clientId, the same in every query that shares the subscription, or filter the DataFrame.",
-        )
-
-
-def require_enough_unacknowledged(dialect: Dialect, least: int | None) -> None:
-    """For minMessagesPerTrigger."""
-    most = dialect.max_unacknowledged
-    if least is not None and most is not None and least > most:
-        raise UnsupportedError(
-            f"minMessagesPerTrigger is {least}, but {dialect.name} delivers at most {most} messages before one is"
-            " acknowledged: every batch would wait for maxTriggerDelay.",
-            f"Set it to at most {most}, or remove the option.",
         )
 
 

@@ -4,7 +4,6 @@ import contextlib
 import uuid
 from collections.abc import Iterable
 from dataclasses import replace
-from types import TracebackType
 from typing import Self
 
 from pyspark_jms.blocks.block import ByteArray
@@ -119,9 +118,7 @@ class Producer:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def close(self) -> None:

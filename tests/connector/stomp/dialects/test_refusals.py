@@ -8,7 +8,6 @@ from pyspark_jms.stomp.dialects import ARTEMIS, CLASSIC, RABBITMQ
 from pyspark_jms.stomp.dialects.refusals import (
     refuse_exactly_once_writes,
     require_durable,
-    require_enough_unacknowledged,
     require_stable_ids,
     require_transactions,
 )
@@ -19,14 +18,6 @@ def test_a_journal_needs_ids_that_stay():
     require_stable_ids(CLASSIC)
     with pytest.raises(UnsupportedError, match=r"JMS_UNSUPPORTED.*rabbitmq.*journalLocation"):
         require_stable_ids(RABBITMQ)
-
-
-def test_a_batch_that_could_never_fill():
-    require_enough_unacknowledged(ARTEMIS, 1_000_000)
-    require_enough_unacknowledged(CLASSIC, None)
-    require_enough_unacknowledged(CLASSIC, 200)
-    with pytest.raises(UnsupportedError, match=r"JMS_UNSUPPORTED.*minMessagesPerTrigger .*\b201\b.*classic.*\b200\b"):
-        require_enough_unacknowledged(CLASSIC, 201)
 
 
 def test_rows_that_go_together():
