@@ -7,9 +7,10 @@ from functools import partial
 import brokers_page
 import pytest
 from broker_stage import Stage, require_rabbitmq
+from installed_rabbit import InstalledRabbit
 from rabbit4 import Rabbit4, require_rabbit4
 
-from pyspark_jms.testing import EmbeddedArtemis, EmbeddedClassic, InstalledRabbit
+from pyspark_jms.testing import EmbeddedArtemis, EmbeddedClassic
 
 RABBITMQ_4 = os.environ.get("RABBITMQ_4")
 """A release of Debian (``sid``, ``trixie``) whose RabbitMQ 4 stands for the installed RabbitMQ."""

@@ -7,10 +7,11 @@ import uuid
 import pytest
 from amqp_brokers import AMQP_BROKERS
 from broker_stage import require_rabbitmq
+from installed_rabbit import InstalledRabbit
 from rabbit4 import Rabbit4, require_rabbit4
 
 from pyspark_jms import cli
-from pyspark_jms.testing import EmbeddedArtemis, EmbeddedClassic, InstalledRabbit
+from pyspark_jms.testing import EmbeddedArtemis, EmbeddedClassic
 
 pytestmark = [pytest.mark.broker, pytest.mark.deep, pytest.mark.slow]  # minutes, and CI has an hour
 

@@ -6,10 +6,11 @@ import feature_uses
 import pytest
 from broker_stage import Stage, require_rabbitmq
 from feature_uses import words
+from installed_rabbit import InstalledRabbit, RabbitUser
 from waiting import await_count
 
 from pyspark_jms.errors import JMSError
-from pyspark_jms.testing import EmbeddedClassic, InstalledRabbit, RabbitUser, User
+from pyspark_jms.testing import EmbeddedClassic, User
 
 pytestmark = [pytest.mark.slow, pytest.mark.broker]
 

@@ -7,10 +7,11 @@ from datetime import datetime
 from pathlib import Path
 
 import pytest
+from installed_rabbit import InstalledRabbit
 from streaming import access
 
 from pyspark_jms.columns.schema import COLUMNS
-from pyspark_jms.testing import EmbeddedArtemis, EmbeddedClassic, InstalledRabbit, JmsClient
+from pyspark_jms.testing import EmbeddedArtemis, EmbeddedClassic, JmsClient
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "schema.md"
 BEGIN, END = "<!-- sample rows, written by tests/brokers/test_sample_rows.py -->", "<!-- end of sample rows -->"

@@ -9,8 +9,8 @@ from pathlib import Path
 import pages
 import psycopg
 import pytest
+from installed_rabbit import InstalledRabbit
 
-from pyspark_jms.testing import InstalledRabbit
 from pyspark_jms.testing.ports import free_port
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]

@@ -9,9 +9,9 @@ import urllib.parse
 
 import pytest
 import rawstomp
+from installed_rabbit import InstalledRabbit
 
 from pyspark_jms.stomp.dialects import dialect_named
-from pyspark_jms.testing import InstalledRabbit
 
 WITHOUT_RABBITMQ = "no rabbitmq-server is installed (apt-get install rabbitmq-server)"
 

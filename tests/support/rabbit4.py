@@ -15,8 +15,8 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+from installed_rabbit import InstalledRabbit
 
-from pyspark_jms.testing import InstalledRabbit
 from pyspark_jms.testing.jars import cache_directory
 
 _PACKAGES = ("rabbitmq-server", "dash", "coreutils", "sed", "grep", "mawk", "base-files")

@@ -6,7 +6,6 @@ from pyspark_jms.testing.embedded_classic import EmbeddedClassic
 from pyspark_jms.testing.external import ExternalBroker, broker
 from pyspark_jms.testing.jms_client import JmsClient, JmsMessage, Typed
 from pyspark_jms.testing.operations import Broker, DeadLetter
-from pyspark_jms.testing.rabbit import InstalledRabbit, RabbitUser
 
 __all__ = [
     "PERMISSIONS",
@@ -16,10 +15,8 @@ __all__ = [
     "EmbeddedArtemis",
     "EmbeddedClassic",
     "ExternalBroker",
-    "InstalledRabbit",
     "JmsClient",
     "JmsMessage",
-    "RabbitUser",
     "Tls",
     "Typed",
     "User",

@@ -136,18 +136,14 @@ class OwnBroker(ABC):
 
     # --- starting ------------------------------------------------------------------------------
 
-    def _wait_until_ready(
-        self, deadline: float, port: int, *, tls: bool = False, virtual_host: str | None = None
-    ) -> None:
+    def _wait_until_ready(self, deadline: float, port: int, *, tls: bool = False) -> None:
         answer = "nothing"
         while not answer.startswith("CONNECTED"):
             left = deadline - time.monotonic()
             if left <= 0 or not self.running:
                 raise EmbeddedBrokerError(f"The broker answered {answer!r} to a CONNECT.", tail(self.log))
             try:
-                answer = stomp_answer(
-                    self.host, port, self.user, self.password, tls=tls, timeout=left, virtual_host=virtual_host
-                )
+                answer = stomp_answer(self.host, port, self.user, self.password, tls=tls, timeout=left)
             except OSError as error:
                 answer = str(error)
                 time.sleep(0.05)

@@ -50,11 +50,10 @@ _ANSWER_LIMIT = 64 * 1024
 """Maximum bytes of an answer to CONNECT; that of Artemis has less than 200."""
 
 
-def stomp_answer(
-    host: str, port: int, user: str, password: str, *, tls: bool, timeout: float, virtual_host: str | None = None
-) -> str:
+def stomp_answer(host: str, port: int, user: str, password: str, *, tls: bool, timeout: float) -> str:
     """The broker's answer to a CONNECT with these credentials; an ``OSError`` without an answer in time."""
-    head = f"CONNECT\naccept-version:1.2\nhost:{virtual_host or host}\nlogin:{user}\npasscode:{password}\n\n\0"
+    # The host is the virtual host of RabbitMQ. The other brokers ignore it.
+    head = f"CONNECT\naccept-version:1.2\nhost:/\nlogin:{user}\npasscode:{password}\n\n\0"
     answer = b""
     with _connection(host, port, tls=tls, timeout=timeout) as link:
         link.sendall(head.encode())

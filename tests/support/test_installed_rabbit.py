@@ -7,12 +7,11 @@ import sys
 import threading
 
 import pytest
+from installed_rabbit import Amqp, InstalledRabbit, RabbitUser
 from waiting import await_count, await_value
 
 from pyspark_jms.errors import EmbeddedBrokerError
-from pyspark_jms.testing import InstalledRabbit, RabbitUser
 from pyspark_jms.testing.ports import free_port
-from pyspark_jms.testing.rabbit import Amqp
 
 needs_rabbit = pytest.mark.skipif(not InstalledRabbit.installed(), reason="no rabbitmq-server is installed")
 
@@ -87,7 +86,7 @@ def test_kill_9_keeps_the_port_and_leaves_no_process(tmp_path, queue):
 
 
 def test_a_missing_server_is_an_error(monkeypatch, tmp_path):
-    monkeypatch.setattr("pyspark_jms.testing.rabbit._SERVER", tmp_path / "none")
+    monkeypatch.setattr("installed_rabbit._SERVER", tmp_path / "none")
     monkeypatch.setenv("PATH", str(tmp_path))
     assert not InstalledRabbit.installed()
     with pytest.raises(EmbeddedBrokerError, match=r"\[JMS_EMBEDDED_BROKER\].*rabbitmq-server"):

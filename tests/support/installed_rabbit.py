@@ -129,7 +129,7 @@ class InstalledRabbit(OwnBroker):
                 start_new_session=True,  # shell and machine are one process group, which is killed as a whole
             )
         try:
-            self._wait_until_ready(deadline, self.port, virtual_host="/")
+            self._wait_until_ready(deadline, self.port)
             self._wait_for_amqp(deadline)
         except EmbeddedBrokerError as error:
             raise EmbeddedBrokerError(f"RabbitMQ did not start: {error.fact}", tail(self.log)) from None
