@@ -1,5 +1,7 @@
-"""The reference pages, written from the code: options from ``OPTIONS``, errors from their tree, commands from argparse,
-symptoms and remedies of errors from errors.toml. The compatibility matrix is written from the files in tests/tested.
+"""The reference pages, written from the code: options from ``OPTIONS``, errors from their tree, commands from argparse.
+
+Groups of options come from options.toml, symptoms and remedies of errors from errors.toml, and the compatibility matrix
+from the files in tests/tested.
 
 ``python tools/reference.py`` rewrites them between their markers; ``--check`` only reports what is out of date.
 """
@@ -17,7 +19,7 @@ from pyspark_jms.cli import _parser as command_line
 from pyspark_jms.errors import JMSError
 from pyspark_jms.options.names import _KAFKA as KAFKA_OPTIONS
 from pyspark_jms.options.names import unknown_option
-from pyspark_jms.options.table import GROUPS, KAFKA, OPTIONS, Option
+from pyspark_jms.options.table import OPTIONS, Option
 from pyspark_jms.stomp.dialects import DIALECTS, Dialect
 from pyspark_jms.stomp.dialects.base import BodyRule, WindowUnit
 
@@ -27,6 +29,10 @@ BEGIN, END = "<!-- written by tools/reference.py: begin -->", "<!-- end -->"
 _SCOPES = {"source": "read", "sink": "write", "both": "both"}
 ERROR_TEXTS: dict[str, dict[str, str]] = tomllib.loads((ROOT / "tools/errors.toml").read_text(encoding="utf-8"))
 """Code -> symptom and remedy."""
+_OPTION_TEXTS: dict[str, Any] = tomllib.loads((ROOT / "tools/options.toml").read_text(encoding="utf-8"))
+GROUPS: list[dict[str, Any]] = _OPTION_TEXTS["group"]
+KAFKA: dict[str, str] = _OPTION_TEXTS["kafka"]
+"""Option -> the option of Spark's Kafka source or sink with the same purpose."""
 
 _JMS_NAME = re.compile(r"``(?P<name>\w+)``: ")
 
@@ -35,7 +41,8 @@ def options_tables() -> str:
     by_name = {option.name: option for option in OPTIONS}
     head = ("option", "for", "default", "meaning", "Kafka")
     return "\n\n".join(
-        f"### {group.title}\n\n{group.text}\n\n{_table(head, [_option_row(by_name[name]) for name in group.options])}"
+        f"### {group['title']}\n\n{group['text']}\n\n"
+        + _table(head, [_option_row(by_name[name]) for name in group["options"]])
         for group in GROUPS
     )
 

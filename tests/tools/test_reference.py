@@ -8,8 +8,8 @@ import pytest
 
 from pyspark_jms.columns.schema import COLUMNS, IGNORED_BY_SINK, SINK_ONLY
 from pyspark_jms.errors import JMSError
-from pyspark_jms.options.names import _KAFKA
-from pyspark_jms.options.table import GROUPS
+from pyspark_jms.options.names import _KAFKA, unknown_option
+from pyspark_jms.options.table import OPTIONS
 from pyspark_jms.stomp.dialects import DIALECTS
 
 ROOT = Path(__file__).parents[2]
@@ -34,14 +34,27 @@ def pages(reference, tmp_path):
 
 def test_every_option_is_a_row_of_its_group(reference):
     text = reference.options_tables()
-    assert re.findall(r"^### (.+)$", text, re.MULTILINE) == [group.title for group in GROUPS]
+    assert re.findall(r"^### (.+)$", text, re.MULTILINE) == [group["title"] for group in reference.GROUPS]
     anchors = re.findall(r'^\| <a id="(\w+)"></a>`(\w+)` ', text, re.MULTILINE)
-    assert anchors == [(name.lower(), name) for group in GROUPS for name in group.options]
+    assert anchors == [(name.lower(), name) for group in reference.GROUPS for name in group["options"]]
     text = re.sub(r'<a id="\w+"></a>', "", text)
     rows = [re.split(r" (?<!\\)\| ", line.strip("| ")) for line in text.splitlines() if line.startswith("| `")]
-    assert [row[0] for row in rows] == [f"`{name}`" for group in GROUPS for name in group.options]
+    assert [row[0] for row in rows] == [f"`{name}`" for group in reference.GROUPS for name in group["options"]]
     assert ["`maxBytesPerTrigger`", "read", "`64m`"] in [row[:3] for row in rows]
     assert ["`maxMessagesPerTrigger`", "`maxOffsetsPerTrigger`"] in [[row[0], row[-1]] for row in rows]
+
+
+def test_every_option_is_in_one_group(reference):
+    """A new option needs a place in the reference."""
+    options = {option.name for option in OPTIONS}
+    assert sorted(name for group in reference.GROUPS for name in group["options"]) == sorted(options)
+    assert not reference.KAFKA.keys() - options
+
+
+def test_a_name_of_kafka_is_an_option_of_both_or_refused_as_one_of_kafka(reference):
+    options = {option.name for option in OPTIONS}
+    for name in {name for names in reference.KAFKA.values() for name in names.split(", ")} - options:
+        assert "option of format kafka" in unknown_option(name, "source").fact, name
 
 
 def every_class(error):

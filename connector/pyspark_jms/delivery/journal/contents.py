@@ -117,8 +117,6 @@ class SegmentInfo:
     last: int
     source: str
     dialect: str
-    message_bytes: int
-    """Bytes of its messages."""
     size: int
     """Bytes of the file."""
     path: str
@@ -140,7 +138,6 @@ def _info(segment: Segment, path: Path, size: int, digest: bytes, stored: float)
         last=segment.last,
         source=segment.source,
         dialect=segment.dialect,
-        message_bytes=len(segment.block.data),
         size=size,
         path=str(path),
         digest=digest,

@@ -7,7 +7,7 @@ Does not know sockets and Spark.
 from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import groupby
-from typing import Literal, TypeAlias, assert_never
+from typing import assert_never
 
 import numpy as np
 import pyarrow as pa
@@ -17,7 +17,7 @@ from pyspark_jms.columns.read_columns import WantedColumns
 from pyspark_jms.columns.schema import ARROW_SCHEMA, BODY_COLUMNS, PROPERTY_MAPS
 from pyspark_jms.columns.strings import require_offsets
 from pyspark_jms.jms.model import Destination
-from pyspark_jms.jms.subscription import MAX_ELEMENTS
+from pyspark_jms.jms.subscription import MAX_ELEMENTS, BodyChoice
 from pyspark_jms.sentences import joined_faults
 from pyspark_jms.stomp.columns.bodies import BodyTypes, detect_body_types, force_body_type, lost_bodies, read_bodies
 from pyspark_jms.stomp.columns.frames import FrameBounds, with_few_headers
@@ -27,9 +27,7 @@ from pyspark_jms.stomp.columns.lines import Fault, Lines, NotPlainError, split_l
 from pyspark_jms.stomp.columns.wanted_lines import wanted_lines
 from pyspark_jms.stomp.dialects.base import Dialect
 
-__all__ = ["BodyTypeOption", "decode"]
-
-BodyTypeOption: TypeAlias = Literal["auto", "text", "bytes"]
+__all__ = ["decode"]
 
 _ROW_PREFIX = len("queue://") + len("/")
 """The most that JMSDestination, JMSReplyTo and delivery_id add to a name, in bytes."""
@@ -41,7 +39,7 @@ def decode(
     dialect: Dialect,
     source: Destination,
     first_sequence: int,
-    body_type: BodyTypeOption,
+    body_type: BodyChoice,
     max_elements: int = MAX_ELEMENTS,
     wanted: WantedColumns | None = None,
 ) -> pa.RecordBatch:
@@ -75,7 +73,7 @@ class _FrameReader:
     dialect: Dialect
     source: Destination
     first_sequence: int
-    body_type: BodyTypeOption
+    body_type: BodyChoice
     max_elements: int
     wanted: WantedColumns | None
 
@@ -143,7 +141,7 @@ def _header_texts(lines: Lines, dialect: Dialect, wanted: WantedColumns | None) 
     return HeaderTexts(lines, layout_of(lines, dialect, properties))
 
 
-def _body_types(headers: HeaderTexts, dialect: Dialect, body_type: BodyTypeOption) -> BodyTypes:
+def _body_types(headers: HeaderTexts, dialect: Dialect, body_type: BodyChoice) -> BodyTypes:
     match body_type:
         case "auto":
             return detect_body_types(headers, dialect)
