@@ -12,8 +12,8 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 WIDTH = 920
-NARROW = 640
-"""Of pictures that read from top to bottom."""
+NARROW = 380
+"""Of pictures that read from top to bottom: as wide as the screen of a phone."""
 _LINE = 18
 _STYLE = """\
 text { font: 13px system-ui, -apple-system, "Segoe UI", "Liberation Sans", sans-serif; fill: #1c2b33 }
@@ -259,7 +259,7 @@ def who_reads() -> str:
                 280,
                 100,
                 "Executors: a task for each reader",
-                ("receive, replace the value of their", "register, decode; option readers", "says how many"),
+                ("receive, replace the value of their", "register, decode; option readers", "sets their number"),
             ),
             Arrow(((170, 406), (620, 406))),
             Text(300, 398, "messages, a connection for each reader"),
@@ -267,71 +267,75 @@ def who_reads() -> str:
     )
 
 
-def _question(top: int, title: str, lines: tuple[str, ...], answer: Box) -> tuple[Item, ...]:
-    """A question with its answer to the right for yes, and the way down for no."""
-    down = (Arrow(((170, top + 90), (170, top + 120))), Text(180, top + 112, "no"))
+def _question(top: int, title: str, lines: tuple[str, ...], answer: Box, ways: tuple[str, str]) -> tuple[Item, ...]:
+    """A question, its answer below, and the way past the answer to the next question. ``ways`` name both arrows."""
+    below = top + 76
     return (
-        Box(20, top, 320, 90, title, lines),
-        Arrow(((340, top + 45), (390, top + 45))),
-        Text(350, top + 38, "yes"),
+        Box(20, top, 340, 76, title, lines),
+        Arrow(((235, below), (235, answer.top))),
+        Text(245, below + 20, ways[0]),
         answer,
-        *down,
+        Arrow(((60, below), (60, answer.top + answer.height + 30))),
+        Text(70, below + 20, ways[1]),
     )
 
 
 def choose() -> str:
     return drawn(
         "Which way to read a queue: at-least-once, with a staging queue, or with a journal",
-        560,
+        922,
         (
             *_question(
                 20,
                 "Do duplicates do no harm?",
-                ("After a crash a few rows come twice. The", "sink drops them by a key, or nobody minds."),
-                Box(390, 30, 230, 70, "At-least-once", ("no option",), "store"),
+                ("After a crash a few rows come twice. The sink", "drops them by a key, or they do not matter."),
+                Box(110, 126, 250, 54, "At-least-once", ("no option",), "store"),
+                ("yes", "no"),
             ),
-            Box(
-                20,
-                140,
-                320,
-                90,
+            *_question(
+                210,
                 "Is a repeated batch written once?",
                 ("By files, Delta, an exactly-once sink, or a", "foreachBatch that replaces its batch."),
+                Box(
+                    110,
+                    316,
+                    250,
+                    72,
+                    "Change the sink first",
+                    ("no way to read makes such a sink", "exactly-once"),
+                    "store",
+                ),
+                ("no", "yes"),
             ),
-            Arrow(((340, 185), (390, 185))),
-            Text(350, 178, "no"),
-            Box(
-                390,
-                150,
-                230,
-                70,
-                "Change the sink first",
-                ("no way to read makes such a", "sink exactly-once"),
-                "store",
-            ),
-            Arrow(((170, 230), (170, 260))),
-            Text(180, 252, "yes"),
             *_question(
-                260,
+                418,
                 "Is the broker an Artemis, with AMQP?",
                 ("Other consumers of the queue are allowed.", "No disk is needed."),
                 Box(
-                    390, 260, 230, 90, "Staging queue", ("amqp://… and", "deliveryGuarantee=", "exactly-once"), "store"
+                    110,
+                    524,
+                    250,
+                    72,
+                    "Staging queue",
+                    ("brokerUrl=amqp://…", "deliveryGuarantee=exactly-once"),
+                    "store",
                 ),
+                ("yes", "no"),
             ),
             *_question(
-                380,
+                626,
                 "Artemis or Classic over STOMP?",
                 ("The driver needs a folder that outlives it,", "and the queue no other consumer."),
-                Box(390, 380, 230, 90, "Journal", ("the same option, and", "journalLocation=/folder"), "store"),
+                Box(110, 732, 250, 72, "Journal", ("the same option, and", "journalLocation=/folder"), "store"),
+                ("yes", "no"),
             ),
             Box(
                 20,
-                500,
-                600,
-                50,
+                834,
+                340,
+                72,
                 "At-least-once",
-                ("Drop duplicates by a key of yours. Streams of RabbitMQ 4 repeat their batches.",),
+                ("Drop duplicates by a key of yours. Streams of", "RabbitMQ 4 repeat their batches."),
                 "store",
             ),
         ),
@@ -339,93 +343,65 @@ def choose() -> str:
     )
 
 
+def _one_of(top: int, title: str, kind: str, *cases: tuple[str, str, str]) -> tuple[Item, ...]:
+    """A frame with three boxes, of which one applies."""
+    boxes = (
+        Box(32, top + 36 + 82 * n, 316, 74, name, (first, second), kind)
+        for n, (name, first, second) in enumerate(cases)
+    )
+    return (Box(20, top, 340, 286, title, (), "frame"), *boxes)
+
+
 def query_life() -> str:
     return drawn(
         "The life of a query: a stop, a kill and an error, and what its next start does",
-        540,
+        880,
         (
             Box(
                 20,
                 20,
-                600,
-                70,
+                340,
+                76,
                 "The query runs",
-                ("A batch: offset log, tasks, sink, commit log. Then its messages are acknowledged.",),
+                ("A batch: offset log, tasks, sink, commit log.", "Then its messages are acknowledged."),
             ),
-            Arrow(((115, 90), (115, 120))),
-            Arrow(((320, 90), (320, 120)), "back"),
-            Arrow(((525, 90), (525, 120)), "back"),
+            Arrow(((190, 96), (190, 122))),
+            *_one_of(
+                122,
+                "It ends in one of three ways",
+                "box",
+                (
+                    "query.stop(), SIGTERM",
+                    "Messages in flight return to the broker.",
+                    "On Artemis they lose no delivery attempt.",
+                ),
+                (
+                    "kill -9, lost machine",
+                    "The broker notices, and delivers again.",
+                    "Each message in flight loses an attempt.",
+                ),
+                ("an error of a task", "The query ends. Nothing of the batch was", "acknowledged: as after a stop."),
+            ),
+            Arrow(((190, 408), (190, 434))),
             Box(
                 20,
-                120,
-                190,
-                130,
-                "query.stop(), SIGTERM",
-                ("The messages in flight", "go back to the broker.", "On Artemis they lose no", "delivery attempt."),
-            ),
-            Box(
-                225,
-                120,
-                190,
-                130,
-                "kill -9, lost machine",
-                ("The broker notices, and", "delivers again. Each", "message in flight loses a", "delivery attempt."),
-            ),
-            Box(
-                430,
-                120,
-                190,
-                130,
-                "an error of a task",
-                ("The query ends. Nothing", "of the batch was", "acknowledged: as after", "a stop."),
-            ),
-            Arrow(((115, 250), (115, 285))),
-            Arrow(((320, 250), (320, 285))),
-            Arrow(((525, 250), (525, 285))),
-            Box(
-                20,
-                285,
-                600,
-                50,
+                434,
+                340,
+                76,
                 "The next start, with the same checkpoint",
-                ("Spark repeats the batch that is not in its commit log.",),
+                ("Spark repeats the batch that is not in its", "commit log."),
             ),
-            Arrow(((115, 335), (115, 370))),
-            Arrow(((320, 335), (320, 370))),
-            Arrow(((525, 335), (525, 370))),
-            Box(
-                20,
-                370,
-                190,
-                110,
-                "at-least-once",
-                ("That batch is empty. Its", "messages come in later", "batches: duplicates."),
+            Arrow(((190, 510), (190, 536))),
+            *_one_of(
+                536,
+                "The sink gets, by the way to read",
                 "store",
+                ("at-least-once", "an empty batch. Its messages come in", "later batches: duplicates."),
+                ("with a journal", "the same rows, from the folder, and", "writes them once."),
+                ("with a staging queue", "the same rows, from the staging queue, and", "writes them once."),
             ),
-            Box(
-                225,
-                370,
-                190,
-                110,
-                "with a journal",
-                ("The same rows, from the", "folder. The sink writes", "them once."),
-                "store",
-            ),
-            Box(
-                430,
-                370,
-                190,
-                110,
-                "with a staging queue",
-                ("The same rows, from the", "staging queue. The sink", "writes them once."),
-                "store",
-            ),
-            Text(
-                20,
-                515,
-                "A lost connection ends no query: the source connects again.",
-                "red",
-            ),
+            Text(20, 846, "A lost connection ends no query: the source", "red"),
+            Text(20, 864, "connects again.", "red"),
         ),
         NARROW,
     )

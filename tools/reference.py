@@ -235,15 +235,15 @@ _BROKERS = {"artemis": "Artemis", "classic": "Classic", "rabbitmq": "RabbitMQ", 
 def compatibility_table() -> str:
     runs = [(path.stem, json.loads(path.read_text(encoding="utf-8"))) for path in TESTED.glob("*.json")]
     runs.sort(key=lambda run: [int(number) for number in run[1]["PySpark"].split(".")], reverse=True)
-    head = ("pyspark-jms", "PySpark", "Python", "Delta", "Iceberg", "brokers", "tests")
+    head = ("PySpark", "pyspark-jms", "Python", "Delta", "Iceberg", "brokers", "tests")
     return _table(head, [_compatibility_row(*run) for run in runs])
 
 
 def _compatibility_row(name: str, used: dict[str, Any]) -> tuple[str, ...]:
     brokers = "; ".join(f"{title} {_versions(used, broker)}" for broker, title in _BROKERS.items() if broker in used)
-    tests = "`make test test-deep`" if name == "newest" else f"`make test-spark SPARK={name}`"
+    tests = "`make test test-deep`" if name == "newest" else "`make test-spark`"
     tables = [_versions(used, table) or "not tried" for table in ("Delta", "Iceberg")]
-    return used["pyspark-jms"], used["PySpark"], used["Python"], *tables, brokers, tests
+    return used["PySpark"], used["pyspark-jms"], used["Python"], *tables, brokers, tests
 
 
 def _versions(used: dict[str, Any], name: str) -> str:

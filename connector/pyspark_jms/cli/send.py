@@ -147,7 +147,7 @@ COMMAND = Command(
     '--json-lines is an object with the columns of the sink, as {"text": "hello", "properties": {"id": 5}, "JMSType": '
     '"order"}; bytes are base64. A line may name its destination as queue://NAME if neither --queue nor --topic is '
     "given. `peek --json` prints such lines.",
-    epilog="For very many messages, --option transaction=10000 commits every 10,000: after an error, the messages of "
+    epilog="For many messages, --option transaction=10000 commits every 10,000: after an error, the messages of "
     "earlier transactions stay sent.",
     add_arguments=_add_arguments,
     run=_run,

@@ -316,8 +316,8 @@ OPTIONS: tuple[Option, ...] = (
            " arrived, the prefetch window is full, or maxTriggerDelay is over. AvailableNow does not wait"),
     Option("maxTriggerDelay", "source", "15m", _duration(), "Longest time that a batch waits for"
            " minMessagesPerTrigger"),
-    Option("maxMessages", "source", None, _number(1), "Maximum number of messages of a batch read. A warning in the log"
-           " says if the queue has more. Default: all messages that the queue has at the start, where the broker can"
+    Option("maxMessages", "source", None, _number(1), "Maximum number of messages of a batch read. If the queue has more,"
+           " the log has a warning. Default: all messages that the queue has at the start, where the broker can"
            " browse (see batch-and-sql.md); elsewhere, or with maxBytes, 10000"),
     Option("maxBytes", "source", None, _size(1), "Maximum number of bytes of a batch read, as for maxMessages. At"
            " least one message is read, whatever its size. Default: as for maxMessages, with 64m"),
@@ -340,7 +340,7 @@ OPTIONS: tuple[Option, ...] = (
            " NAME.0 for the first. Each query has a name of its own. Default: pyspark-jms.staging.ID, with an ID that"
            " the checkpoint has"),
     Option("streamOffset", "source", None, _stream_offset, "Reads the queues as streams of RabbitMQ 4 over AMQP, and"
-           " says where a new query begins: first, next (what is sent from now on), the offset of a message, or a time"
+           " sets where a new query begins: first, next (what is sent from now on), the offset of a message, or a time"
            " (2026-11-26T08:00:00Z). A query with a checkpoint continues where it ended"),
     Option("streamFilter", "source", None, _selector, "With streamOffset: SQL filter by which RabbitMQ 4.2 and newer"
            " chooses the messages of the stream that it delivers, as kind = 'a' AND properties.subject = 'order'"),
