@@ -31,7 +31,7 @@ from pyspark_jms.columns.strings import (
 from pyspark_jms.columns.value_texts import jms_types, misfits
 from pyspark_jms.errors import MessageTooLargeError
 from pyspark_jms.jms.model import ValueType
-from pyspark_jms.jms.rules import element_name_problem, element_value_problem
+from pyspark_jms.jms.rules import element_value_problem
 
 __all__ = [
     "LARGEST_TEXT",
@@ -91,7 +91,7 @@ def _typed(entries: Entries, types: pa.Array, values: pa.Array) -> Elements:
 def check_names(entries: Entries, names: pa.Array) -> None:
     """Refuse an empty name, a name that a row has twice, and one that is not UTF-8."""
     nameless = mask_of(pc.equal(names, _EMPTY))  # Arrow's maps have no null key
-    entries.refuse_any(nameless, f"its name {element_name_problem('')}", "Set its name.")
+    entries.refuse_any(nameless, "its name is empty: JMS 3.1 §3.11.3", "Set its name.")
     encoded = names.dictionary_encode()
     first = is_first(entries.owners_of_all(), encoded.indices.to_numpy(), entries.rows.count, len(encoded.dictionary))
     entries.refuse_any(~first, "an earlier item has the same name", "Use each name once.")

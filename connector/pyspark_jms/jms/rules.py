@@ -28,7 +28,6 @@ __all__ = [
     "TEXTS",
     "VALUELESS_TYPES",
     "TextRule",
-    "element_name_problem",
     "element_value_problem",
     "is_left_out",
     "property_name_problem",
@@ -132,11 +131,6 @@ def shown_name(name: str, number: int) -> str:
     plain = name.replace("-", "_")
     is_usual = len(name) <= _MAX_NAME_SHOWN and name.isprintable() and is_plain_name(plain, activemq=False)
     return repr(name) if is_usual else f"number {number}"
-
-
-def element_name_problem(name: str | None) -> str | None:
-    """Why a MapMessage cannot have an item of this name: JMS 3.1 §3.11.3 refuses null and the empty string."""
-    return None if name else "is empty: JMS 3.1 §3.11.3"
 
 
 # --- values -------------------------------------------------------------------------------------

@@ -5,11 +5,11 @@ import ssl
 from collections.abc import Callable, Sequence
 from typing import TypeVar
 
-from pyspark_jms.errors import BrokerUnreachableError, ConnectionLostError, JMSError, TlsError
+from pyspark_jms.errors import BrokerUnreachableError, ConnectionLostError, JMSError, ReceiptTimeoutError, TlsError
 from pyspark_jms.network.address import Address
 from pyspark_jms.network.dialing import ResolveTimeoutError
 
-__all__ = ["connection_lost", "first_that_answers", "unreachable"]
+__all__ = ["connection_lost", "first_that_answers", "late", "unreachable"]
 
 T = TypeVar("T")
 
@@ -67,6 +67,14 @@ def connection_lost(address: Address) -> ConnectionLostError:
     return ConnectionLostError(
         f"The connection to {address} is gone.",
         "Messages that were not acknowledged or committed stay on the broker.",
+    )
+
+
+def late(address: Address, what: str, seconds: float) -> ReceiptTimeoutError:
+    """The broker did not send ``what``."""
+    return ReceiptTimeoutError(
+        f"{address} did not send {what} within {seconds:g} s.",
+        "The broker is slow or blocked: look at its log, or raise receiptTimeout.",
     )
 
 

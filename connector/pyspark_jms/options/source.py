@@ -403,7 +403,7 @@ def _require_distinct_queues(values: Mapping[str, Any]) -> None:
     dead, staging = values["deadLetterQueue"], values["stagingQueue"]
     if dead is not None:
         _require_plain("deadLetterQueue", dead, parsed=_PARSED[1:])
-        _require_not_own("deadLetterQueue", dead)
+        _require_not_own(dead)
         _refuse_reading_dead_letters([name for option, name in read if option == "queue"], dead)
         _refuse_dead_letters_of_subscription(values["clientId"], values["subscriptionName"], dead)
     if staging is None:
@@ -432,9 +432,9 @@ def _require_plain(option: str, name: str, *, parsed: Iterable[str]) -> None:
         raise InvalidOptionError(f"Option {option}={name!r} has {what}.", "Give one plain name of a queue.")
 
 
-def _require_not_own(option: str, name: str) -> None:
+def _require_not_own(name: str) -> None:
     if any(part.startswith(_OWN_PREFIX) for part in name.split("::")):
-        raise OptionConflictError(f"Option {option}={name} is a queue of the connector's own.", _REMEDY)
+        raise OptionConflictError(f"Option deadLetterQueue={name} is a queue of the connector's own.", _REMEDY)
 
 
 def _refuse_reading_dead_letters(sources: Iterable[str], dead_letter_queue: str) -> None:

@@ -316,8 +316,8 @@ OPTIONS: tuple[Option, ...] = (
            " arrived, the prefetch window is full, or maxTriggerDelay is over. AvailableNow does not wait"),
     Option("maxTriggerDelay", "source", "15m", _duration(), "Longest time that a batch waits for"
            " minMessagesPerTrigger"),
-    Option("maxMessages", "source", None, _number(1), "Maximum number of messages of a batch read. If the queue has more,"
-           " the log has a warning. Default: all messages that the queue has at the start, where the broker can"
+    Option("maxMessages", "source", None, _number(1), "Maximum number of messages of a batch read. If the queue has"
+           " more, the log has a warning. Default: all messages that the queue has at the start, where the broker can"
            " browse (see batch-and-sql.md); elsewhere, or with maxBytes, 10000"),
     Option("maxBytes", "source", None, _size(1), "Maximum number of bytes of a batch read, as for maxMessages. At"
            " least one message is read, whatever its size. Default: as for maxMessages, with 64m"),

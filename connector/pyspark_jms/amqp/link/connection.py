@@ -27,11 +27,10 @@ from pyspark_jms.errors import (
     BrokerUnreachableError,
     ConnectionLostError,
     JMSError,
-    ReceiptTimeoutError,
 )
 from pyspark_jms.network.address import Address
 from pyspark_jms.network.connection import StateCondition
-from pyspark_jms.network.failures import connection_lost, first_that_answers, unreachable
+from pyspark_jms.network.failures import connection_lost, first_that_answers, late, unreachable
 from pyspark_jms.network.settings import ConnectionSettings
 
 __all__ = ["Connection", "connect"]
@@ -204,10 +203,7 @@ class Connection:
                 self.check()
                 left = deadline - time.monotonic()
                 if left <= 0:
-                    raise ReceiptTimeoutError(
-                        f"{self.address} did not send {what} within {limit:g} s.",
-                        "The broker is slow or blocked: look at its log, or raise receiptTimeout.",
-                    )
+                    raise late(self.address, what, limit)
                 self.condition.wait(left)
 
     def await_attached(self, link: Link) -> None:

@@ -9,19 +9,20 @@ from dataclasses import replace
 from typing import Any, Self
 
 from pyspark_jms.amqp.dialects import Dialect
-from pyspark_jms.amqp.link.connection import connect
+from pyspark_jms.amqp.link.connection import Connection, connect
 from pyspark_jms.amqp.link.senders import await_accepted, await_credit, check_refusal
 from pyspark_jms.amqp.link.transactions import Transactions
 from pyspark_jms.amqp.wire.sender import Sender
 from pyspark_jms.blocks.block import MessageBlock
 from pyspark_jms.errors import ConnectionLostError, ReceiptTimeoutError, TransactionRolledBackError
+from pyspark_jms.network.connection import OnConnection
 from pyspark_jms.network.patience import keep_trying
 from pyspark_jms.network.settings import ConnectionSettings
 
 __all__ = ["Producer"]
 
 
-class Producer:
+class Producer(OnConnection[Dialect]):
     """``with Producer(settings) as producer: open(target); send …; commit()``. Without the commit no message becomes
     visible.
     """
@@ -31,19 +32,10 @@ class Producer:
         owner of the connection's durable subscriptions; without it, a new one.
         """
         own = replace(settings, client_id=container_id)
-        self.connection = keep_trying(lambda: connect(own), "connecting", timeout=patience)
+        self.connection: Connection = keep_trying(lambda: connect(own), "connecting", timeout=patience)
         self.transactions = Transactions(self.connection)
         self._sender: Sender | None = None
         self._presettles = False
-
-    @property
-    def dialect(self) -> Dialect:
-        return self.connection.dialect
-
-    @property
-    def server(self) -> str | None:
-        """The product and version that the broker names."""
-        return self.connection.server
 
     @property
     def has_anonymous_relay(self) -> bool:

@@ -126,12 +126,12 @@ class Pull:
             self._connection.await_(lambda: not receiver.is_attached, "its detach")
 
 
-def look(connection: Connection, source: Source, most: int, *, head_bytes: int | None = None) -> MessageBlock:
+def look(connection: Connection, source: Source, most: int) -> MessageBlock:
     """The first messages that a browse shows, at most ``most``: by a new link, and one request.
 
     A new link has no earlier drain whose late end could answer this one.
     """
-    pull = Pull(connection, source, head_bytes=head_bytes)
+    pull = Pull(connection, source)
     require_echo(connection.address, source, pull.receiver.remote_source)
     drain(connection, pull.receiver, most)
     with connection.condition:

@@ -11,10 +11,8 @@ __all__ = ["Senders", "await_accepted", "await_credit", "check_refusal"]
 
 
 class Senders:
-    def __init__(self, connection: Connection, prefix: str) -> None:
-        """``prefix``: of the links' names."""
+    def __init__(self, connection: Connection) -> None:
         self._connection = connection
-        self._prefix = prefix
         self._senders: dict[str, Sender] = {}
 
     def attached(self, address: str, capability: str) -> Sender:
@@ -25,7 +23,7 @@ class Senders:
         sender = self._senders.get(address)
         if sender is None or not sender.is_attached:
             with self._connection.core() as session:
-                sender = self._senders[address] = session.link(Sender, f"{self._prefix}-{uuid.uuid4().hex}")
+                sender = self._senders[address] = session.link(Sender, f"sending-{uuid.uuid4().hex}")
                 sender.attach_to(Target(address=address, capabilities=(capability,)))
             self._connection.await_attached(sender)
         return sender

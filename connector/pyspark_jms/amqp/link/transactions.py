@@ -37,7 +37,7 @@ class Transactions:
         self._connection = connection
         self._coordinator: Coordinator | None = None
         self._declared: CoordinatorAnswer | None = None
-        self.senders = Senders(connection, "sending")
+        self.senders = Senders(connection)
         """Of ``send``, by address."""
 
     # --- the beginning -------------------------------------------------------------------------

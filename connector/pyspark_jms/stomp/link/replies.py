@@ -17,13 +17,12 @@ from pyspark_jms.errors import (
     InvalidSelectorError,
     JMSError,
     JMSSecurityError,
-    ReceiptTimeoutError,
     SubscriptionInUseError,
     UnconvertibleMessageError,
 )
 from pyspark_jms.network.address import Address
 from pyspark_jms.network.connection import StateCondition
-from pyspark_jms.network.failures import connection_lost
+from pyspark_jms.network.failures import connection_lost, late
 from pyspark_jms.stomp.dialects import DIALECTS, Dialect
 
 __all__ = ["Listener", "Replies", "error_of", "error_text"]
@@ -108,10 +107,7 @@ class Replies:
                 self.check()
                 left = deadline - time.monotonic()
                 if left <= 0:
-                    raise ReceiptTimeoutError(
-                        f"{self._address} did not send {what} within {timeout:g} s.",
-                        "The broker is slow or blocked: look at its log, or raise receiptTimeout.",
-                    )
+                    raise late(self._address, what, timeout)
                 self._condition.wait(left)
 
 

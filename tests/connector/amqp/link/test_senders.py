@@ -10,7 +10,7 @@ def connection(broker, settings_for, opened):
 
 
 def test_an_address_has_one_link_until_the_link_ends(queue, connection):
-    senders = Senders(connection, "test")
+    senders = Senders(connection)
     first = senders.attached(queue, "queue")
     assert senders.attached(queue, "queue") is first
     assert senders.attached(f"{queue}.2", "queue") is not first
@@ -20,5 +20,5 @@ def test_an_address_has_one_link_until_the_link_ends(queue, connection):
     second = senders.attached(queue, "queue")
     assert second is not first
     await_credit(connection, second, "messages")
-    assert second.name.startswith("test-")
+    assert second.name.startswith("sending-")
     assert second.sendable
