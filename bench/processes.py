@@ -8,9 +8,19 @@ from typing import Self
 
 from bench.job import Measured
 
-__all__ = ["Meter", "children", "collector_seconds", "compiler_seconds", "cpu_seconds", "spark_roles", "thread_seconds"]
+__all__ = [
+    "Meter",
+    "children",
+    "collector_seconds",
+    "compiler_seconds",
+    "cpu_seconds",
+    "source_runners",
+    "spark_roles",
+    "thread_seconds",
+]
 
 _TICKS = os.sysconf("SC_CLK_TCK")
+_SOURCE_RUNNER = b"python_streaming_source_runner"
 _COLLECTORS = ("GC Thread", "G1 ")
 _COMPILERS = ("C1 CompilerThre", "C2 CompilerThre")  # the kernel keeps 15 characters of a thread's name
 _PARENT, _OWN, _REAPED = 1, slice(11, 13), slice(13, 15)  # proc(5), fields 4, 14-15 and 16-17; index 0 is field 3
@@ -86,6 +96,11 @@ def spark_roles(jvm: int) -> dict[int, str]:
             roles[pid] = role
             below += tree.get(pid, [])
     return roles
+
+
+def source_runners(jvm: int) -> set[int]:
+    """The Python processes that run the streaming sources of a local Spark: one for each query."""
+    return {pid for pid, role in spark_roles(jvm).items() if role == "runner" and _SOURCE_RUNNER in _command(pid)}
 
 
 def _program(pid: int) -> str | None:

@@ -8,6 +8,7 @@ import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any, Self
 
 from pyspark.sql.streaming.query import StreamingQuery
@@ -76,7 +77,10 @@ class Reading:
         self._held = [broker.server.locateQueue(queue) for queue in self.queues]
         self._hold()
         named = self.queues[0] if len(self.queues) == 1 else json.dumps(self.queues)
+        others = self._side.runners()
         self.query = start_query(self._side, named, self._options, source=self._source)
+        until(self.query, lambda: bool(self._side.runners() - others))
+        self._runners = self._side.runners() - others
         if not self._tasks_receive:
             until(self.query, lambda: all(broker.consumer_count(queue) for queue in self.queues))
         if self._warm_up:
@@ -125,7 +129,8 @@ class Reading:
         """
         messages = messages or self.job.messages
         goal = self.sequence() + messages
-        with noting(self._side, self.query) as noted, Meter(self._side.roles) as meter:
+        roles = partial(self._side.roles_of, self._runners)
+        with noting(self._side, self.query) as noted, Meter(roles) as meter:
             self.release()
             for held in self._held if self._acknowledges else ():
                 until(self.query, lambda held=held: held.getMessageCount() == 0, self.job.time_limit)  # type: ignore[misc]

@@ -6,7 +6,7 @@ import shutil
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from datetime import datetime
 from pathlib import Path
 from typing import Any, Self
@@ -15,7 +15,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
 from bench.job import TIME_LIMIT
-from bench.processes import spark_roles
+from bench.processes import source_runners, spark_roles
 from pyspark_jms.testing import EmbeddedArtemis
 
 __all__ = [
@@ -103,6 +103,15 @@ class SparkSide:
 
     def roles(self) -> dict[int, str]:
         return {self.broker.pid: "broker", **spark_roles(self.jvm_pid)}
+
+    def runners(self) -> set[int]:
+        """The processes of the sources of all queries."""
+        return source_runners(self.jvm_pid)
+
+    def roles_of(self, runners: Collection[int]) -> dict[int, str]:
+        """``roles`` without the source runners of other queries, which poll while the measured query runs."""
+        others = self.runners().difference(runners)
+        return {pid: role for pid, role in self.roles().items() if pid not in others}
 
     def access(self) -> dict[str, str]:
         return {"brokerUrl": self.broker.url, "user": self.broker.user, "password": self.broker.password}

@@ -6,6 +6,7 @@ The rows are numbers in small files, and Spark's own code turns them into messag
 import shutil
 import time
 from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any, Self
 
@@ -84,7 +85,9 @@ class Writing:
     def write_staged(self, staged: Path, messages: int) -> Measured:
         arrived = self._folder / "in" / f"batch-{time.time_ns()}"
         before = last_batch(self.query)
-        with noting(self._side, self.query) as noted, Meter(self._side.roles) as meter:
+        # A source of files has no runner.
+        roles = partial(self._side.roles_of, ())
+        with noting(self._side, self.query) as noted, Meter(roles) as meter:
             staged.rename(arrived)
             until(self.query, lambda: last_batch(self.query) > before, self.job.time_limit)
         shutil.rmtree(arrived)  # of more than 32 folders Spark makes a job to list them, at each trigger
