@@ -1,5 +1,10 @@
-"""An executor or a whole worker that is killed while it is half-way through a task: another one does the task again."""
+"""An executor or a whole worker that is killed while it is half-way through a task: another one does the task again.
 
+And a machine that is frozen then, whose task goes on later.
+"""
+
+import os
+import signal
 from collections import Counter
 
 import pytest
@@ -72,15 +77,15 @@ def test_a_batch_outlives_the_executor_that_reads_it(
     report(f"{lost.__name__} mid-batch, {journal}: {COUNT} messages, 0 lost, 0 duplicated")
 
 
-def receiving_on(cluster, proxy):
-    """The worker of a task whose discharge the proxy holds."""
+def receiving(cluster, proxy):
+    """The worker and the process id of a task whose discharge the proxy holds."""
     while True:
         wait_until(proxy.to_broker.held.is_set, 300, "a discharge")
         port = proxy.to_broker.held_link.client_port
         for worker in cluster.workers:
-            connections = [each for pid in session.pids(worker.session_id) for each in session.connections(pid)]
-            if port in (local for local, _ in connections):
-                return worker
+            for pid in session.pids(worker.session_id):
+                if port in (local for local, _ in session.connections(pid)):
+                    return worker, pid
         DISCHARGE.hold(proxy)  # this one is the driver's
         proxy.to_broker.release()
 
@@ -99,7 +104,8 @@ def test_a_value_outlives_the_executor_that_receives_it(
         if point == "before the discharge of a value":
             DISCHARGE.hold(proxy)
             job = submit(read | write)
-            lost(receiving_on(cluster, proxy))
+            worker, _ = receiving(cluster, proxy)
+            lost(worker)
             proxy.to_broker.release()
         else:
             job = submit(read | hold(gate, COUNT // 6) | write)
@@ -110,6 +116,48 @@ def test_a_value_outlives_the_executor_that_receives_it(
     assert in_committed_files(tmp_path / "files") == Counter(range(COUNT))
     assert left(broker, queue) == 0
     report(f"{lost.__name__} {point}: {COUNT} messages, 0 lost, 0 duplicated")
+
+
+IMPATIENT = {
+    "spark.network.timeout": "30s",
+    "spark.network.timeoutInterval": "5s",
+    "spark.executor.heartbeatInterval": "5s",
+}
+"""So long after its last heartbeat Spark takes an executor for lost."""
+
+
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize("discharge", ["on its way", "at the broker"])
+def test_a_task_on_a_frozen_machine_changes_nothing_when_it_goes_on(
+    fresh_broker, queue, cluster, submit, gate, discharge, tmp_path, report
+):
+    """The machine stops while the discharge of a task is on its way. The second attempt waits until the broker has
+    ended the connection of the first one, and the query goes on. Two batches later the first one goes on too.
+    """
+    broker = fresh_broker(acceptor_options={"amqpIdleTimeout": "5000"})
+    fill(broker, queue, COUNT)
+    with Proxy(broker.host, broker.port, "amqp") as proxy:
+        options = {"brokerUrl": proxy.url, "deliveryGuarantee": "exactly-once", "reconnectTimeout": "20m"}
+        read = from_queue(broker, queue, maxMessagesPerTrigger="200", **options) | hold(gate, COUNT - 1)
+        DISCHARGE.hold(proxy)
+        job = submit(read | to_files(tmp_path / "files", tmp_path / "checkpoint"), conf=IMPATIENT)
+        worker, task = receiving(cluster, proxy)
+        session.signal_session(worker.session_id, signal.SIGSTOP)
+        if discharge == "at the broker":
+            proxy.to_broker.release()
+        assert held_on(cluster, gate, job) is not worker
+        proxy.to_broker.release()
+        connections = proxy.accepted
+        os.kill(task, signal.SIGCONT)  # Spark would end the task as soon as its executor goes on
+        if discharge == "on its way":
+            wait_until(lambda: proxy.accepted > connections, 100, "a second look at the register")
+        wait_until(lambda: not session.connections(task), 100, "the end of the task")
+        worker.kill()
+        (gate / "open").touch()
+        job.end()
+    assert in_committed_files(tmp_path / "files") == Counter(range(COUNT))
+    assert left(broker, queue) == 0
+    report(f"a frozen task, its discharge {discharge}: {COUNT} messages, 0 lost, 0 duplicated")
 
 
 @pytest.mark.parametrize("lost", [executor_killed, worker_killed])
