@@ -73,6 +73,7 @@ def test_the_rest_is_told(document):
     assert "100 B, write" not in text
 
 
+@pytest.mark.deep
 def test_a_chart_is_a_picture(document, tmp_path):
     draw(document, tmp_path / "chart.png")
     data = (tmp_path / "chart.png").read_bytes()

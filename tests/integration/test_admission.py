@@ -102,6 +102,7 @@ def test_several_queues_are_one_query_with_one_limit(spark, broker, queue, tmp_p
 # --- when --------------------------------------------------------------------------------------
 
 
+@pytest.mark.deep
 def test_a_batch_waits_for_the_minimum(spark, broker, queue, tmp_path):
     fill(broker, queue, 10)
     frame = read(spark, broker, queue=queue, minMessagesPerTrigger=20, maxTriggerDelay="1h")
@@ -116,6 +117,7 @@ def test_a_batch_waits_for_the_minimum(spark, broker, queue, tmp_path):
         assert left(broker, queue) == 0
 
 
+@pytest.mark.deep
 def test_a_full_window_counts_as_the_minimum(spark, broker, queue, tmp_path):
     fill(broker, queue, 40, size=1000)
     options = {"minMessagesPerTrigger": 1000, "maxTriggerDelay": "1h", "windowBytes": "8k"}
@@ -124,6 +126,7 @@ def test_a_full_window_counts_as_the_minimum(spark, broker, queue, tmp_path):
         assert max(rows.sizes) < 20
 
 
+@pytest.mark.deep
 def test_a_full_journal_counts_as_the_minimum(spark, broker, queue, tmp_path):
     fill(broker, queue, 40, size=1000)
     options = {"minMessagesPerTrigger": 1000, "maxTriggerDelay": "1h", "windowBytes": "8k", "maxJournalBytes": "1k"}

@@ -55,13 +55,13 @@ def body_of(body):
     return {"body_type": "text", "text": body} if isinstance(body, str) else {"body_type": "bytes", "bytes": body}
 
 
-def test_of_a_stomp_producer(spark, broker, queue):
+def test_of_a_stomp_producer(spark, broker, queue, examples):
     messages = generated(
         st.tuples(
             st.dictionaries(STOMP_NAMES, WITHOUT_NUL, max_size=4),
             st.one_of(WITHOUT_NUL, NASTY.map(str.encode), st.binary(max_size=40)),
         ),
-        400,
+        examples(400),
         SEED,
     )
     with RawStomp(broker) as client:
@@ -71,7 +71,7 @@ def test_of_a_stomp_producer(spark, broker, queue):
         nothing_but(row, properties=properties, **body_of(body))
 
 
-def test_of_a_java_producer(spark, broker, queue):
+def test_of_a_java_producer(spark, broker, queue, examples):
     messages = generated(
         st.fixed_dictionaries(
             {
@@ -81,7 +81,7 @@ def test_of_a_java_producer(spark, broker, queue):
                 "correlation_id": st.one_of(st.none(), NASTY),
             }
         ),
-        300,
+        examples(300),
         SEED,
     )
     with JmsClient(broker) as java:

@@ -18,7 +18,7 @@ def started(frame, checkpoint, texts):
     return writer.option("checkpointLocation", str(checkpoint)).start()
 
 
-@pytest.mark.parametrize("seconds", [10, pytest.param(90, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("seconds", [4, pytest.param(90, marks=pytest.mark.slow)])
 def test_a_query_outlasts_the_outage_of_its_broker(spark, fresh_broker, tmp_path, seconds):
     broker, texts = fresh_broker(), []
     fill(broker, "q", 10)
@@ -75,7 +75,7 @@ def test_a_query_that_writes_outlasts_the_outage_of_its_broker(spark, fresh_brok
         wait_until(lambda: batches_done(tmp_path) == 1, what="the first batch")
         broker.kill()
         (folder / "1.txt").write_text("text 1\n")
-        time.sleep(8)
+        time.sleep(4)
         assert query.isActive
         broker.start()
         wait_until(lambda: batches_done(tmp_path) == 2, what="the batch of the outage")

@@ -102,8 +102,10 @@ def _stomp_message(place, message):
     return headers + [(name, value.value) for name, value in message.properties.items()], str(place)
 
 
-def test_the_broker_delivers_what_the_evaluator_says_and_nothing_of_it_is_dropped(broker, preloaded, messages, report):
-    cases = [(text, convert) for text in WRITTEN for convert in (False, True)] + _generated()
+def test_the_broker_delivers_what_the_evaluator_says_and_nothing_of_it_is_dropped(
+    broker, preloaded, messages, report, examples
+):
+    cases = [(text, convert) for text in WRITTEN for convert in (False, True)] + _generated(examples(SELECTORS))
     with RawStomp(broker, timeout=60) as stomp:
         batch = _as_rows(_delivered(stomp, preloaded, None), len(messages))
         tried = delivered = whole = 0
@@ -131,16 +133,16 @@ def test_the_broker_delivers_what_the_evaluator_says_and_nothing_of_it_is_droppe
             tried += 1
             delivered += len(found)
     report(f"selectors on Artemis: {tried} subscriptions ({whole} pushed whole), {delivered} deliveries as evaluated")
-    assert tried >= 300
-    assert delivered > 1000
+    assert tried >= examples(300)
+    assert delivered > examples(1000)
 
 
-def _generated():
+def _generated(count):
     cases = []
 
     @seed(2026)
     @settings(
-        max_examples=SELECTORS,
+        max_examples=count,
         database=None,
         deadline=None,
         phases=[Phase.generate],

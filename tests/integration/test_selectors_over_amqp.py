@@ -6,6 +6,7 @@ STOMP, where all are strings. The re-evaluation of the rows has the same result.
 
 from random import Random
 
+import generated
 import pyarrow as pa
 import pytest
 import selector_strategies
@@ -55,8 +56,8 @@ WRITTEN = (
 @pytest.mark.parametrize(
     ("name", "selectors"),
     [
-        ("artemis", 40),
-        pytest.param("classic", 40, marks=pytest.mark.deep),
+        pytest.param("artemis", generated.examples(40), marks=pytest.mark.examples),
+        pytest.param("classic", generated.examples(40), marks=pytest.mark.deep),
         pytest.param("artemis", 400, marks=pytest.mark.slow),
         pytest.param("classic", 400, marks=pytest.mark.slow),
     ],
@@ -161,11 +162,11 @@ def stomp_message(place, message):
 
 def cases(name, count):
     """Selectors, and whether strings are converted: over AMQP Classic cannot."""
-    every = [(text, convert) for text in WRITTEN for convert in (False, True)] + generated(count)
+    every = [(text, convert) for text in WRITTEN for convert in (False, True)] + drawn(count)
     return [(text, convert and name == "artemis") for text, convert in every]
 
 
-def generated(count):
+def drawn(count):
     cases = []
 
     @seed(2026)

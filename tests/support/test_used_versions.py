@@ -45,6 +45,7 @@ def test_a_run_with_a_failure_writes_nothing(run):
     assert run("assert False") is None
 
 
+@pytest.mark.deep
 def test_a_process_whose_tests_pass_writes_nothing_for_a_run_with_a_failure(run):
     body = "assert False\n\ndef test_other():\n    pass"
     assert run(body, "-n", "2") is None

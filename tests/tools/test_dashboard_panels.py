@@ -44,6 +44,7 @@ def test_the_titles_of_panels_with_data_are_returned(tmp_path):
     assert picture.stat().st_size < 100_000
 
 
+@pytest.mark.deep
 def test_all_panels_can_have_data(tmp_path):
     assert draw(panels(), answers([""]), tmp_path / "dashboard.png") == [panel.title for panel in panels()]
 

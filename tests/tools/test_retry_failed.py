@@ -46,7 +46,13 @@ def test_passed_tests_are_run_once(retried):
     assert "running again" not in done.stdout
 
 
-@pytest.mark.parametrize("workers", [[], ["-p", "xdist", "-n", "2"]], ids=["one process", "workers"])
+@pytest.mark.parametrize(
+    "workers",
+    [
+        pytest.param([], id="one process"),
+        pytest.param(["-p", "xdist", "-n", "2"], id="workers", marks=pytest.mark.deep),
+    ],
+)
 def test_a_test_that_passes_twice_alone_depends_on_pace(retried, workers):
     done = retried(*workers, test_one="def test_it(): passes_from_run(2)\ndef test_fine(): pass")
     assert done.returncode == 0, done.stdout
@@ -68,6 +74,7 @@ def test_a_test_that_passes_only_one_of_two_times_fails_the_run(retried):
     assert done.stdout.count("running again") == 2
 
 
+@pytest.mark.deep
 def test_a_fixture_that_fails_counts_as_its_test(retried):
     done = retried(test_one="import pytest\n@pytest.fixture\ndef it(): passes_from_run(2)\ndef test_it(it): pass")
     assert done.returncode == 0

@@ -37,7 +37,10 @@ def test_an_address_of_amqp_is_checked_over_amqp(broker, queue, settings_of):
     assert {finding.verdict for finding in found} == {Verdict.FINE}
 
 
-@pytest.mark.parametrize("ends", ["link", "session", "nothing"])
+@pytest.mark.parametrize(
+    "ends",
+    ["link", pytest.param("session", marks=pytest.mark.deep), pytest.param("nothing", marks=pytest.mark.deep)],
+)
 def test_a_broker_without_transactions(ends):
     with ProtonBroker(coordinator=ends) as peer:
         peer.queues["q"] = ["one"]

@@ -36,9 +36,9 @@ def commands_on(capsys, monkeypatch):
     return commands_on
 
 
-@pytest.fixture(params=["stomp", "amqp"])
+@pytest.fixture(params=[pytest.param("stomp", marks=pytest.mark.deep), "amqp"])
 def commands(request, broker, commands_on):
-    """On the session's broker, over each protocol."""
+    """On the session's broker, over each protocol. `tests/connector/source` has both protocols in `make test`."""
     if request.param == "stomp":
         return commands_on(broker)
     if not hasattr(broker, "amqp_url"):

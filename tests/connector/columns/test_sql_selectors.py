@@ -437,7 +437,7 @@ def test_spark_keeps_the_rows_whose_messages_the_selector_passes(spark, examples
     some = [row for seed in range(3) for row in some_rows(seed)]
     made = dict.fromkeys(text for text, _ in generated(conditions, examples(300), 39))
     pairs = [(text, selector) for text in made if (selector := selector_or_none(text))]
-    assert len(pairs) > examples(200)
+    assert len(pairs) > examples(160)
     types = TYPES | {"JMSType": "string", "JMSPriority": "int", "JMSDeliveryMode": "int", "JMSTimestamp": "bigint"}
     schema = ", ".join(["n int", *(f"{name} {types[name]}" for name in VALUES)])
     frame = spark.createDataFrame([(n, *(row[name] for name in VALUES)) for n, row in enumerate(some)], schema)

@@ -337,10 +337,10 @@ def at_once(options, tasks):
     return ends
 
 
-def test_the_first_tasks_of_a_query_may_commit_at_the_same_moment(broker, queue):
+def test_the_first_tasks_of_a_query_may_commit_at_the_same_moment(broker, queue, examples):
     """Artemis ends the connection of one of two that create a subscription at the same moment."""
     options = options_of(broker, queue)
-    for _ in range(10):
+    for _ in range(examples(10)):
         first = task()
         tasks = [replace(first, partition=partition) for partition in range(3)]
         assert at_once(options, tasks) == [100, 100, 100]

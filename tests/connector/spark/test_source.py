@@ -68,22 +68,26 @@ def test_a_password_is_in_no_error_and_no_plan(spark, capfd):
     assert secret not in capfd.readouterr().out
 
 
-@pytest.mark.parametrize(
-    ("schema", "reason"),
-    [
+def _wrong_schemas():
+    """The others are deep: `tests/connector/columns/test_read_columns.py` has each error without a Spark."""
+    cases = [
+        ("text STRING NOT NULL", r"\[JMS_SCHEMA\] Column text is declared NOT NULL"),
+        ("JMSPriority STRING", r"\[JMS_SCHEMA\] Column JMSPriority has the type int, and the schema asks for string"),
         ("at TIMESTAMP_NTZ", "no property as timestamp_ntz"),
         ("item STRUCT<sku: STRING>", "no property as struct<sku:string>"),
         ("text STRING, Text STRING", r"\[JMS_SCHEMA\] The columns 'text' and 'Text' are the same column"),
         (StructType(), r"\[JMS_SCHEMA\] The schema has no column"),
-        ("JMSPriority STRING", r"\[JMS_SCHEMA\] Column JMSPriority has the type int, and the schema asks for string"),
         (
             "orderId DATE",
             r"\[JMS_SCHEMA\] Column orderId is not of the fixed schema.* as date\. Declare one of boolean",
         ),
-        ("text STRING NOT NULL", r"\[JMS_SCHEMA\] Column text is declared NOT NULL"),
         ("properties ARRAY<STRING>", r"Column properties has the type map<string,string>, and .* array<string>"),
-    ],
-)
+    ]
+    for number, case in enumerate(cases):
+        yield pytest.param(*case, marks=pytest.mark.deep if number >= 2 else ())
+
+
+@pytest.mark.parametrize(("schema", "reason"), [*_wrong_schemas()])
 def test_a_wrong_schema_is_an_error_before_anything_connects(spark, tmp_path, schema, reason):
     with pytest.raises(AnalysisException, match=reason):
         spark.read.format("jms").options(**NOWHERE).schema(schema).load().collect()

@@ -504,8 +504,15 @@ print(sorted({"pandas", *links} & set(sys.modules)))
 """
 
 
-@pytest.mark.parametrize("protocol", ["stomp", "amqp"])
-@pytest.mark.parametrize(("writer", "arguments"), [("streamWriter", "[1]"), ("writer", "[]")])
+@pytest.mark.parametrize(
+    ("protocol", "writer", "arguments"),
+    [
+        ("stomp", "writer", "[]"),
+        ("amqp", "streamWriter", "[1]"),
+        pytest.param("stomp", "streamWriter", "[1]", marks=pytest.mark.deep),
+        pytest.param("amqp", "writer", "[]", marks=pytest.mark.deep),
+    ],
+)
 def test_planning_a_write_and_its_commit_import_neither_pandas_nor_a_protocol(protocol, writer, arguments):
     """Spark does both in processes of their own, which it ends after an idle minute."""
     program = PLAN_AND_FINISH.replace("PROTOCOL", protocol).replace("WRITER", writer).replace("ARGUMENTS", arguments)

@@ -62,6 +62,7 @@ def test_jars_are_resolved_with_dependencies_and_cached(repository, tmp_path, mo
         resolve(_THING, repository, cache)
 
 
+@pytest.mark.deep
 def test_settings_are_read_from_spark_defaults(repository, tmp_path, monkeypatch):
     conf = tmp_path / "conf"
     conf.mkdir()
@@ -80,6 +81,7 @@ def test_settings_are_read_from_the_environment(monkeypatch):
     assert ResolverSettings.from_environment() == expected
 
 
+@pytest.mark.deep
 def test_concurrent_first_starts_resolve_once(repository, tmp_path):
     program = (
         "import pathlib, sys\n"

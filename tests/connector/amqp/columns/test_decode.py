@@ -533,7 +533,9 @@ print((of_python + pa.default_memory_pool().max_memory()) / len(block.data))
 """
 
 
-@pytest.mark.parametrize("elements", ["41", "41424340"], ids=["alike", "mixed"])
+@pytest.mark.parametrize(
+    "elements", [pytest.param("41", id="alike"), pytest.param("41424340", id="mixed", marks=pytest.mark.deep)]
+)
 def test_elements_take_40_bytes_of_memory_a_byte(elements):
     """Of the smallest elements, 19 bytes are in the row: the type, the value and their offsets."""
     environment = os.environ | {"PYTHONPATH": str(Path(amqp_messages.__file__).parent)}

@@ -8,6 +8,7 @@ from waiting import wait_until
 
 from pyspark_jms.amqp.link.read_register import ReadRegister, RegisterName
 from pyspark_jms.errors import DataLossError, IllegalStateError, SourceFencedError, UnsupportedError
+from pyspark_jms.management.queue_watch import QueueWatch
 
 
 def numbered(*numbers):
@@ -131,7 +132,8 @@ def test_available_now_ends_when_the_readers_that_were_read_have_all(broker, que
     assert not running.plan()
 
 
-def test_the_metrics_of_a_run(broker, queue, put, query):
+def test_the_metrics_of_a_run(broker, queue, put, query, monkeypatch):
+    monkeypatch.setitem(QueueWatch.__init__.__kwdefaults__, "every", 0.5)  # seconds; the default is 30
     put(broker, queue, *numbered(30))
     running = query(maxMessagesPerTrigger=20, readers=2)
     names = ("moved", "retired", "staged", "backlog", "seq")
