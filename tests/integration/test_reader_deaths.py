@@ -136,7 +136,7 @@ def test_25_deaths_in_a_row_at_a_point(broker_of_deaths, queue, tmp_path, monkey
         stopped = ended == POISON
         deaths += not stopped
     if stopped:
-        await_value(lambda: max(broker.delivery_counts(queue)) >= MAX_SOURCE_DELIVERIES, True)
+        await_value(lambda: max(broker.delivery_counts(queue), default=0) >= MAX_SOURCE_DELIVERIES, True)
         monkeypatch.setenv("ADMIN_PASSWORD", broker.password)
         _move_there_and_back(broker, queue)
     assert end(start(broker, queue, tmp_path)) == 0

@@ -185,6 +185,10 @@ def test_l13_a_count_that_a_producer_wrote_stops_nothing(broker, queue, query, r
     assert left(broker, queue) == 0
 
 
+MANY_DEATHS = 600
+"""Artemis counts about a third of the deaths with a received message as deliveries: 20 runs needed 9 to 29 deaths."""
+
+
 class DeathError(Exception):
     pass
 
@@ -205,7 +209,7 @@ def test_l13_a_message_that_kills_its_tasks_stops_the_query_before_the_broker_mo
     deaths = 0
     with monkeypatch.context() as dying:
         dying.setattr(ReaderLink, "replace_value", dies)
-        while deaths < 60:
+        while deaths < MANY_DEATHS:
             try:
                 running.read(task)
             except DeathError:
@@ -214,7 +218,8 @@ def test_l13_a_message_that_kills_its_tasks_stops_the_query_before_the_broker_mo
                 wait_until(lambda: len(broker.delivery_counts(queue)) == 1)
             except PoisonLoopError:
                 break
-    assert 2 <= deaths < 60
-    assert left(broker, queue, 1) == 1
+    assert 2 <= deaths < MANY_DEATHS
+    # A message in delivery has no count here: the last attempt may have given it back a moment ago.
+    wait_until(lambda: len(broker.delivery_counts(queue)) == 1, what="the return of the message")
     assert max(broker.delivery_counts(queue)) < 10
     assert dead_letters(broker) == before
