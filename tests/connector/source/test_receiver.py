@@ -27,6 +27,7 @@ from pyspark_jms.errors import (
     StoppedError,
     UnsupportedError,
 )
+from pyspark_jms.management.queue_watch import QueueWatch
 from pyspark_jms.options.source import SourceOptions
 from pyspark_jms.source.receiver import required_recognition
 from pyspark_jms.source.stopping import StopRequest
@@ -363,13 +364,13 @@ def three_connections(request, broker, queue):
         yield opened
 
 
-def test_connections_share_a_queue_and_its_window(broker, queue, three_connections):
+def test_connections_share_a_queue_and_its_window(broker, queue, three_connections, monkeypatch):
+    monkeypatch.setitem(QueueWatch.__init__.__kwdefaults__, "every", 0.5)  # seconds; the default is 30
     _, receiver = three_connections(300, windowBytes="3m")
     assert [link.subscription.window_bytes for link in receiver.links] == [1 << 20] * 3
-    wait_until(lambda: receiver.progress().get("delivering") == 300, what="the broker's metrics")
-    metrics = receiver.progress()
-    assert (metrics["consumers"], metrics["inFlightMessages"], metrics["depth"]) == (3, 300, 300)
-    assert "stuckInDelivery" in metrics
+    names, expected = ("consumers", "inFlightMessages", "delivering", "depth"), [3, 300, 300, 300]
+    wait_until(lambda: [receiver.progress().get(name) for name in names] == expected, what="the broker's metrics")
+    assert "stuckInDelivery" in receiver.progress()
     found, end = batches_of(receiver, 0, 300)
     assert sorted(found) == sorted(f"text {n}" for n in range(300))
     receiver.acknowledge_through(end)
