@@ -211,7 +211,6 @@ def test_a_query_that_ignores_its_rows_keeps_the_messages_and_does_not_spin(spar
     assert left(broker, queue) == 0
 
 
-@pytest.mark.deep
 def test_rows_that_are_read_in_part(spark, broker, queue, tmp_path):
     """``isEmpty`` and ``limit`` need the first task; what the batch has, every action gets."""
     put(broker, queue, *map(str, range(90)))
