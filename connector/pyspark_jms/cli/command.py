@@ -33,8 +33,8 @@ class Command:
 _SECONDS_BETWEEN = 0.2
 
 
-def counted(messages: int) -> str:
-    return f"{messages:,} message{'' if messages == 1 else 's'}"
+def counted(number: int, what: str = "message") -> str:
+    return f"{number:,} {what}{'' if number == 1 else 's'}"
 
 
 class ProgressLine:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-from pyspark_jms.cli.command import Command, add_access, source_options
+from pyspark_jms.cli.command import Command, add_access, counted, source_options
 from pyspark_jms.errors import InvalidDestinationError, UnsupportedError
 
 if TYPE_CHECKING:
@@ -75,7 +75,8 @@ def _list(options: argparse.Namespace, settings: "ConnectionSettings") -> int:
     for each in found:
         state = "in use" if each.owned else "no query uses it"
         of = f"stream {each.stream}, reader {each.reader}, batch {each.batch}"
-        print(f"{each.name}  {of}: {each.messages} messages, {each.blocks} blocks, {each.tokens} tokens, {state}")
+        held = [counted(each.messages), counted(each.blocks, "block"), counted(each.tokens, "token")]
+        print(f"{each.name}  {of}: {', '.join(held)}, {state}")
     return 0
 
 
@@ -123,7 +124,7 @@ def _drop(options: argparse.Namespace, settings: "ConnectionSettings") -> int:
         print(json.dumps([asdict(each) | {"dropped": options.yes} for each in shown], indent=2))
         return 0 if options.yes else 1
     for each in shown:
-        what = f"{each.messages} messages in {each.blocks} blocks"
+        what = f"{counted(each.messages)} in {counted(each.blocks, 'block')}"
         print(f"{each.name}: deleted, with {what}" if options.yes else f"{each.name} has {what}. --yes deletes them")
     return 0 if options.yes else 1
 

@@ -33,7 +33,7 @@ def test_the_queues_of_readers_are_listed_with_what_they_have(command, broker, q
     assert first["messages"] + second["messages"] == 3
     lines = command("list")[1].out.splitlines()
     [line] = [each for each in lines if each.startswith(f"{base}.0  stream ")]
-    assert line.endswith("1 tokens, no query uses it")
+    assert line.endswith("1 token, no query uses it")
 
 
 def test_what_the_queues_of_readers_have(command, broker, queue):
