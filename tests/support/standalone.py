@@ -150,7 +150,8 @@ class Standalone:
         with contextlib.closing(page):
             page.request("GET", "/json/")
             answer = page.getresponse()
-            workers = json.load(answer)["workers"] if answer.status == http.client.OK else []
+            is_json = "json" in answer.headers.get("Content-Type", "")  # while it starts, the master shows a page
+            workers = json.load(answer)["workers"] if is_json and answer.status == http.client.OK else []
         return sum(worker["state"] == "ALIVE" for worker in workers)
 
 
