@@ -12,7 +12,6 @@ from pyspark_jms.errors import BadMessageError, CorruptJournalError, JournalErro
 from pyspark_jms.jms.model import Destination
 from pyspark_jms.options.broker import dialect_of
 from pyspark_jms.options.source import SourceOptions
-from pyspark_jms.source.gc_freeze import freeze_gc
 from pyspark_jms.source.links import SourceProtocol
 from pyspark_jms.source.mailbox import DropReports, LocalityProbe, MailAddress, answer, report_dropped
 
@@ -187,7 +186,6 @@ class TaskInputs(TaskReports):
 
 def read_task(task: TaskInput, options: SourceOptions, protocol: SourceProtocol) -> Iterator[Any]:
     """On an executor: one RecordBatch a part."""
-    freeze_gc()
     if task.question is not None:
         answer(task.question)
     for part in task.parts:

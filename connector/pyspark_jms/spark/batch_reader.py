@@ -9,6 +9,7 @@ from pyspark_jms.errors import UnsupportedError
 from pyspark_jms.jms.model import DestinationKind
 from pyspark_jms.options.source import SourceOptions
 from pyspark_jms.source.peek import peek
+from pyspark_jms.spark.gc_freeze import freeze_gc
 from pyspark_jms.spark.protocols import source_protocol
 from pyspark_jms.spark.short_tracebacks import short_traceback_of_rows
 
@@ -35,4 +36,5 @@ class JmsPeek(DataSourceReader):
 
     def read(self, partition: InputPartition) -> Iterator[Any]:  # noqa: ARG002  # there is one
         """Runs again for every action on the DataFrame, and then shows the queue as it is then."""
+        freeze_gc()
         return short_traceback_of_rows(peek(self._options, source_protocol(self._options)))

@@ -12,6 +12,7 @@ from pyspark_jms.errors import UnsupportedError
 from pyspark_jms.options.source import SourceOptions
 from pyspark_jms.source.readers.reader_input import ReaderInput
 from pyspark_jms.source.task_inputs import TaskInput, read_task
+from pyspark_jms.spark.gc_freeze import freeze_gc
 from pyspark_jms.spark.protocols import SourceEngine, source_engine, source_protocol
 from pyspark_jms.spark.short_tracebacks import short_traceback, short_traceback_of_rows
 
@@ -65,6 +66,7 @@ class StreamReading(DataSourceStreamReader):
 
     def read(self, partition: InputPartition) -> Iterator[Any]:
         assert isinstance(partition, _TaskPartition)
+        freeze_gc()
         protocol = source_protocol(self._options)
         if isinstance(partition.task, ReaderInput):
             from pyspark_jms.source.readers.task import read_reader  # imports AMQP

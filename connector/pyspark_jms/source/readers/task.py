@@ -13,7 +13,6 @@ from pyspark_jms.delivery.register.reader import ReaderTask
 from pyspark_jms.network.connection import StateCondition
 from pyspark_jms.options.source import SourceOptions
 from pyspark_jms.source.draining import Drain
-from pyspark_jms.source.gc_freeze import freeze_gc
 from pyspark_jms.source.links import SourceProtocol
 from pyspark_jms.source.mailbox import answer as answer_where
 from pyspark_jms.source.mailbox import report_dropped
@@ -30,7 +29,6 @@ __all__ = ["read_reader"]
 
 def read_reader(task: ReaderInput, options: SourceOptions, protocol: SourceProtocol) -> Iterator[Any]:
     """One RecordBatch for each run of messages. L13: the lock is given back before the first one."""
-    freeze_gc()
     if task.question is not None:
         answer_where(task.question)
     attempt = _attempt(task, _share(options, task.readers), protocol)

@@ -3,7 +3,7 @@ import sys
 
 PROBE = """
 import gc
-from pyspark_jms.source.gc_freeze import freeze_gc
+from pyspark_jms.spark.gc_freeze import freeze_gc
 freeze_gc()
 first = gc.get_freeze_count()
 kept = [[] for _ in range(1000)]
