@@ -48,12 +48,17 @@ def cpu_seconds(process: int | str, *, reaped: bool = False) -> float:
 
 def compiler_seconds(jvm: int) -> float:
     """CPU seconds of a JVM's compiler threads: its warm-up, which a longer run does not pay again."""
-    return sum(seconds for name, seconds in thread_seconds(jvm).values() if name in _COMPILERS)
+    return _seconds_of(jvm, _COMPILERS)
 
 
 def collector_seconds(jvm: int) -> float:
     """CPU seconds of the threads of a JVM's garbage collector."""
-    return sum(seconds for name, seconds in thread_seconds(jvm).values() if name.startswith(_COLLECTORS))
+    return _seconds_of(jvm, _COLLECTORS)
+
+
+def _seconds_of(pid: int, names: tuple[str, ...]) -> float:
+    """CPU seconds of the threads whose names begin with one of these."""
+    return sum(seconds for name, seconds in thread_seconds(pid).values() if name.startswith(names))
 
 
 def thread_seconds(pid: int) -> dict[str, tuple[str, float]]:
