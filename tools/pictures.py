@@ -1,31 +1,38 @@
 """The pictures of the documentation, drawn from text: ``python tools/pictures.py`` writes docs/*.svg.
 
-``--check`` only reports pictures that are out of date.
+Each picture reads from top to bottom and is as wide as the text of a page on a phone. ``--check`` only reports
+pictures that are out of date.
 """
 
 import argparse
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from html import escape
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-WIDTH = 920
-NARROW = 380
-"""Of pictures that read from top to bottom: as wide as the screen of a phone."""
-_LINE = 18
+WIDTH = 360
+_MARGIN = 10
+_PADDING = 12
+"""From the edge of a box to its texts."""
+_LINE = 17
+_GAP = 10
+_ARROW = 26
+"""How far boxes with an arrow between them are apart."""
+_AT = 24
+"""Where an arrow starts, from the left edge of its box. Its label has the room to the right."""
 _STYLE = """\
-text { font: 13px system-ui, -apple-system, "Segoe UI", "Liberation Sans", sans-serif; fill: #1c2b33 }
-.title { font-weight: 600; font-size: 13.5px }
-.note { fill: #40545e; font-size: 12px }
+text { font: 12px system-ui, -apple-system, "Segoe UI", "Liberation Sans", sans-serif }
+.title { font-weight: 600; font-size: 13px; fill: #1c2b33 }
+.note { fill: #40545e }
+.red { fill: #b23c17 }
 .page { fill: #ffffff }
 .box { fill: #eef5f5; stroke: #00796b; stroke-width: 1.5 }
 .store { fill: #fdf3e3; stroke: #b26a00; stroke-width: 1.5 }
 .frame { fill: none; stroke: #90a4ae; stroke-dasharray: 5 4 }
 .arrow { fill: none; stroke: #37474f; stroke-width: 1.6; marker-end: url(#head) }
-.back { fill: none; stroke: #b23c17; stroke-width: 1.6; stroke-dasharray: 6 4; marker-end: url(#back-head) }
-.red { fill: #b23c17; font-size: 12px }"""
+.back { fill: none; stroke: #b23c17; stroke-width: 1.6; stroke-dasharray: 6 4; marker-end: url(#back-head) }"""
 _HEADS = "".join(
     f'<marker id="{name}" viewBox="0 0 10 10" refX="9" refY="5" markerWidth="7" markerHeight="7" orient="auto">'
     f'<path d="M0 0L10 5L0 10z" fill="{colour}"/></marker>'
@@ -34,64 +41,134 @@ _HEADS = "".join(
 
 
 @dataclass(frozen=True, slots=True)
-class Box:
-    """A rectangle with a title and lines of text; ``kind`` is box, store (data is kept there) or frame."""
-
+class Place:
     left: int
     top: int
     width: int
     height: int
-    title: str
-    lines: tuple[str, ...] = ()
-    kind: str = "box"
 
-    def svg(self) -> Iterator[str]:
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """A part of a picture: the height that it needs, and its SVG at a place that is at least as high."""
+
+    height: int
+    svg: Callable[[Place], Iterator[str]]
+
+
+def gap(height: int = _GAP) -> Item:
+    return Item(height, lambda _: iter(()))
+
+
+def words(*lines: str, kind: str = "red") -> Item:
+    return Item(len(lines) * _LINE, lambda place: _texts(place.left, place.top + 13, lines, kind))
+
+
+def box(title: str, *lines: str, kind: str = "box", red: tuple[str, ...] = (), inside: tuple[Item, ...] = ()) -> Item:
+    """A rectangle with a title, lines of text and items; ``kind`` is box, store (data is kept there) or frame."""
+    texts = 30 + _LINE * len(lines + red)
+    content = column(*inside)
+
+    def svg(place: Place) -> Iterator[str]:
         yield (
-            f'<rect class="{self.kind}" x="{self.left}" y="{self.top}" width="{self.width}" height="{self.height}"'
+            f'<rect class="{kind}" x="{place.left}" y="{place.top}" width="{place.width}" height="{place.height}"'
             ' rx="6"/>'
         )
-        yield Text(self.left + 12, self.top + 24, self.title, "title").svg
-        for number, line in enumerate(self.lines, start=1):
-            yield Text(self.left + 12, self.top + 26 + number * _LINE, line, "note").svg
+        left, first = place.left + _PADDING, place.top + 20
+        yield from _texts(left, first, (title,), "title")
+        yield from _texts(left, first + _LINE, lines, "note")
+        yield from _texts(left, first + _LINE * (1 + len(lines)), red, "red")
+        yield from content.svg(Place(place.left + _GAP, place.top + texts, place.width - 2 * _GAP, content.height))
+
+    return Item(texts + content.height + (_GAP if inside else 0), svg)
 
 
-@dataclass(frozen=True, slots=True)
-class Text:
-    left: int
-    top: int
-    text: str
-    kind: str = "note"
+def arrow(*label: str, kind: str = "arrow", up: bool = False) -> Item:
+    """An arrow over the whole height; ``kind`` is arrow, or back: what goes back to the broker."""
 
-    @property
-    def svg(self) -> str:
-        return f'<text class="{self.kind}" x="{self.left}" y="{self.top}">{escape(self.text)}</text>'
+    def svg(place: Place) -> Iterator[str]:
+        ends = (place.left + _AT, place.top), (place.left + _AT, place.top + place.height)
+        yield _line(kind, *(reversed(ends) if up else ends))
+        first = place.top + (place.height - len(label) * _LINE) // 2 + 13
+        yield from _texts(place.left + _AT + 10, first, label, "red" if kind == "back" else "note")
 
-
-@dataclass(frozen=True, slots=True)
-class Arrow:
-    """A line through the points, with a head at its end; ``kind`` is arrow or back (a confirmation)."""
-
-    points: tuple[tuple[int, int], ...]
-    kind: str = "arrow"
-
-    @property
-    def svg(self) -> str:
-        return f'<polyline class="{self.kind}" points="{" ".join(f"{x},{y}" for x, y in self.points)}"/>'
+    return Item(max(_ARROW, len(label) * _LINE + 8), svg)
 
 
-Item = Box | Text | Arrow
+def column(*items: Item) -> Item:
+    def svg(place: Place) -> Iterator[str]:
+        top = place.top
+        for item in items:
+            yield from item.svg(Place(place.left, top, place.width, item.height))
+            top += item.height
+
+    return Item(sum(item.height for item in items), svg)
 
 
-def drawn(title: str, height: int, items: tuple[Item, ...], width: int = WIDTH) -> str:
-    parts = [part for item in items for part in (item.svg() if isinstance(item, Box) else (item.svg,))]
+def chain(*items: Item) -> Item:
+    """Items with an arrow from each one to the next one."""
+    return column(items[0], *(part for item in items[1:] for part in (arrow(), item)))
+
+
+def row(*items: Item, shares: tuple[int, ...] | None = None) -> Item:
+    """Items beside each other, equally high; ``shares`` are the parts of the width that they get."""
+    parts = shares or (1,) * len(items)
+
+    def svg(place: Place) -> Iterator[str]:
+        room = place.width + _GAP
+        edges = [room * sum(parts[:n]) // sum(parts) for n in range(len(parts) + 1)]
+        for item, left, right in zip(items, edges, edges[1:], strict=False):
+            yield from item.svg(Place(place.left + left, place.top, right - left - _GAP, place.height))
+
+    return Item(max(item.height for item in items), svg)
+
+
+def fork(to: Item, side: Item, past: Item, after: Item | None = None, *, indent: int = 90) -> Item:
+    """An arrow ``to`` an indented item, and one ``past`` it to what comes next. ``after`` may lead there too."""
+    branch = column(to, side, after or gap(_ARROW))
+
+    def svg(place: Place) -> Iterator[str]:
+        yield from past.svg(place)
+        yield from branch.svg(Place(place.left + indent, place.top, place.width - indent, branch.height))
+
+    return Item(branch.height, svg)
+
+
+def branches(*items: Item) -> Item:
+    """Arrows from above to each of the indented items."""
+
+    def svg(place: Place) -> Iterator[str]:
+        trunk, left, start, top = place.left + 14, place.left + 40, place.top, place.top
+        for item in items:
+            top += _ARROW
+            yield _line("arrow", (trunk, start), (trunk, top + 24), (left, top + 24))
+            yield from item.svg(Place(left, top, place.width - 40, item.height))
+            start, top = top + 24, top + item.height
+
+    return Item(sum(_ARROW + item.height for item in items), svg)
+
+
+def _texts(left: int, top: int, lines: tuple[str, ...], kind: str) -> Iterator[str]:
+    for number, line in enumerate(lines):
+        yield f'<text class="{kind}" x="{left}" y="{top + number * _LINE}">{escape(line)}</text>'
+
+
+def _line(kind: str, *points: tuple[int, int]) -> str:
+    return f'<polyline class="{kind}" points="{" ".join(f"{x},{y}" for x, y in points)}"/>'
+
+
+def drawn(title: str, *items: Item) -> str:
+    content = column(*items)
+    height = content.height + 2 * _MARGIN
+    size = f'width="{WIDTH}" height="{height}"'
     return "\n".join(
         [
-            f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" role="img">',
+            f'<svg xmlns="http://www.w3.org/2000/svg" {size} viewBox="0 0 {WIDTH} {height}" role="img">',
             f"<title>{escape(title)}</title>",
             f"<style>{_STYLE}</style>",
             f"<defs>{_HEADS}</defs>",
-            f'<rect class="page" width="{width}" height="{height}" rx="8"/>',
-            *parts,
+            f'<rect class="page" {size} rx="8"/>',
+            *content.svg(Place(_MARGIN, _MARGIN, WIDTH - 2 * _MARGIN, content.height)),
             "</svg>\n",
         ]
     )
@@ -100,118 +177,123 @@ def drawn(title: str, height: int, items: tuple[Item, ...], width: int = WIDTH) 
 def flow() -> str:
     return drawn(
         "Messages flow from a broker through the driver and the executors to files, tables or queues",
-        300,
-        (
-            Text(20, 34, "Java, Python, …", "title"),
-            Text(20, 54, "producers"),
-            Arrow(((85, 66), (85, 115), (185, 115))),
-            Box(185, 70, 150, 90, "Broker", ("queue orders", "STOMP or AMQP"), "store"),
-            Arrow(((335, 100), (400, 100))),
-            Text(338, 92, "deliver"),
-            Arrow(((400, 135), (335, 135)), "back"),
-            Text(338, 152, "ack", "red"),
-            Box(390, 20, 510, 170, "Spark", (), "frame"),
-            Box(
-                402,
-                50,
-                190,
-                120,
-                "Driver: a receiver",
-                ("has the prefetch window,", "makes the batches,", "may keep a journal"),
+        words("Java, Python, … producers", kind="title"),
+        arrow(),
+        box("Broker", "queue orders, over STOMP or AMQP", kind="store"),
+        row(
+            arrow("deliver"),
+            arrow(
+                "ack: when the batch is finished, or,",
+                "with a journal, when durable on disk",
+                kind="back",
+                up=True,
             ),
-            Arrow(((592, 100), (652, 100))),
-            Text(597, 92, "tasks"),
-            Box(
-                652,
-                50,
-                235,
-                120,
-                "Executors: tasks",
-                ("decode messages to Arrow,", "run your transformations,", "write the rows"),
+            shares=(1, 4),
+        ),
+        box(
+            "Spark",
+            kind="frame",
+            inside=(
+                box("Driver: a receiver", "has the prefetch window, makes the", "batches, may keep a journal"),
+                arrow("tasks"),
+                box("Executors: tasks", "decode messages to Arrow, run your", "transformations, write the rows"),
             ),
-            Arrow(((720, 190), (720, 225))),
-            Box(610, 225, 150, 60, "Files, tables", ("Parquet, Delta, JDBC",), "store"),
-            Arrow(((830, 190), (830, 225))),
-            Box(770, 225, 130, 60, "Queues, topics", ("in transactions",), "store"),
-            Text(20, 225, "A message is acknowledged when Spark has finished its batch,", "red"),
-            Text(20, 245, "or, with a journal, when it is durable on the driver's disk.", "red"),
+        ),
+        row(arrow(), arrow()),
+        row(
+            box("Files, tables", "Parquet, Delta, JDBC", kind="store"),
+            box("Queues, topics", "in transactions", kind="store"),
         ),
     )
 
 
 def acknowledge() -> str:
+    received, done = box("received", "in the window"), box("batch done", "commit log")
+    acknowledged = box("acknowledged", "broker deletes", kind="store")
     return drawn(
         "When a message is acknowledged: after its batch, or with a journal as soon as it is durable",
-        330,
-        (
-            Text(20, 34, "Without a journal: at-least-once", "title"),
-            Box(20, 50, 150, 50, "received", ("in the window",)),
-            Arrow(((170, 75), (210, 75))),
-            Box(210, 50, 150, 50, "in a batch", ("offset log",)),
-            Arrow(((360, 75), (400, 75))),
-            Box(400, 50, 150, 50, "written", ("by Spark's sink",)),
-            Arrow(((550, 75), (590, 75))),
-            Box(590, 50, 150, 50, "batch done", ("commit log",)),
-            Arrow(((740, 75), (780, 75)), "back"),
-            Box(780, 50, 130, 50, "acknowledged", ("broker deletes",), "store"),
-            Text(400, 124, "a crash before the ack: the broker redelivers, the rows are duplicates", "red"),
-            Text(20, 184, "deliveryGuarantee=exactly-once: a journal", "title"),
-            Box(20, 200, 150, 50, "received", ("in the window",)),
-            Arrow(((170, 225), (210, 225))),
-            Box(210, 200, 150, 50, "durable", ("in the journal",), "store"),
-            Arrow(((360, 225), (400, 225)), "back"),
-            Box(400, 200, 130, 50, "acknowledged", ("broker deletes",), "store"),
-            Arrow(((285, 250), (285, 285), (400, 285))),
-            Box(400, 262, 150, 50, "in a batch", ("recorded rows",)),
-            Arrow(((550, 287), (590, 287))),
-            Box(590, 262, 150, 50, "batch done", ("commit log",)),
-            Arrow(((740, 287), (780, 287))),
-            Box(780, 262, 130, 50, "deleted", ("from the journal",), "store"),
-            Text(550, 220, "a crash: the journal gives the same batch again,", "red"),
-            Text(550, 240, "with the same rows in the same partitions", "red"),
+        row(
+            column(
+                words("At-least-once:", "without a journal", kind="title"),
+                gap(),
+                chain(received, box("in a batch", "offset log"), box("written", "by Spark's sink"), done),
+                arrow(kind="back"),
+                acknowledged,
+                gap(),
+                words("A crash before the ack:", "the broker redelivers,", "rows can be duplicates."),
+            ),
+            column(
+                words("Exactly-once:", "with a journal", kind="title"),
+                gap(),
+                chain(received, box("durable", "in the journal", kind="store")),
+                fork(arrow(kind="back"), acknowledged, arrow(), indent=36),
+                chain(box("in a batch", "recorded rows"), done, box("deleted", "from the journal", kind="store")),
+                gap(),
+                words(
+                    "A crash: the journal", "gives the batch again,", "with the same rows in", "the same partitions."
+                ),
+            ),
         ),
     )
 
 
 def window() -> str:
+    partition = box("Partition, task", "partitionBytes", "(16 MB)", kind="store")
     return drawn(
         "The prefetch window limits what the broker delivers; a batch is a part of it; a task reads a partition",
-        250,
-        (
-            Box(20, 60, 190, 130, "Queue at the broker", ("messages that wait:", "depth"), "store"),
-            Arrow(((210, 120), (260, 120))),
-            Box(260, 30, 640, 200, "Prefetch window: delivered, not acknowledged; at most windowBytes", (), "frame"),
-            Box(280, 75, 330, 135, "Batch: maxBytesPerTrigger (64 MB)", (), "box"),
-            Box(296, 115, 140, 75, "Partition, task", ("partitionBytes", "(16 MB)"), "store"),
-            Box(452, 115, 140, 75, "Partition, task", ("partitionBytes", "(16 MB)"), "store"),
-            Box(630, 75, 250, 135, "Next batch", ("arrives while Spark works", "on this batch")),
+        chain(
+            box("Queue at the broker", "messages that wait: depth", kind="store"),
+            box(
+                "Prefetch window: at most windowBytes",
+                "delivered, not acknowledged",
+                kind="frame",
+                inside=(
+                    box("Batch: maxBytesPerTrigger (64 MB)", inside=(row(partition, partition),)),
+                    gap(),
+                    box("Next batch", "arrives while Spark works on this batch"),
+                ),
+            ),
         ),
     )
 
 
 def register() -> str:
+    def state(queue: str, title: str, *lines: str, red: tuple[str, ...] = ()) -> Item:
+        return row(box("orders", queue, kind="store"), box(title, *lines, red=red, kind="store"), shares=(2, 3))
+
+    def transaction(batch: int, messages: str) -> tuple[Item, ...]:
+        arrows = row(arrow(), arrow(), shares=(2, 3))
+        task = box(
+            f"Task of batch {batch}: one transaction",
+            f"accepts messages {messages} and the value of batch {batch - 1},",
+            f"sends the value of batch {batch}",
+        )
+        return arrows, task, arrows
+
     return drawn(
         "The life of a register: each batch replaces the value of the one before in one transaction",
-        330,
-        (
-            Text(20, 34, "Source queue", "title"),
-            Box(20, 50, 150, 60, "orders", ("messages 1 to 9",), "store"),
-            Text(20, 170, "Register of reader 0: one consumer, the lock", "title"),
-            Box(20, 190, 200, 90, "made by the driver", ("token: batch 0", "no blocks"), "store"),
-            Arrow(((220, 235), (330, 235))),
-            Text(232, 226, "task of batch 1"),
-            Box(330, 190, 220, 90, "value of batch 1", ("block: messages 1 to 5", "token: batch 1, 1 block"), "store"),
-            Arrow(((550, 235), (660, 235))),
-            Text(562, 226, "task of batch 2"),
-            Box(660, 190, 240, 90, "value of batch 2", ("block: messages 6 to 9", "token: batch 2, 1 block"), "store"),
-            Arrow(((170, 80), (400, 80), (400, 190))),
-            Arrow(((170, 65), (740, 65), (740, 190))),
-            Text(410, 110, "accepts 1 to 5 in", "note"),
-            Text(410, 128, "the same transaction", "note"),
-            Text(750, 110, "accepts 6 to 9, and", "note"),
-            Text(750, 128, "the value of batch 1", "note"),
-            Text(330, 306, "a second attempt of batch 1 browses", "red"),
-            Text(660, 306, "a late task of batch 1 is fenced", "red"),
+        row(
+            words("Source queue", kind="title"),
+            words("Register of reader 0: one", "consumer, the lock", kind="title"),
+            shares=(2, 3),
+        ),
+        gap(),
+        state("messages 1 to 9", "made by the driver", "token: batch 0", "no blocks"),
+        *transaction(1, "1 to 5"),
+        state(
+            "messages 6 to 9",
+            "value of batch 1",
+            "block: messages 1 to 5",
+            "token: batch 1, 1 block",
+            red=("a second attempt of", "batch 1 browses"),
+        ),
+        *transaction(2, "6 to 9"),
+        state(
+            "no message",
+            "value of batch 2",
+            "block: messages 6 to 9",
+            "token: batch 2, 1 block",
+            red=("a late task of batch 1", "is fenced"),
         ),
     )
 
@@ -219,155 +301,103 @@ def register() -> str:
 def who_reads() -> str:
     return drawn(
         "Who reads where: the driver receives, or for exactly-once over AMQP the tasks do",
-        450,
-        (
-            Text(20, 34, "At-least-once: the driver receives", "title"),
-            Box(20, 50, 150, 80, "Broker", ("queue orders",), "store"),
-            Arrow(((170, 90), (290, 90))),
-            Text(182, 82, "all messages"),
-            Box(290, 50, 190, 80, "Driver", ("one receiver,", "one connection")),
-            Arrow(((480, 90), (620, 90))),
-            Text(492, 82, "bytes in tasks"),
-            Box(620, 50, 280, 80, "Executors: tasks", ("decode; as many as the batch", "has partitions")),
-            Text(20, 172, "Exactly-once with a journal: the driver receives, and stores first", "title"),
-            Box(20, 188, 150, 80, "Broker", ("queue orders",), "store"),
-            Arrow(((170, 228), (290, 228))),
-            Text(182, 220, "all messages"),
-            Box(290, 188, 85, 80, "Driver", ("one", "receiver")),
-            Arrow(((375, 228), (405, 228))),
-            Box(405, 188, 95, 80, "Folder", ("journal-", "Location"), "store"),
-            Arrow(((500, 228), (620, 228))),
-            Text(506, 220, "bytes in tasks"),
-            Box(
-                620,
-                188,
-                280,
-                80,
-                "Executors: tasks",
-                ("decode the same rows in the same", "partitions, also in a repeated batch"),
+        row(
+            words("At-least-once:", "the driver receives", kind="title"),
+            words("Exactly-once, journal:", "the driver receives,", "and stores first", kind="title"),
+        ),
+        gap(),
+        row(
+            column(
+                box("Broker", "queue orders", kind="store"),
+                arrow("all messages"),
+                box("Driver", "one receiver,", "one connection"),
+                arrow("bytes in tasks"),
+                box("Executors: tasks", "decode; as many as", "the batch has", "partitions"),
             ),
-            Text(20, 310, "Exactly-once with a staging queue, over AMQP: the tasks receive", "title"),
-            Box(20, 326, 150, 100, "Broker", ("queue orders,", "a register for", "each reader"), "store"),
-            Arrow(((170, 351), (290, 351)), "back"),
-            Text(182, 343, "anything there?", "red"),
-            Box(290, 326, 190, 50, "Driver", ("sees no message",)),
-            Arrow(((480, 351), (620, 351))),
-            Text(492, 343, "a number"),
-            Box(
-                620,
-                326,
-                280,
-                100,
-                "Executors: a task for each reader",
-                ("receive, replace the value of their", "register, decode; option readers", "sets their number"),
+            column(
+                box("Broker", "queue orders", kind="store"),
+                arrow("all messages"),
+                box("Driver", "one receiver"),
+                arrow(),
+                box("Folder", "journalLocation", kind="store"),
+                arrow("bytes in tasks"),
+                box("Executors: tasks", "decode the same rows", "in the same partitions,", "also when repeated"),
             ),
-            Arrow(((170, 406), (620, 406))),
-            Text(300, 398, "messages, a connection for each reader"),
+        ),
+        gap(24),
+        words("Exactly-once, staging queue, over AMQP:", "the tasks receive", kind="title"),
+        gap(),
+        box("Broker", "queue orders, a register for each reader", kind="store"),
+        fork(
+            arrow("anything there?", kind="back", up=True),
+            box("Driver", "sees no message"),
+            arrow("messages,", "a connection", "for each reader"),
+            arrow("a number"),
+            indent=160,
+        ),
+        box(
+            "Executors: a task for each reader",
+            "receive, replace the value of their register,",
+            "decode; option readers sets their number",
         ),
     )
 
 
-def _question(top: int, title: str, lines: tuple[str, ...], answer: Box, ways: tuple[str, str]) -> tuple[Item, ...]:
+def _question(title: str, lines: tuple[str, str], ways: tuple[str, str], answer: Item) -> tuple[Item, ...]:
     """A question, its answer below, and the way past the answer to the next question. ``ways`` name both arrows."""
-    below = top + 76
-    return (
-        Box(20, top, 340, 76, title, lines),
-        Arrow(((235, below), (235, answer.top))),
-        Text(245, below + 20, ways[0]),
-        answer,
-        Arrow(((60, below), (60, answer.top + answer.height + 30))),
-        Text(70, below + 20, ways[1]),
-    )
+    return box(title, *lines), fork(arrow(ways[0]), answer, arrow(ways[1]))
 
 
 def choose() -> str:
     return drawn(
         "Which way to read a queue: at-least-once, with a staging queue, or with a journal",
-        922,
-        (
-            *_question(
-                20,
-                "Do duplicates do no harm?",
-                ("After a crash a few rows come twice. The sink", "drops them by a key, or they do not matter."),
-                Box(110, 126, 250, 54, "At-least-once", ("no option",), "store"),
-                ("yes", "no"),
-            ),
-            *_question(
-                210,
-                "Is a repeated batch written once?",
-                ("By files, Delta, an exactly-once sink, or a", "foreachBatch that replaces its batch."),
-                Box(
-                    110,
-                    316,
-                    250,
-                    72,
-                    "Change the sink first",
-                    ("no way to read makes such a sink", "exactly-once"),
-                    "store",
-                ),
-                ("no", "yes"),
-            ),
-            *_question(
-                418,
-                "Is the broker an Artemis, with AMQP?",
-                ("Other consumers of the queue are allowed.", "No disk is needed."),
-                Box(
-                    110,
-                    524,
-                    250,
-                    72,
-                    "Staging queue",
-                    ("brokerUrl=amqp://…", "deliveryGuarantee=exactly-once"),
-                    "store",
-                ),
-                ("yes", "no"),
-            ),
-            *_question(
-                626,
-                "Artemis or Classic over STOMP?",
-                ("The driver needs a folder that outlives it,", "and the queue no other consumer."),
-                Box(110, 732, 250, 72, "Journal", ("the same option, and", "journalLocation=/folder"), "store"),
-                ("yes", "no"),
-            ),
-            Box(
-                20,
-                834,
-                340,
-                72,
-                "At-least-once",
-                ("Drop duplicates by a key of yours. Streams of", "RabbitMQ 4 repeat their batches."),
-                "store",
-            ),
+        *_question(
+            "Do duplicates do no harm?",
+            ("After a crash a few rows come twice. The sink", "drops them by a key, or they do not matter."),
+            ("yes", "no"),
+            box("At-least-once", "no option", kind="store"),
         ),
-        NARROW,
+        *_question(
+            "Is a repeated batch written once?",
+            ("By files, Delta, an exactly-once sink, or a", "foreachBatch that replaces its batch."),
+            ("no", "yes"),
+            box("Change the sink first", "no way to read makes such a sink", "exactly-once", kind="store"),
+        ),
+        *_question(
+            "Is the broker an Artemis, with AMQP?",
+            ("Other consumers of the queue are allowed.", "No disk is needed."),
+            ("yes", "no"),
+            box("Staging queue", "brokerUrl=amqp://…", "deliveryGuarantee=exactly-once", kind="store"),
+        ),
+        *_question(
+            "Artemis or Classic over STOMP?",
+            ("The driver needs a folder that outlives it,", "and the queue no other consumer."),
+            ("yes", "no"),
+            box("Journal", "the same option, and", "journalLocation=/folder", kind="store"),
+        ),
+        box(
+            "At-least-once",
+            "Drop duplicates by a key of yours. Streams of",
+            "RabbitMQ 4 repeat their batches.",
+            kind="store",
+        ),
     )
 
 
-def _one_of(top: int, title: str, kind: str, *cases: tuple[str, str, str]) -> tuple[Item, ...]:
-    """A frame with three boxes, of which one applies."""
-    boxes = (
-        Box(32, top + 36 + 82 * n, 316, 74, name, (first, second), kind)
-        for n, (name, first, second) in enumerate(cases)
-    )
-    return (Box(20, top, 340, 286, title, (), "frame"), *boxes)
+def _one_of(title: str, kind: str, *cases: tuple[str, str, str]) -> Item:
+    """A frame with boxes, of which one applies."""
+    spaced = [part for case in cases for part in (gap(), box(*case, kind=kind))]
+    return box(title, kind="frame", inside=tuple(spaced[1:]))
 
 
 def query_life() -> str:
     return drawn(
         "The life of a query: a stop, a kill and an error, and what its next start does",
-        880,
-        (
-            Box(
-                20,
-                20,
-                340,
-                76,
-                "The query runs",
-                ("A batch: offset log, tasks, sink, commit log.", "Then its messages are acknowledged."),
+        chain(
+            box(
+                "The query runs", "A batch: offset log, tasks, sink, commit log.", "Then its messages are acknowledged."
             ),
-            Arrow(((190, 96), (190, 122))),
-            *_one_of(
-                122,
+            _one_of(
                 "It ends in one of three ways",
                 "box",
                 (
@@ -382,79 +412,41 @@ def query_life() -> str:
                 ),
                 ("an error of a task", "The query ends. Nothing of the batch was", "acknowledged: as after a stop."),
             ),
-            Arrow(((190, 408), (190, 434))),
-            Box(
-                20,
-                434,
-                340,
-                76,
-                "The next start, with the same checkpoint",
-                ("Spark repeats the batch that is not in its", "commit log."),
+            box(
+                "The next start, with the same checkpoint", "Spark repeats the batch that is not in its", "commit log."
             ),
-            Arrow(((190, 510), (190, 536))),
-            *_one_of(
-                536,
+            _one_of(
                 "The sink gets, by the way to read",
                 "store",
                 ("at-least-once", "an empty batch. Its messages come in", "later batches: duplicates."),
                 ("with a journal", "the same rows, from the folder, and", "writes them once."),
                 ("with a staging queue", "the same rows, from the staging queue, and", "writes them once."),
             ),
-            Text(20, 846, "A lost connection ends no query: the source", "red"),
-            Text(20, 864, "connects again.", "red"),
         ),
-        NARROW,
+        gap(),
+        words("A lost connection ends no query: the source", "connects again."),
     )
 
 
 def subscriptions() -> str:
+    keeps = "The broker keeps each message"
     return drawn(
         "A topic and its subscriptions: plain, durable, and shared",
-        360,
-        (
-            Box(20, 140, 130, 70, "Producer", ("sends to", "topic prices")),
-            Arrow(((150, 175), (200, 175))),
-            Box(200, 140, 130, 70, "Topic prices", ("keeps nothing",), "store"),
-            Arrow(((330, 160), (370, 65))),
-            Arrow(((330, 175), (370, 175))),
-            Arrow(((330, 190), (370, 285))),
-            Box(
-                370,
-                30,
-                250,
-                80,
-                "plain subscription",
-                (
-                    "no option. Gone with the",
-                    "connection: nothing is kept",
-                ),
+        chain(box("Producer", "sends to topic prices"), box("Topic prices", "keeps nothing", kind="store")),
+        branches(
+            chain(
+                box("plain subscription", "no option. Gone with the connection:", "nothing is kept"),
+                box("Query A", "what comes while it runs"),
             ),
-            Box(
-                370,
-                135,
-                250,
-                80,
-                "durable subscription daily",
-                ("subscriptionName and clientId.", "The broker keeps each message"),
-                "store",
+            chain(
+                box("durable subscription daily", "subscriptionName and clientId.", keeps, kind="store"),
+                box("Query B", "every message, also later"),
             ),
-            Box(
-                370,
-                240,
-                250,
-                80,
-                "shared subscription team",
-                ("sharedSubscription=true.", "The broker keeps each message"),
-                "store",
+            column(
+                box("shared subscription team", "sharedSubscription=true.", keeps, kind="store"),
+                row(arrow(), arrow()),
+                row(box("Query C", "some messages"), box("Query D", "the others")),
             ),
-            Arrow(((620, 70), (680, 70))),
-            Arrow(((620, 175), (680, 175))),
-            Arrow(((620, 265), (680, 250))),
-            Arrow(((620, 295), (680, 315))),
-            Box(680, 40, 220, 60, "Query A", ("what comes while it runs",)),
-            Box(680, 145, 220, 60, "Query B", ("every message, also later",)),
-            Box(680, 220, 220, 50, "Query C", ("some of the messages",)),
-            Box(680, 290, 220, 50, "Query D", ("the others",)),
         ),
     )
 
