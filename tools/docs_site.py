@@ -41,11 +41,16 @@ _TABLE = re.compile(r"<table>.*?</table>", re.DOTALL)
 _TITLE = re.compile(r"<th\b[^>]*>(.*?)</th>", re.DOTALL)
 _ROW = re.compile(r"<tr>.*?</tr>", re.DOTALL)
 _CELL = re.compile(r"<td\b")
+_FIELD = re.compile(r"<t[hd]\b[^>]*>(.*?)</t[hd]>", re.DOTALL)
 _TAG = re.compile(r"<[^>]+>")
 _FEWEST_COLUMNS = 3
 _FITS = 48
 """Characters of a row that a phone shows beside each other; a table with longer rows is shown cell by cell there."""
+_UNBROKEN = 48
+"""Characters beside each other that a phone shows of words that are not broken, with the edges of their cells."""
+_EDGES = 3
 _CODE = re.compile(r"<code>(?P<text>[^<]*)</code>")
+_LONG_CODE = re.compile(r"<code data-long>[^<]*</code>")
 _NAME = 28
 """Characters of a code that stays on one line of a table. A longer one is broken, or it would hide columns."""
 _FEW_COLUMNS = 7
@@ -209,7 +214,7 @@ def tables_that_fit(html: str) -> str:
         table = _CODE.sub(code, match[0])
         titles = [_TAG.sub("", title).strip() for title in _TITLE.findall(table)]
         longest = max((len(_TAG.sub("", row).replace("\n", "")) for row in _ROW.findall(table)), default=0)
-        if len(titles) < _FEWEST_COLUMNS or longest <= _FITS:
+        if (len(titles) < _FEWEST_COLUMNS or longest <= _FITS) and _unbroken(table) <= _UNBROKEN:
             return table
 
         def row(found: re.Match[str]) -> str:
@@ -220,6 +225,20 @@ def tables_that_fit(html: str) -> str:
         return _ROW.sub(row, table).replace("<table>", f"<table data-wide{many}>", 1)
 
     return _TABLE.sub(marked, html)
+
+
+def _unbroken(table: str) -> int:
+    """How many characters wide the table is when each column is as wide as its longest word.
+
+    A short code in the first column is a word. All other codes can be broken.
+    """
+
+    def longest(field: str, *, is_first: bool) -> int:
+        text = _CODE.sub(lambda code: code["text"].replace(" ", "_") if is_first else "", _LONG_CODE.sub("", field))
+        return max(map(len, unescape(_TAG.sub("", text)).split()), default=0) + _EDGES
+
+    columns = zip(*(_FIELD.findall(row) for row in _ROW.findall(table)), strict=False)
+    return sum(max(longest(field, is_first=n == 0) for field in fields) for n, fields in enumerate(columns))
 
 
 def _titled(title: str) -> str:

@@ -107,6 +107,27 @@ def test_a_table_of_many_columns_is_marked_and_so_is_a_long_code(site):
     assert re.findall(r"<code( data-long)?>(.)", marked) == [("", "a"), (" data-long", "x")]
 
 
+NAME, LONG = "x" * 25, "y" * 40
+
+
+@pytest.mark.parametrize(
+    ("cells", "is_wide"),
+    [
+        ((f"<code>{NAME}</code>", f"see {NAME}"), True),
+        ((f"<code>{NAME}</code>", f"see <code>{NAME}</code>"), False),
+        ((f"<code>{LONG}</code>", f"see {NAME}"), False),
+        (("<code>make check ARGS=all</code>", f"see {NAME}"), True),
+        (("make check ARGS=all", f"see {NAME}"), False),
+        (("x",) * 18, True),
+    ],
+    ids=["words", "a code breaks", "a long name breaks", "one code", "words of a text", "edges of cells"],
+)
+def test_a_table_whose_words_do_not_fit_beside_each_other_is_wide(site, cells, is_wide):
+    titles, row = ("".join(f"<{tag}>{cell}</{tag}>" for cell in cells) for tag in ("th", "td"))
+    table = f"<table><thead><tr>{titles}</tr></thead><tbody><tr>{row}</tr></tbody></table>"
+    assert ("data-wide" in site.tables_that_fit(table)) is is_wide
+
+
 @pytest.mark.parametrize(
     "row", ["<td>1</td><td>2</td><td>3</td>", f"<td>{'long ' * 20}</td><td>2</td>"], ids=["short", "two columns"]
 )
