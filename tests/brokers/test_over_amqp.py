@@ -1,4 +1,7 @@
-"""What is promised over AMQP, on every broker: reading, writing, a stop, a killed broker, selectors, topics, check."""
+"""What is promised over AMQP, on every broker: reading, writing, a stop, a killed broker, selectors, topics, check.
+
+`make test` has tests/integration/test_amqp.py, on Artemis.
+"""
 
 import functools
 import json
@@ -23,17 +26,12 @@ from pyspark_jms.options.source import SourceOptions
 from pyspark_jms.source.admission import IdleCheck
 from pyspark_jms.testing import JmsClient, Typed
 
-pytestmark = [pytest.mark.broker, pytest.mark.spark]
+pytestmark = [pytest.mark.broker, pytest.mark.spark, pytest.mark.deep]
 
 COUNT = 400
 
 
-@pytest.fixture(
-    scope="module",
-    params=[
-        pytest.param(name, marks=[] if name == "artemis" else pytest.mark.deep) for name in (*AMQP_BROKERS, "rabbitmq")
-    ],
-)
+@pytest.fixture(scope="module", params=[*AMQP_BROKERS, "rabbitmq"])
 def stage(request):
     if request.param == "rabbitmq":
         require_rabbit4("sid")
@@ -123,7 +121,6 @@ def test_rows_that_were_read_with_a_schema_are_written_as_they_are(spark, stage,
     assert_written_as_read(spark, *(stage.access | {"queue": name} for name in names))
 
 
-@pytest.mark.deep
 def test_a_batch_read_shows_the_whole_queue_or_says_that_it_does_not(spark, stage, queue, caplog):
     stage.create(queue)
     rows = spark.range(0, 10_500, 1, 1).selectExpr("concat('text ', id) text")
@@ -134,7 +131,6 @@ def test_a_batch_read_shows_the_whole_queue_or_says_that_it_does_not(spark, stag
     assert ("Raise maxMessages and maxBytes" in caplog.text) is not browses
 
 
-@pytest.mark.deep
 def test_a_query_that_is_stopped_and_a_broker_that_is_killed_lose_nothing(spark, stage, queue, tmp_path):
     stage.put(queue)
 
@@ -154,7 +150,6 @@ def test_a_query_that_is_stopped_and_a_broker_that_is_killed_lose_nothing(spark,
     query.stop()
 
 
-@pytest.mark.deep
 @pytest.mark.timeout(60)
 def test_a_broker_answers_while_it_has_no_more_messages(stage, queue):
     """So a flood that stops is a batch at once."""
@@ -172,7 +167,6 @@ def test_a_broker_answers_while_it_has_no_more_messages(stage, queue):
     await_count(stage.broker, queue, 0)
 
 
-@pytest.mark.deep
 def test_a_selector_is_evaluated_by_the_broker_or_in_spark(spark, stage, queue, tmp_path):
     stage.put(queue, 40)
     residual = {"selectorResidual": "spark"} if stage.name in {"broker-j", "rabbitmq"} else {}
@@ -181,7 +175,6 @@ def test_a_selector_is_evaluated_by_the_broker_or_in_spark(spark, stage, queue, 
     assert numbers_in(spark, tmp_path / "out") == [*range(30, 40)]
 
 
-@pytest.mark.deep
 def test_a_durable_subscription_keeps_what_is_sent_while_nobody_reads(spark, stage, queue, tmp_path):
     topic = f"topic.{queue}"
     if hasattr(stage.broker, "create_topic"):
@@ -208,7 +201,6 @@ def test_a_durable_subscription_keeps_what_is_sent_while_nobody_reads(spark, sta
     assert numbers_in(spark, tmp_path / "out") == [*range(30)]
 
 
-@pytest.mark.deep
 def test_the_check_finds_no_problem(stage, queue, capsys):
     stage.put(queue, 3)
     access = ["--broker-url", stage.broker.amqp_url, "--user", stage.broker.user, "--queue", queue]
@@ -220,7 +212,6 @@ def test_the_check_finds_no_problem(stage, queue, capsys):
     assert findings["transactions"]["verdict"] == ("note" if stage.name == "rabbitmq" else "fine")
 
 
-@pytest.mark.deep
 def test_an_exactly_once_read_is_kept_in_a_staging_queue_or_refused(spark, stage, queue, tmp_path):
     stage.put(queue, 100)
     stream = stage.stream(spark, queue=queue, deliveryGuarantee="exactly-once", maxMessagesPerTrigger="40")

@@ -24,9 +24,9 @@ BITING = [
     "amqp-both-once/kill-driver/unconfirmed",
 ]
 
-FIRST = {"journal/kill-driver/durable", "amqp/kill-driver/discharging", "amqp-once/kill-driver/task-unconfirmed"}
-"""What `make test` runs of them. tests/integration/test_killed_writes.py has a killed worker of the sink, and
-tests/integration/test_outage.py a killed broker under both."""
+FIRST = {"journal/kill-driver/durable", "amqp-once/kill-driver/task-unconfirmed"}
+"""What `make test` runs of them. tests/integration/test_restarts.py has a killed driver of an at-least-once read,
+tests/integration/test_killed_writes.py one of a write, and tests/integration/test_outage.py a killed broker."""
 
 
 def test_every_cell_is_run_or_has_its_reason():

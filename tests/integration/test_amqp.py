@@ -120,6 +120,7 @@ def test_other_transactions(spark, broker, queue, over_amqp, transaction):
     await_count(broker, queue, 1_000)
 
 
+@pytest.mark.deep
 def test_a_batch_write_is_sent_once(spark, broker, queue, over_amqp):
     """Also when it has ended, and has one entry for all of its tasks."""
     once = over_amqp | {"queue": queue, "deliveryGuarantee": "exactly-once"}

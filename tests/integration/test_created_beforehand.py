@@ -64,6 +64,7 @@ def limited(broker, **options):
     return {"brokerUrl": broker.amqp_url, "deliveryGuarantee": "exactly-once", **LIMITED, **options}
 
 
+@pytest.mark.deep
 @pytest.mark.broker
 def test_a_read_with_the_queues_of_the_page(prepared, tmp_path):
     put(prepared, "orders", *texts(0, 60))

@@ -273,6 +273,7 @@ def test_a_checkpoint_written_with_a_journal_is_not_read_without_it(broker, queu
         reader.stop()
 
 
+@pytest.mark.deep
 def test_a_known_id_with_other_content_is_another_broker(fresh_broker, tmp_path, monkeypatch):
     broker, other = fresh_broker(), fresh_broker()
     fill(broker, "q", 10)

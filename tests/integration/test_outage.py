@@ -61,7 +61,8 @@ def test_a_query_that_starts_again_waits_for_its_broker_and_a_new_one_says_so_at
         query.stop()
 
 
-@pytest.mark.parametrize("guarantee", [pytest.param("at-least-once", marks=pytest.mark.deep), "exactly-once"])
+@pytest.mark.deep
+@pytest.mark.parametrize("guarantee", ["at-least-once", "exactly-once"])
 def test_a_query_that_writes_outlasts_the_outage_of_its_broker(spark, fresh_broker, tmp_path, guarantee):
     """Its first batch is another matter: a new query says at once that nobody is there."""
     broker, folder = fresh_broker(), tmp_path / "rows"

@@ -60,7 +60,7 @@ def deep(*engine):
     return pytest.param(*engine, marks=pytest.mark.deep)
 
 
-@pytest.mark.parametrize("engine", ["stomp", deep("amqp"), deep("journal"), "readers"])
+@pytest.mark.parametrize("engine", [deep("stomp"), deep("amqp"), deep("journal"), "readers"])
 def test_a_stream_has_the_columns_of_its_schema_and_its_checkpoint_takes_another(
     spark, broker, queue, tmp_path, engine
 ):

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from rawstomp import RawStomp
 
-pytestmark = [pytest.mark.broker, pytest.mark.spark]
+pytestmark = [pytest.mark.broker, pytest.mark.spark, pytest.mark.deep]
 
 JOB = Path(__file__).with_name("secrets_job.py")
 
@@ -88,7 +88,6 @@ TRACES = ["log", "shown", "events", "checkpoints", "journal names", "command lin
 
 
 @pytest.mark.parametrize("trace", TRACES)
-@pytest.mark.deep
 def test_no_password(ended, trace):
     password, _, _, traces = ended
     assert traces[trace]
@@ -96,13 +95,11 @@ def test_no_password(ended, trace):
 
 
 @pytest.mark.parametrize("trace", TRACES)
-@pytest.mark.deep
 def test_no_payload(ended, trace):
     _, payload, _, traces = ended
     assert payload not in traces[trace]
 
 
-@pytest.mark.deep
 def test_the_job_did_what_could_have_told(ended):
     """Else the search would prove nothing: messages went through, plans and errors were shown, our log was loud."""
     traces = ended[-1]
@@ -125,7 +122,6 @@ def with_locals(spark):
     spark.conf.unset(LOCALS)
 
 
-@pytest.mark.deep
 def test_tracebacks_with_local_variables_show_no_password(with_locals, broker, tmp_path):
     password = f"pw{uuid.uuid4().hex}"
     # The last option is in a variable of Spark's own. Spark keeps the order of at most four.

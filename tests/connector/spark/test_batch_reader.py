@@ -33,7 +33,7 @@ def test_shows_what_is_there_and_leaves_it_untouched(spark, broker, queue):
     [
         pytest.param({"maxMessages": 7}, 7, marks=pytest.mark.releases),
         ({"maxBytes": "25k"}, 2),
-        ({"maxBytes": 1}, 1),
+        pytest.param({"maxBytes": 1}, 1, marks=pytest.mark.deep),
     ],
 )
 def test_is_bounded(spark, broker, queue, bound, seen):

@@ -98,7 +98,7 @@ def check(spark, cells):
             assert same(found, expected, old_java=floating), (name, written, text)
 
 
-@pytest.mark.parametrize("ansi", ["true", "false"])
+@pytest.mark.parametrize("ansi", ["true", pytest.param("false", marks=pytest.mark.deep)])
 def test_every_cell_gives_what_convert_gives(spark, ansi):
     before = spark.conf.get("spark.sql.ansi.enabled")
     spark.conf.set("spark.sql.ansi.enabled", ansi)

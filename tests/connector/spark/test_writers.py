@@ -26,6 +26,11 @@ from pyspark_jms.sink.tasks import Sent, TaskResult
 from pyspark_jms.spark.writers import JmsBatchWriter, JmsStreamWriter, TaskReport
 from pyspark_jms.testing import EmbeddedArtemis, User
 
+
+def deep(*case):
+    return pytest.param(*case, marks=pytest.mark.deep)
+
+
 # --- df.write ---------------------------------------------------------------------------------------
 
 
@@ -58,8 +63,8 @@ def texts(broker, queue):
     "options",
     [
         pytest.param({}, marks=pytest.mark.releases),
-        {"transaction": "none"},
-        {"transaction": 7},
+        deep({"transaction": "none"}),
+        deep({"transaction": 7}),
         pytest.param(None, marks=pytest.mark.releases),
     ],
 )
@@ -111,6 +116,7 @@ def envelope(note):
     return json.dumps({"map": items}, separators=(",", ":"))
 
 
+@pytest.mark.deep
 def test_bad_rows_are_dropped(spark, broker, queue):
     frame = spark.range(0, 40, 1, 2).selectExpr("concat('row ', id) text", "int(if(id % 10 = 3, 77, 4)) JMSPriority")
     write(frame, broker, queue=queue, onBadRow="drop")
@@ -132,6 +138,7 @@ def test_a_write_that_is_tried_again_sends_nothing_again(spark, broker, queue):
     assert texts(broker, queue) == sorted([f"row {n}" for n in range(10)] * 2)
 
 
+@pytest.mark.deep
 def test_without_an_id_a_write_that_is_tried_again_sends_again(spark, broker, queue):
     for _ in range(2):
         write(rows(spark, 10), broker, queue=queue)
@@ -203,6 +210,7 @@ def test_for_each_batch_a_write_id_that_is_the_same_for_every_batch_is_refused(s
     assert texts(broker, queue) == ["the same"]
 
 
+@pytest.mark.deep
 def test_for_each_batch_in_another_thread_a_write_has_an_identity_or_is_refused(spark, broker, queue, tmp_path):
     """Two queries with the same rows and the same names of their writes: both send. Spark tells the thread no query."""
     (tmp_path / "rows").mkdir()
@@ -245,13 +253,13 @@ def run_available_for_each(stream, function, checkpoint):
             {"deliveryGuarantee": "exactly-once"},
             r"\[JMS_OPTION_CONFLICT\] .*needs option writeId.*of its own",
         ),
-        (
+        deep(
             "append",
             {"deliveryGuarantee": "exactly-once", "writeId": "w", "transaction": 5},
             r"\[JMS_OPTION_CONFLICT\] .*transaction=5",
         ),
-        ("append", {"writeId": "w"}, r"\[JMS_OPTION_CONFLICT\] Option writeId .*Give both"),
-        (
+        deep("append", {"writeId": "w"}, r"\[JMS_OPTION_CONFLICT\] Option writeId .*Give both"),
+        deep(
             "append",
             {"brokerUrl": "stomp+ssl://127.0.0.1:1", "deliveryGuarantee": "exactly-once", "writeId": "w"},
             r"\[JMS_UNSUPPORTED\] .*over STOMP.*COMMIT.*amqp://",
@@ -338,8 +346,8 @@ def test_options_are_the_defaults_of_rows(spark, broker, queue, tmp_path):
             r"\[JMS_MESSAGE_FORMAT\].*[Rr]ow 10.*priorit",
             marks=pytest.mark.releases,
         ),
-        ("map('destination', 'x') properties", r"\[JMS_MESSAGE_FORMAT\].*[Rr]ow 0.*destination"),
-        ("1 JMSPriorty", r"\[JMS_SCHEMA\].*JMSPriorty.*JMSPriority"),
+        deep("map('destination', 'x') properties", r"\[JMS_MESSAGE_FORMAT\].*[Rr]ow 0.*destination"),
+        deep("1 JMSPriorty", r"\[JMS_SCHEMA\].*JMSPriorty.*JMSPriority"),
     ],
 )
 def test_a_row_that_cannot_be_sent_fails_the_task_and_nothing_is_sent(spark, broker, queue, tmp_path, column, reason):
@@ -375,6 +383,7 @@ def test_an_unknown_option_is_refused(spark, broker, queue, tmp_path):
         write_stream(stream_of_rows(spark, tmp_path).select("text"), broker, tmp_path, queue=queue, prioritty=3)
 
 
+@pytest.mark.deep
 def test_a_user_who_may_not_send_gets_one_clear_error(spark, tmp_path):
     limited = User("limited", "pw", {"consume", "createDurableQueue", "createAddress"})
     with EmbeddedArtemis(users=[limited]) as broker:
@@ -447,6 +456,7 @@ def test_each_worker_process_looks_into_the_ledger_once_in_a_run(spark, broker, 
     await_count(broker, queue, batches * 3)
 
 
+@pytest.mark.deep
 def test_two_queries_on_one_queue_have_ledgers_of_their_own(spark, broker, queue, tmp_path):
     frame = stream_of_rows(spark, tmp_path, 5).select("text")
     for name in ("a", "b"):
@@ -458,13 +468,16 @@ def test_two_queries_on_one_queue_have_ledgers_of_their_own(spark, broker, queue
     ("options", "reason"),
     [
         ({"transaction": 10}, r"\[JMS_OPTION_CONFLICT\] .*transaction=10.*Remove option transaction"),
-        ({"transaction": "none"}, r"\[JMS_OPTION_CONFLICT\] .*transaction=none"),
-        ({"writeId": "w"}, r"\[JMS_OPTION_CONFLICT\] .*writeId.*writeStream"),
-        ({"writeId": "it's"}, r"\[JMS_INVALID_OPTION\] .*writeId.*letters, digits"),
-        ({"deliveryGuarantee": "at-least-once", "onReplayMismatch": "send"}, r"\[JMS_OPTION_CONFLICT\] .*onReplay"),
-        ({"deliveryGuarantee": "at-least-once", "transaction": 0}, r"\[JMS_INVALID_OPTION\] .*task, none, or a number"),
+        deep({"transaction": "none"}, r"\[JMS_OPTION_CONFLICT\] .*transaction=none"),
+        deep({"writeId": "w"}, r"\[JMS_OPTION_CONFLICT\] .*writeId.*writeStream"),
+        deep({"writeId": "it's"}, r"\[JMS_INVALID_OPTION\] .*writeId.*letters, digits"),
+        deep({"deliveryGuarantee": "at-least-once", "onReplayMismatch": "send"}, r"\[JMS_OPTION_CONFLICT\] .*onReplay"),
+        deep(
+            {"deliveryGuarantee": "at-least-once", "transaction": 0},
+            r"\[JMS_INVALID_OPTION\] .*task, none, or a number",
+        ),
         ({"brokerUrl": "stomp://127.0.0.1:1"}, r"\[JMS_UNSUPPORTED\] .*over STOMP.*COMMIT.*amqp://"),
-        ({"deliveryGuarantee": "exactly once"}, r"\[JMS_INVALID_OPTION\] .*at-least-once, exactly-once"),
+        deep({"deliveryGuarantee": "exactly once"}, r"\[JMS_INVALID_OPTION\] .*at-least-once, exactly-once"),
     ],
 )
 def test_what_a_stream_cannot_promise_is_refused_before_anything_connects(spark, tmp_path, options, reason):
