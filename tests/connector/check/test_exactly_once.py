@@ -124,8 +124,15 @@ class _Forgetful(EmbeddedArtemis):
     ("core", "addresses", "fact"),
     [
         ("<id-cache-size>0</id-cache-size>", (), "id-cache-size is 0"),
-        ("<persist-id-cache>false</persist-id-cache>", (), "persist-id-cache is false"),
-        ("", (AddressSettings(match="pyspark-jms.commits.#", id_cache_size=0),), "id-cache-size is 0"),
+        pytest.param(
+            "<persist-id-cache>false</persist-id-cache>", (), "persist-id-cache is false", marks=pytest.mark.deep
+        ),
+        pytest.param(
+            "",
+            (AddressSettings(match="pyspark-jms.commits.#", id_cache_size=0),),
+            "id-cache-size is 0",
+            marks=pytest.mark.deep,
+        ),
         ("<id-cache-size>0</id-cache-size>", (AddressSettings(match="pyspark-jms.commits.#", id_cache_size=1),), None),
     ],
 )

@@ -53,7 +53,7 @@ def test_a_move_of_nothing_says_why(commands, broker, queue):
     assert "left 3 on" in commands.errors
 
 
-@pytest.mark.parametrize("address", ["url", "amqp_url"])
+@pytest.mark.parametrize("address", ["amqp_url", pytest.param("url", marks=pytest.mark.deep)])
 def test_dead_letters_of_the_broker_go_back_and_other_messages_stay(commands_on, fresh_broker, queue, address):
     expiry, broker = "ExpiryQueue", fresh_broker()  # messages of other tests expire, too
     commands = commands_on(broker, getattr(broker, address))

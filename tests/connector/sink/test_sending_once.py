@@ -269,7 +269,7 @@ def test_a_failed_look_up_leaves_the_commit_in_doubt(broker, queue):
     assert bodies(broker, queue) == ["1", "2"]
 
 
-@pytest.mark.parametrize("carried_out", [True, False])
+@pytest.mark.parametrize("carried_out", [True, pytest.param(False, marks=pytest.mark.deep)])
 def test_a_broker_killed_at_the_commit_is_waited_for_and_the_ledger_read(fresh_broker, carried_out):
     """Killed when the discharge has arrived, or when its confirmation is on the way; back some seconds later."""
     with fresh_broker() as broker, Proxy(broker.host, broker.port, "amqp") as proxy:

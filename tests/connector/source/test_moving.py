@@ -72,16 +72,23 @@ def protocol(request, broker):
     return request.param, {"brokerUrl": broker.amqp_url if request.param == "amqp" else broker.url}
 
 
-@pytest.mark.parametrize(("cut", "nth"), [(DISCHARGE, 2), (DISCHARGE, 3)])
-@pytest.mark.parametrize("included", [False, True])
-def test_over_amqp_every_message_is_on_one_queue_wherever_the_connection_ends(broker, queue, cut, nth, included):
+@pytest.mark.parametrize(
+    ("nth", "included"),
+    [
+        (2, False),
+        (3, True),
+        pytest.param(2, True, marks=pytest.mark.deep),
+        pytest.param(3, False, marks=pytest.mark.deep),
+    ],
+)
+def test_over_amqp_every_message_is_on_one_queue_wherever_the_connection_ends(broker, queue, nth, included):
     if not hasattr(broker, "amqp_url"):
         pytest.skip("needs an embedded broker")
     fill(broker, queue, 1_500)
     to = f"{queue}.to"
     broker.create_queue(to)
     with Proxy(broker.host, broker.port, "amqp") as proxy:
-        proxy.to_broker.cut_at(cut, included=included, nth=nth)
+        proxy.to_broker.cut_at(DISCHARGE, included=included, nth=nth)
         with pytest.raises((TransactionRolledBackError, LinkError)):
             _move(broker, queue, to, brokerUrl=proxy.url)
     wait_until(lambda: broker.consumer_count(queue) == 0, what="the end of the broken connection")
@@ -97,7 +104,15 @@ def test_over_amqp_every_message_is_on_one_queue_wherever_the_connection_ends(br
     assert in_queue(broker, to) == dict.fromkeys(range(1_500), 1)
 
 
-@pytest.mark.parametrize(("cut", "nth"), [(b"COMMIT\n", 1), (b"COMMIT\n", 2), (b"ACK\n", 1), (b"ACK\n", 1_200)])
+@pytest.mark.parametrize(
+    ("cut", "nth"),
+    [
+        (b"COMMIT\n", 2),
+        (b"ACK\n", 1),
+        pytest.param(b"COMMIT\n", 1, marks=pytest.mark.deep),
+        pytest.param(b"ACK\n", 1_200, marks=pytest.mark.deep),
+    ],
+)
 def test_over_stomp_no_message_is_lost_wherever_the_connection_ends(broker, queue, cut, nth):
     fill(broker, queue, 1_500)
     to = f"{queue}.to"
@@ -170,6 +185,7 @@ def test_a_message_that_cannot_be_sent_over_stomp_costs_those_behind_it_no_attem
     broker.purge(queue)
 
 
+@pytest.mark.parametrize("protocol", ["amqp", pytest.param("stomp", marks=pytest.mark.deep)], indirect=True)
 def test_a_message_that_comes_back_is_moved_once(broker, queue, protocol):
     fill(broker, queue, 20)
     to, ended = f"{queue}.to", threading.Event()
@@ -217,7 +233,16 @@ def test_a_dead_letter_of_the_connector_goes_to_its_queue_without_the_reasons(br
     await_value(lambda: set(broker.delivery_counts(f"{queue}.dead")), {0})
 
 
-@pytest.mark.parametrize("protocol_of_producer", ["stomp", "amqp"])
+@pytest.mark.parametrize(
+    ("protocol", "protocol_of_producer"),
+    [
+        ("stomp", "amqp"),
+        ("amqp", "stomp"),
+        pytest.param("stomp", "stomp", marks=pytest.mark.deep),
+        pytest.param("amqp", "amqp", marks=pytest.mark.deep),
+    ],
+    indirect=["protocol"],
+)
 def test_the_queue_that_the_broker_notes_comes_before_the_one_that_a_producer_names(
     broker, queue, protocol, protocol_of_producer
 ):
@@ -276,7 +301,18 @@ def test_the_targets_are_counted_before_anything_moves_and_no_other_is_used(brok
     assert "came after the queues were printed" in next(iter(moved.left))
 
 
-@pytest.mark.parametrize("name", ["pyspark-jms.staging.x.token", "activemq.management", "a::pyspark-jms.commits.x"])
+@pytest.mark.parametrize(
+    ("protocol", "name"),
+    [
+        ("amqp", "pyspark-jms.staging.x.token"),
+        ("stomp", "activemq.management"),
+        ("amqp", "a::pyspark-jms.commits.x"),
+        pytest.param("stomp", "pyspark-jms.staging.x.token", marks=pytest.mark.deep),
+        pytest.param("amqp", "activemq.management", marks=pytest.mark.deep),
+        pytest.param("stomp", "a::pyspark-jms.commits.x", marks=pytest.mark.deep),
+    ],
+    indirect=["protocol"],
+)
 def test_a_queue_that_rows_must_not_name_is_no_target(broker, queue, protocol, name):
     with RawStomp(broker) as raw:
         raw.send(f"{queue}.dead", [([("spark_jms_source", f"queue://{name}")], "{}")])

@@ -79,7 +79,9 @@ def test_over_amqp_a_read_without_bounds_shows_all_that_was_there_at_the_start(b
     assert broker.message_count(queue) == count + 3
 
 
-@pytest.mark.parametrize("counted", [0, 1, 10_499])
+@pytest.mark.parametrize(
+    "counted", [0, pytest.param(1, marks=pytest.mark.deep), pytest.param(10_499, marks=pytest.mark.deep)]
+)
 def test_over_amqp_it_shows_what_the_broker_had_confirmed_and_not_counted(broker, queue, caplog, counted):
     """The number at the start as Artemis gives it shortly after a commit; what is sent meanwhile does not count."""
     count = 10_500

@@ -377,7 +377,16 @@ def test_connections_share_a_queue_and_its_window(broker, queue, three_connectio
     assert left(broker, queue, 0) == 0
 
 
-@pytest.mark.parametrize("done", [False, True], ids=["before its batch is done", "after it"])
+@pytest.mark.parametrize(
+    ("three_connections", "done"),
+    [
+        pytest.param("stomp", False, id="stomp-before its batch is done"),
+        pytest.param("amqp", True, id="amqp-after it"),
+        pytest.param("stomp", True, id="stomp-after it", marks=pytest.mark.deep),
+        pytest.param("amqp", False, id="amqp-before its batch is done", marks=pytest.mark.deep),
+    ],
+    indirect=["three_connections"],
+)
 def test_what_one_of_three_connections_had_comes_on_any_of_them_and_is_known_again(
     broker, queue, three_connections, done
 ):
@@ -470,7 +479,7 @@ def test_a_journal_knows_messages_again_that_another_connection_brings(broker, q
         wait_until(lambda: receiver.next_batch_end() == 100 and left(broker, queue, 0) == 0)
 
 
-@pytest.mark.parametrize("protocol", ["stomp", "amqp"])
+@pytest.mark.parametrize("protocol", ["stomp", pytest.param("amqp", marks=pytest.mark.deep)])
 def test_a_drain_reads_what_a_lost_connection_gave_to_one_that_was_not_read_any_more(broker, queue, protocol):
     fill(broker, queue, 60)
     more = {"brokerUrl": f"{protocol}://{broker.host}:{broker.port}", "maxMessagesPerTrigger": 30, "windowBytes": "3m"}

@@ -30,6 +30,10 @@ def settings(request, secured, settings_for, authority):
     return settings
 
 
+over_tls = pytest.mark.parametrize("settings", ["tls", pytest.param("plain", marks=pytest.mark.deep)], indirect=True)
+"""TLS has the narrower limits: what it passes, a plain connection passes too."""
+
+
 def plainly(broker):
     return SimpleNamespace(url=broker.plain_url, user=broker.user, password=broker.password)
 
@@ -40,6 +44,7 @@ def send_frame(queue, body, transaction=None):
     return frame("SEND", [*fixed, *tied, ("content-length", len(body))], body)
 
 
+@over_tls
 def test_a_large_transaction_leaves_while_messages_arrive(secured, queue, settings, consume, receive):
     """On one connection, both at once: nobody waits for the other for ever, nothing is torn."""
     arriving, leaving = f"{queue}.in", f"{queue}.out"
@@ -60,6 +65,7 @@ def test_a_large_transaction_leaves_while_messages_arrive(secured, queue, settin
     assert {len(message.body) for message in back} == {16_005}
 
 
+@over_tls
 def test_many_buffers_of_one_transaction(secured, queue, settings):
     """More than may wait at once on TLS."""
     with Producer(settings()) as producer:
@@ -81,6 +87,7 @@ def test_receipts_and_messages_on_one_connection(secured, queue, settings, consu
     assert [parse_frame(f).body for f in frames] == [b"%d\0" % n for n in range(100)]
 
 
+@over_tls
 def test_messages_that_never_pause_are_a_sign_of_life(secured, queue, settings, consume):
     """stomp.py sees only some reads, and gives up a peer that is silent for two heart-beats."""
     consumer = consume(settings(heartbeat=0.5), queue)
