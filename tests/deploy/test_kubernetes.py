@@ -34,16 +34,18 @@ def settings(container):
 
 @pytest.fixture(scope="module")
 def schemas():
-    """The module that compares with the schemas. Its import takes seconds, which the other worker saves."""
+    """The module that compares with the schemas. Its import takes seconds."""
     return importlib.import_module("kubernetes_validate")
 
 
+@pytest.mark.deep
 @pytest.mark.parametrize("version", VERSIONS)
 @pytest.mark.parametrize(("file", "found"), OBJECTS, ids=[f"{file}-{each['kind']}" for file, each in OBJECTS])
 def test_a_manifest_is_valid(schemas, file, found, version):
     schemas.validate(found, version, strict=True)
 
 
+@pytest.mark.deep
 def test_the_schema_tool_finds_a_wrong_field(schemas):
     (role, *_) = [each for each in objects("base.yaml") if each["kind"] == "Role"]
     with pytest.raises(schemas.ValidationError):

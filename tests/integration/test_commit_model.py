@@ -41,6 +41,7 @@ def test_no_row_is_lost_or_written_twice_and_a_fresh_driver_finishes(name):
     assert re.search(rf"^\| {re.escape(name)} \| {found.states:,} \|", PAGE.read_text(), re.MULTILINE)
 
 
+@pytest.mark.deep
 def test_the_worlds_take_every_move_of_the_table():
     taken = frozenset().union(*(explored_world(name)[1] for name in SINK))
     never = {("making", "Lost", "ended")}  # the broker refuses a second connection, twice

@@ -168,6 +168,7 @@ def test_what_is_held_when_the_link_is_cut_goes_nowhere(proxy, link):
     assert proxy.to_broker.size == len(b"hello ")
 
 
+@pytest.mark.deep
 @pytest.mark.parametrize(
     ("protocol", "first", "beat"),
     [("stomp", b"hello", b"\n"), ("amqp", b"AMQP\0\1\0\0", b"\0\0\0\x08\x02\0\0\0")],
@@ -192,6 +193,7 @@ def test_leaves_the_brokers_end_open_and_beats_for_a_client_that_has_gone(protoc
                 until_the_end(broker)
 
 
+@pytest.mark.deep
 def test_does_not_beat_for_a_client_that_has_not_logged_in():
     with socket.create_server(("127.0.0.1", 0)) as server, Proxy(*server.getsockname(), "amqp") as proxy:
         proxy.leave_open()
@@ -207,6 +209,7 @@ def test_does_not_beat_for_a_client_that_has_not_logged_in():
             proxy.let_expire()
 
 
+@pytest.mark.deep
 @pytest.mark.parametrize("outlives", [True, False])
 def test_what_was_held_of_a_client_that_has_gone(outlives):
     with socket.create_server(("127.0.0.1", 0)) as server, Proxy(*server.getsockname()) as proxy:

@@ -41,6 +41,7 @@ def test_a_run_writes_its_environment_and_what_its_tests_used(run):
     assert run("tested('Delta', '4.1.0')") == own | {"Delta": ["4.1.0", "4.4.0"]}
 
 
+@pytest.mark.deep
 def test_a_run_with_a_failure_writes_nothing(run):
     assert run("assert False") is None
 

@@ -31,6 +31,7 @@ def test_the_variables_of_grafana_are_filled():
     assert not [expression for expression in found if "$" in expression]
 
 
+@pytest.mark.deep
 def test_the_titles_of_panels_with_data_are_returned(tmp_path):
     picture = tmp_path / "dashboard.png"
     assert draw(panels(), answers(["query_up", "guarantee_info", "lag_messages"]), picture) == [

@@ -40,19 +40,15 @@ def retried(tmp_path):
     return run
 
 
+@pytest.mark.deep
 def test_passed_tests_are_run_once(retried):
     done = retried(test_one="def test_it(): passes_from_run(1)")
     assert done.returncode == 0
     assert "running again" not in done.stdout
 
 
-@pytest.mark.parametrize(
-    "workers",
-    [
-        pytest.param([], id="one process"),
-        pytest.param(["-p", "xdist", "-n", "2"], id="workers", marks=pytest.mark.deep),
-    ],
-)
+@pytest.mark.deep
+@pytest.mark.parametrize("workers", [[], ["-p", "xdist", "-n", "2"]], ids=["one process", "workers"])
 def test_a_test_that_passes_twice_alone_depends_on_pace(retried, workers):
     done = retried(*workers, test_one="def test_it(): passes_from_run(2)\ndef test_fine(): pass")
     assert done.returncode == 0, done.stdout
@@ -68,6 +64,7 @@ def test_a_test_that_fails_again_fails_the_run(retried):
     assert "depends on pace:\n  test_two.py::test_it" in done.stdout
 
 
+@pytest.mark.deep
 def test_a_test_that_passes_only_one_of_two_times_fails_the_run(retried):
     done = retried(test_one="def test_it():\n    passes_from_run(2)\n    assert run_number() != 3")
     assert done.returncode == 1
@@ -81,12 +78,14 @@ def test_a_fixture_that_fails_counts_as_its_test(retried):
     assert "depends on pace:\n  test_one.py::test_it" in done.stdout
 
 
+@pytest.mark.deep
 def test_many_failures_are_not_run_again(retried):
     done = retried(test_one="import pytest\n@pytest.mark.parametrize('n', range(6))\ndef test_it(n): assert False")
     assert done.returncode == 1
     assert "running again" not in done.stdout
 
 
+@pytest.mark.deep
 def test_a_file_that_cannot_be_imported_fails_the_run(retried):
     done = retried(
         "--continue-on-collection-errors",

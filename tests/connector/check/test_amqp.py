@@ -37,10 +37,8 @@ def test_an_address_of_amqp_is_checked_over_amqp(broker, queue, settings_of):
     assert {finding.verdict for finding in found} == {Verdict.FINE}
 
 
-@pytest.mark.parametrize(
-    "ends",
-    ["link", pytest.param("session", marks=pytest.mark.deep), pytest.param("nothing", marks=pytest.mark.deep)],
-)
+@pytest.mark.deep
+@pytest.mark.parametrize("ends", ["link", "session", "nothing"])
 def test_a_broker_without_transactions(ends):
     with ProtonBroker(coordinator=ends) as peer:
         peer.queues["q"] = ["one"]

@@ -99,6 +99,7 @@ def test_concurrent_first_starts_resolve_once(repository, tmp_path):
     assert text == [["2"], ["asked", "2"]]
 
 
+@pytest.mark.deep
 def test_an_unreachable_registry_is_an_error_with_its_remedy(tmp_path):
     dead = f"http://localhost:{free_port('127.0.0.1')}/"
     settings = ResolverSettings(ivy=str(tmp_path / "ivy"), ivy_settings=_ivy_settings(tmp_path, dead))

@@ -312,6 +312,7 @@ def test_l15_a_broker_that_knows_less_than_the_log_is_a_loss(fails):
 # --- the tables ---------------------------------------------------------------------------------------
 
 
+@pytest.mark.deep
 def test_the_worlds_take_every_move_of_the_tables_that_can_be_taken_there():
     """And no other: a machine refuses what its table does not have."""
     taken = set().union(*(explored_world(name)[1] for name in READERS))
