@@ -55,16 +55,16 @@ def test_what_java_sends_is_what_spark_sees(spark, broker, queue, over_amqp):
 
 def test_a_stream_reads_and_acknowledges(spark, broker, queue, over_amqp, tmp_path):
     with JmsClient(broker) as java:
-        for number in range(2_500):
+        for number in range(250):
             java.send(queue, str(number))
-    stream = spark.readStream.format("jms").options(**over_amqp, queue=queue, maxMessagesPerTrigger=1_000).load()
+    stream = spark.readStream.format("jms").options(**over_amqp, queue=queue, maxMessagesPerTrigger=100).load()
     writer = stream.writeStream.format("parquet").option("path", str(tmp_path / "out"))
     writer = writer.option("checkpointLocation", str(tmp_path / "c")).trigger(availableNow=True)
     query = writer.start()
     assert query.awaitTermination(120)
     assert query.exception() is None
     texts = [row.text for row in spark.read.parquet(str(tmp_path / "out")).orderBy("sequence").collect()]
-    assert texts == list(map(str, range(2_500)))
+    assert texts == list(map(str, range(250)))
     await_count(broker, queue, 0)
     progress = json.loads(query.lastProgress["sources"][0]["latestOffset"])
     assert progress["guarantee"] == "at-least-once"

@@ -18,7 +18,7 @@ def started(frame, checkpoint, texts):
     return writer.option("checkpointLocation", str(checkpoint)).start()
 
 
-@pytest.mark.parametrize("seconds", [4, pytest.param(90, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("seconds", [1, pytest.param(90, marks=pytest.mark.slow)])
 def test_a_query_outlasts_the_outage_of_its_broker(spark, fresh_broker, tmp_path, seconds):
     broker, texts = fresh_broker(), []
     fill(broker, "q", 10)

@@ -37,10 +37,10 @@ def numbers(spark, folder):
 def test_available_now_reads_each_message_once_with_any_number_of_readers(spark, broker, queue, tmp_path):
     out, checkpoint = tmp_path / "out", tmp_path / "checkpoint"
     for run, readers in enumerate((2, 1, 3)):
-        put(broker, queue, *map(str, range(300 * run, 300 * run + 300)))
-        frame = read(spark, broker, queue, readers=str(readers), maxMessagesPerTrigger="200").select("text")
+        put(broker, queue, *map(str, range(60 * run, 60 * run + 60)))
+        frame = read(spark, broker, queue, readers=str(readers), maxMessagesPerTrigger="40").select("text")
         run_available(frame, checkpoint, "parquet", path=str(out))
-        assert numbers(spark, out) == Counter(range(300 * run + 300))
+        assert numbers(spark, out) == Counter(range(60 * run + 60))
         assert left(broker, queue) == 0
     offsets = sorted((checkpoint / "offsets").iterdir(), key=lambda path: int(path.name) if path.name.isdigit() else -1)
     last = json.loads(offsets[-1].read_text().splitlines()[-1])
@@ -125,17 +125,19 @@ def test_messages_with_a_delivery_delay_are_read_when_they_are_due(spark, broker
     """Over STOMP such a message is one of CORE, with ``_AMQ_SCHED_DELIVERY``."""
     put(broker, queue, *map(str, range(20)))
     frame = read(spark, broker, queue, readers="2", maxMessagesPerTrigger="10").select("text")
-    urls = (broker.amqp_url, broker.url)
-    for number, (url, delay) in enumerate((url, delay) for delay in ("1s", "1h") for url in urls):
-        rows = spark.range(20 + 10 * number, 30 + 10 * number).selectExpr("string(id) AS text")
-        target = access(broker) | {"brokerUrl": url, "queue": queue, "deliveryDelay": delay}
-        rows.write.format("jms").mode("append").options(**target).save()
+    for number, url in enumerate((broker.amqp_url, broker.url)):
+        rows = spark.range(10).selectExpr(
+            f"string(if(id < 5, 20, 30) + 5 * {number} + id % 5) AS text",
+            "current_timestamp() + if(id < 5, INTERVAL 2 SECONDS, INTERVAL 1 HOUR) AS JMSDeliveryTime",
+        )
+        target = access(broker) | {"brokerUrl": url, "queue": queue}
+        rows.coalesce(1).write.format("jms").mode("append").options(**target).save()
     run_available(frame, tmp_path / "checkpoint", "parquet", path=str(tmp_path / "out"))
     assert numbers(spark, tmp_path / "out").keys() >= set(range(20))
-    wait_until(lambda: scheduled(broker, queue) == 20, what="the end of the short delays")
+    wait_until(lambda: scheduled(broker, queue) == 10, what="the end of the short delays")
     run_available(frame, tmp_path / "checkpoint", "parquet", path=str(tmp_path / "out"))
-    assert numbers(spark, tmp_path / "out") == Counter(range(40))
-    assert left(broker, queue, 20) == scheduled(broker, queue) == 20
+    assert numbers(spark, tmp_path / "out") == Counter(range(30))
+    assert left(broker, queue, 10) == scheduled(broker, queue) == 10
 
 
 @pytest.mark.deep
@@ -213,7 +215,7 @@ def test_a_query_that_ignores_its_rows_keeps_the_messages_and_does_not_spin(spar
 
 def test_rows_that_are_read_in_part(spark, broker, queue, tmp_path):
     """``isEmpty`` and ``limit`` need the first task; what the batch has, every action gets."""
-    put(broker, queue, *map(str, range(90)))
+    put(broker, queue, *map(str, range(40)))
     seen = []
 
     def each(rows, batch):
@@ -223,12 +225,12 @@ def test_rows_that_are_read_in_part(spark, broker, queue, tmp_path):
         again = [int(row.text) for row in rows.collect()]
         seen.append((empty, some, every, again))
 
-    frame = read(spark, broker, queue, readers="3", maxMessagesPerTrigger="30").select("text")
+    frame = read(spark, broker, queue, readers="2", maxMessagesPerTrigger="20").select("text")
     run_available(frame, tmp_path / "checkpoint", each=each)
     assert all(empty == (not every) for empty, _, every, _ in seen)
     assert all(some <= set(every) and len(some) == min(3, len(every)) for _, some, every, _ in seen)
     assert all(sorted(every) == sorted(again) for _, _, every, again in seen)
-    assert Counter(number for _, _, every, _ in seen for number in every) == Counter(range(90))
+    assert Counter(number for _, _, every, _ in seen for number in every) == Counter(range(40))
     assert left(broker, queue) == 0
 
 

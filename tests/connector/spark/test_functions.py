@@ -178,12 +178,11 @@ def test_an_error_is_converts_and_says_where(failing, index, text, written, read
 
 def test_types_of_the_columns(spark):
     df = spark.createDataFrame([], DDL)
-    for read, expected in zip(TYPES, SPARK_TYPES, strict=True):
-        for null_on_error in (True, False):
-            made = [f(df, x, read, null_on_error=null_on_error) for f, x in ((jms_map, "x"), (jms_stream, 0))]
-            if read in PROPERTY_TYPES:
-                made.append(jms_property(df, "x", read, null_on_error=null_on_error))
-            assert {field.dataType.simpleString() for field in df.select(*made).schema} == {expected}
+    expected = dict(zip(TYPES, SPARK_TYPES, strict=True))
+    for null_on_error in (True, False):
+        made = columns(df, null_on_error=null_on_error).values()
+        fields = df.select(*[column for _, column in made]).schema
+        assert [field.dataType.simpleString() for field in fields] == [expected[read] for read, _ in made]
 
 
 def test_names_of_the_columns(spark):
@@ -208,8 +207,8 @@ def test_a_message_without_properties_has_none_and_one_without_such_a_body_is_nu
     df = spark.createDataFrame([(1, None, None, None, None)], ROW)
     assert one(df, jms_property(df, "x", "boolean"), jms_property(df, "x", "string")) == (False, None)
     assert "[JMS_NUMBER_FORMAT]" in failure(df, jms_property(df, "x", "int"))
-    assert set(one(df, *[jms_map(df, "x", read) for read in TYPES])) == {None}
-    assert set(one(df, *[jms_stream(df, 0, read) for read in TYPES])) == {None}
+    made = [jms_map(df, "x", read) for read in TYPES] + [jms_stream(df, 0, read) for read in TYPES]
+    assert set(one(df, *made)) == {None}
 
 
 def test_beyond_the_end_of_a_stream(spark):

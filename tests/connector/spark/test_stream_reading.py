@@ -79,12 +79,12 @@ def test_a_stopped_query_gives_back_untouched_what_it_did_not_read(spark, broker
 
 
 def test_several_partitions_keep_the_sequence(spark, broker, queue, tmp_path):
-    fill(broker, queue, 500)
+    fill(broker, queue, 100)
     frame = read(spark, broker, queue=queue, partitionBytes=2000, idleTimeout="300ms")
     run_available(frame, tmp_path, name="partitioned")
     rows = spark.sql("select sequence, properties.n n, text from partitioned order by sequence").collect()
-    assert [(row.n, row.text) for row in rows] == [(str(n), f"text {n}") for n in range(500)]
-    assert [row.sequence for row in rows] == list(range(500))
+    assert [(row.n, row.text) for row in rows] == [(str(n), f"text {n}") for n in range(100)]
+    assert [row.sequence for row in rows] == list(range(100))
 
 
 def test_body_type_for_all(spark, broker, queue, tmp_path):

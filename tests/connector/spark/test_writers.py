@@ -401,11 +401,11 @@ def test_an_empty_batch_does_not_connect(spark, broker, tmp_path):
 
 
 def test_order_within_a_partition_is_kept(spark, broker, queue, tmp_path):
-    frame = stream_of_rows(spark, tmp_path, 30_000).selectExpr("text", "map('n', cast(n as string)) properties")
+    frame = stream_of_rows(spark, tmp_path, 5_000).selectExpr("text", "map('n', cast(n as string)) properties")
     write_stream(frame, broker, tmp_path, queue=queue)
     with RawStomp(broker) as client:
-        found = client.read(queue, wanted=30_000)
-    assert [int(message.headers["n"]) for message in found] == list(range(30_000))
+        found = client.read(queue, wanted=5_000)
+    assert [int(message.headers["n"]) for message in found] == list(range(5_000))
 
 
 # --- exactly once ------------------------------------------------------------------------------------
@@ -414,7 +414,7 @@ def test_order_within_a_partition_is_kept(spark, broker, queue, tmp_path):
 @pytest.mark.releases
 def test_a_batch_that_is_not_in_the_commit_log_is_not_sent_again(spark, broker, queue, tmp_path):
     frame = stream_of_rows(spark, tmp_path, 500).select("text")
-    for _ in range(3):
+    for _ in range(2):
         write_stream(frame, broker, tmp_path, **once_to(broker, queue))
         uncommit(tmp_path / "checkpoint")
     await_count(broker, queue, 500)
