@@ -29,6 +29,7 @@ UNCLOSED := ignore:unclosed:ResourceWarning
 WORKERS := -n 3 --dist worksteal
 # Two where tests compute more than they wait: `make unit`, and another release of Spark, which each worker starts.
 FEWER   := -n 2 --dist worksteal
+UNIT    := 'not broker and not spark and not deep and not container and not slow'
 # CI sets another command: tools/retry_failed.py.
 PYTEST := $(BIN)/python -m pytest
 export PYTHONWARNINGS =
@@ -36,7 +37,7 @@ export PYTHONWARNINGS =
 export PYTHONDONTWRITEBYTECODE =
 
 .DEFAULT_GOAL := help
-.PHONY: help setup check lint types layers mirror sizes reference format docs test test-deep test-spark test-older test-all unit faults soak demo bench bench-quick bench-long broker dist sbom clean
+.PHONY: help setup check lint types layers mirror sizes reference format docs test test-deep test-spark test-older test-all unit coverage faults soak demo bench bench-quick bench-long broker dist sbom clean
 
 help: ## list the targets
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -113,7 +114,11 @@ test-all: check $(SHARED) ## run all tests, including slow ones: every guarantee
 	EXAMPLES=4 $(PYTEST)
 
 unit: $(READY) ## run the tests of make test that need neither broker nor Spark
-	$(PYTEST) $(FEWER) -m 'not broker and not spark and not deep and not container and not slow'
+	$(PYTEST) $(FEWER) -m $(UNIT)
+
+coverage: $(READY) ## run make unit, and measure the branches of wire, delivery and meaning that it takes
+	$(PYTEST) $(FEWER) -m $(UNIT) --cov --cov-report=term --cov-report=html:build/coverage \
+	    $(if $(GITHUB_STEP_SUMMARY),--cov-report=markdown-append:$(GITHUB_STEP_SUMMARY))
 
 faults: $(SHARED) ## cause every fault at every point, and count lost and duplicate messages (two hours; ARGS="--mode journal --list")
 	$(BIN)/python tests/faults/matrix.py $(ARGS)
