@@ -42,7 +42,7 @@ def pytest_collection_modifyitems(items):
     again, with more cases.
     """
     marks = {
-        **dict.fromkeys(("broker", "fresh_broker", "guarded", "secured", "strict", "unmanaged"), "broker"),
+        **dict.fromkeys(("broker", "fresh_broker", "guarded", "killable", "restricted", "secured", "strict"), "broker"),
         "spark": "spark",
     }
     for item in items:
@@ -113,9 +113,21 @@ def _print_measurements(terminalreporter, ended):
 
 @pytest.fixture(scope="session")
 def broker():
-    """The broker of JMS_BROKER_URL, or an embedded one. Do not kill or reconfigure it: use ``fresh_broker``."""
+    """The broker of JMS_BROKER_URL, or an embedded one. To kill one use ``killable``, for settings ``fresh_broker``."""
     with testing.broker(max_delivery_attempts=10, heap="1g") as shared:
         yield shared
+
+
+@pytest.fixture(scope="session")
+def _killable():
+    with testing.EmbeddedArtemis() as shared:
+        yield shared
+
+
+@pytest.fixture
+def killable(_killable):
+    """An embedded Artemis of the session that a test may kill and start again. Its queues may have old messages."""
+    return _killable.start()
 
 
 @pytest.fixture

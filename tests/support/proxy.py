@@ -195,6 +195,10 @@ class Proxy:
     def accept(self):
         self._refusing = False
 
+    def lead_to(self, host, port):
+        """Connect the next clients to this broker."""
+        self._target = host, port
+
     def links(self):
         """The connections of this moment, for ``cut``."""
         return list(self._links)

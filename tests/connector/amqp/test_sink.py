@@ -23,7 +23,7 @@ from pyspark_jms.errors import (
 )
 from pyspark_jms.options.sink import SinkOptions
 from pyspark_jms.sink.sending import RowEncoder, send_at_least_once
-from pyspark_jms.testing import EmbeddedClassic, JmsClient, User
+from pyspark_jms.testing import EmbeddedClassic, JmsClient
 
 
 def options(broker, **more):
@@ -67,31 +67,26 @@ def test_a_bad_row_is_dropped_if_the_user_says_so(broker, queue):
     await_count(broker, queue, 1)
 
 
-ALL = User("any", "pw").permissions
-LIMITED = User("limited", "pw", permissions=set(), at={"mine": ALL, "pyspark-jms.commits.#": ALL})
-
-
-def rows_to_both():
-    return batches("a", "b", destination=["queue://other", "queue://mine"])
-
-
-def test_a_row_to_where_the_user_may_not_send_is_an_error(fresh_broker):
+def test_a_row_to_where_the_user_may_not_send_is_an_error(restricted, queue):
     """Artemis refuses the message only, and would commit the others."""
-    user = {"user": "limited", "password": "pw"}
-    with fresh_broker(users=[LIMITED]) as broker:
-        with pytest.raises(JMSSecurityError):
-            send_at_least_once(AmqpSinkLink, options(broker, queue="q", **user), batches("a"))
-        for transaction in ("task", "1", "none"):
-            with pytest.raises(JMSSecurityError, match="other"):
-                send_at_least_once(AmqpSinkLink, options(broker, transaction=transaction, **user), rows_to_both())
-        assert broker.message_count("mine") <= 1, "without a transaction, a row that was sent stays"
-        ledger = CommitLedger(options(broker, queue="q", **user).connection, LedgerOwner("query", "x"))
-        with closing(ledger.connect()) as link:
-            (block,) = RowEncoder(options(broker), link).take(next(rows_to_both()))
-            link.send(block)
-            with pytest.raises(JMSSecurityError, match="other"):
-                link.commit_with_entry(entry("w/0"), admit=lambda _: True)
-        assert ledger.find() == ()
+    user, mine = {"user": "mine-only", "password": "pw"}, f"mine.{queue}"
+
+    def rows_to_both():
+        return batches("a", "b", destination=[f"queue://other.{queue}", f"queue://{mine}"])
+
+    with pytest.raises(JMSSecurityError):
+        send_at_least_once(AmqpSinkLink, options(restricted, queue=queue, **user), batches("a"))
+    for transaction in ("task", "1", "none"):
+        with pytest.raises(JMSSecurityError, match="other"):
+            send_at_least_once(AmqpSinkLink, options(restricted, transaction=transaction, **user), rows_to_both())
+    assert restricted.message_count(mine) <= 1, "without a transaction, a row that was sent stays"
+    ledger = CommitLedger(options(restricted, queue=queue, **user).connection, LedgerOwner("query", uuid.uuid4().hex))
+    with closing(ledger.connect()) as link:
+        (block,) = RowEncoder(options(restricted), link).take(next(rows_to_both()))
+        link.send(block)
+        with pytest.raises(JMSSecurityError, match="other"):
+            link.commit_with_entry(entry("w/0"), admit=lambda _: True)
+    assert ledger.find() == ()
 
 
 @pytest.mark.parametrize("destination", ["queue://released", "topic://released"])

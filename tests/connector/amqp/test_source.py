@@ -185,10 +185,10 @@ def test_equal_messages_in_flight_when_a_connection_is_lost_are_each_read_once(
             wait_until(lambda: receiver.next_batch_end() == 5 and broker.message_count(queue) == 0)
 
 
-def test_a_broker_restart_repeats_nothing(fresh_broker):
-    broker = fresh_broker()
-    send(broker, "q", 40)
-    with receiving(broker, "q", maxMessagesPerTrigger="25") as receiver:
+def test_a_broker_restart_repeats_nothing(killable, queue):
+    broker = killable
+    send(broker, queue, 40)
+    with receiving(broker, queue, maxMessagesPerTrigger="25") as receiver:
         end = 0
         while not end:
             end = receiver.next_batch_end()
@@ -197,7 +197,7 @@ def test_a_broker_restart_repeats_nothing(fresh_broker):
         broker.start()
         receiver.acknowledge_through(end)
         assert [*first, *read(receiver, 40 - end, end)] == list(map(str, range(40)))
-        wait_until(lambda: receiver.next_batch_end() == 40 and broker.message_count("q") == 0)
+        wait_until(lambda: receiver.next_batch_end() == 40 and broker.message_count(queue) == 0)
 
 
 def test_available_now_reads_all_and_ends(broker, queue):

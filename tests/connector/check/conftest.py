@@ -4,6 +4,7 @@ import dataclasses
 
 import pytest
 
+from pyspark_jms.check import receive, scratch
 from pyspark_jms.network.address import parse_broker_url
 from pyspark_jms.network.settings import ConnectionSettings, Password
 from pyspark_jms.stomp.link.management import StompManagementLink
@@ -13,6 +14,13 @@ _SETTINGS = (
     AddressSettings(match="brittle.#", max_delivery_attempts=3, dead_letter_address=""),
     AddressSettings(match="patient.#", max_delivery_attempts=-1),
 )
+
+
+@pytest.fixture(autouse=True)
+def _short_silences(monkeypatch):
+    """The check waits for a silence after each test, and twice after it has received a queue."""
+    monkeypatch.setattr(receive, "_QUIET_SECONDS", 0.8)
+    monkeypatch.setattr(scratch, "_QUIET_SECONDS", 0.4)
 
 
 @pytest.fixture(scope="session")

@@ -6,6 +6,9 @@ import pytest
 
 from pyspark_jms import cli
 
+_QUICK = dict.fromkeys(("move", "peek"), ("--option", "idleTimeout=500ms"))
+"""The default is 2 s, and a move waits for it twice."""
+
 
 class Commands:
     """``commands("peek", "--queue", q)``: the exit code; ``commands.output`` and ``commands.errors`` after it."""
@@ -17,7 +20,7 @@ class Commands:
 
     def __call__(self, name, *arguments):
         self._capsys.readouterr()
-        code = cli.main([name, *self.access, *arguments])
+        code = cli.main([name, *self.access, *_QUICK.get(name, ()), *arguments])
         self.output, self.errors = self._capsys.readouterr()
         return code
 

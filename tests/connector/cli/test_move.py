@@ -32,7 +32,7 @@ def test_messages_go_to_another_queue_all_or_some_or_those_that_match(commands, 
 
 @pytest.mark.broker
 def test_a_move_of_nothing_says_why(commands, broker, queue):
-    to = ["--to", f"{queue}.to", "--option", "idleTimeout=300ms", "--only-text-and-bytes"]
+    to = ["--to", f"{queue}.to", "--only-text-and-bytes"]
     assert commands("move", "--queue", queue, *to) == 1
     assert commands.errors.startswith(f"[JMS_INVALID_DESTINATION] There is no queue {queue} on this broker.")
     assert not broker.has_queue(queue)

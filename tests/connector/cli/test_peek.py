@@ -74,10 +74,10 @@ def test_long_bodies_are_cut_only_for_people(commands, broker, queue):
 
 @pytest.mark.broker
 def test_a_reader_that_has_enough_is_no_error(broker, queue, monkeypatch):
-    fill(broker, queue, 2_000, size=500)
+    fill(broker, queue, 500, size=500)
     monkeypatch.setenv("CLI_PASSWORD", broker.password)
     access = ["--broker-url", broker.url, "--user", broker.user, "--password-env", "CLI_PASSWORD"]
-    command = [sys.executable, "-m", "pyspark_jms.cli", "peek", *access, "--queue", queue, "--json", "--max", "2000"]
+    command = [sys.executable, "-m", "pyspark_jms.cli", "peek", *access, "--queue", queue, "--json", "--max", "500"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
         assert json.loads(process.stdout.readline())["text"].startswith("text 0")
         process.stdout.close()

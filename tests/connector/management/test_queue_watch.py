@@ -9,7 +9,7 @@ from proxy import Proxy
 from waiting import wait_until
 
 from pyspark_jms.management.queue_watch import QueueWatch
-from pyspark_jms.testing import EmbeddedArtemis, JmsClient, User
+from pyspark_jms.testing import JmsClient
 
 SOON = 0.1
 stomp_only = pytest.mark.parametrize("protocol", ["stomp"], indirect=True)
@@ -85,11 +85,10 @@ def test_a_fully_qualified_name(broker, queue, settings_for, watch):
     wait_until(lambda: depths(watched) == {"depth": 0, "delivering": 0})
 
 
-def test_without_the_permission_one_log_line_says_so(settings_for, watch, caplog):
+def test_without_the_permission_one_log_line_says_so(restricted, settings_for, watch, caplog):
     caplog.set_level(logging.INFO, "pyspark_jms.link")
-    with EmbeddedArtemis(users=[User("reader", "pw", permissions={"consume", "browse"})]) as broker:
-        watched = watch(settings_for(broker, user="reader"), ["DLQ"])
-        wait_until(lambda: not watched._thread.is_alive())
+    watched = watch(settings_for(restricted, user="reader"), ["DLQ"])
+    wait_until(lambda: not watched._thread.is_alive())
     assert watched.metrics() == {}
     reported = [record.getMessage() for record in caplog.records if "no metrics" in record.getMessage()]
     assert len(reported) == 1

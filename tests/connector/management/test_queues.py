@@ -11,7 +11,7 @@ from waiting import wait_until
 
 from pyspark_jms.management.queues import WaitingMessages, warn_of_missing_queues
 from pyspark_jms.network.address import Address
-from pyspark_jms.testing import EmbeddedArtemis, EmbeddedClassic, User
+from pyspark_jms.testing import EmbeddedClassic
 
 
 @pytest.fixture(autouse=True)
@@ -35,16 +35,21 @@ def test_patterns_are_not_asked_for(settings_for, open_link, broker, queue, capl
     assert caplog.text == ""
 
 
-def test_who_may_not_ask_is_left_in_peace(settings_for, open_link, caplog):
-    with EmbeddedArtemis(users=[User("worker", "pw", permissions={"send", "consume", "createAddress"})]) as broker:
-        assert warn_of_missing_queues(open_link, settings_for(broker, user="worker"), ["missing"]) == ()
+def test_who_may_not_ask_is_left_in_peace(restricted, settings_for, open_link, caplog):
+    assert warn_of_missing_queues(open_link, settings_for(restricted, user="worker"), ["missing"]) == ()
     assert caplog.text == ""
 
 
-def test_a_broker_that_cannot_be_asked_or_reached(settings_for, open_link, caplog):
-    with EmbeddedClassic() as classic:
-        settings = settings_for(classic)
-        assert warn_of_missing_queues(open_link, settings, ["missing"]) == ()
+@pytest.fixture(scope="module")
+def classic():
+    with EmbeddedClassic() as broker:
+        yield broker
+
+
+@pytest.mark.broker
+def test_a_broker_that_cannot_be_asked_or_reached(classic, settings_for, open_link, caplog):
+    settings = settings_for(classic)
+    assert warn_of_missing_queues(open_link, settings, ["missing"]) == ()
     nobody = dataclasses.replace(settings, addresses=(Address("127.0.0.1", 1),))
     assert warn_of_missing_queues(open_link, nobody, ["missing"]) == ()
     assert caplog.text == ""

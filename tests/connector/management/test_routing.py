@@ -15,9 +15,6 @@ from pyspark_jms.management.queues import warn_of_missing_queues
 from pyspark_jms.management.routing import is_fully_qualified
 from pyspark_jms.network.address import parse_broker_url
 from pyspark_jms.stomp.link.consumer import Consumer
-from pyspark_jms.testing import EmbeddedArtemis, User
-
-READS = {"send", "consume", "browse", "createAddress", "createNonDurableQueue"}
 
 
 @pytest.mark.parametrize(
@@ -157,16 +154,15 @@ def test_a_selector_that_the_broker_would_ignore_is_refused(
     assert link.waiting()[0] == 1
 
 
-def test_a_user_who_may_not_ask_changes_nothing(settings_for, stomp_settings, consume, protocol):
-    with EmbeddedArtemis(users=[User("worker", "pw", permissions=READS)]) as broker:
-        subscribe(stomp_settings(broker), "t")
-        worker = settings_for(broker, user="worker")
-        if protocol == "stomp":
-            with pytest.raises(JMSSecurityError, match="is a queue or a topic subscription"):
-                consume(worker, "t::app.t")
-        else:
-            consume(worker, "t::app.t")
-        assert routing_types(broker, "t") == "[MULTICAST]"
+def test_a_user_who_may_not_ask_changes_nothing(restricted, queue, settings_for, stomp_settings, consume, protocol):
+    subscribe(stomp_settings(restricted), queue)
+    worker = settings_for(restricted, user="worker")
+    if protocol == "stomp":
+        with pytest.raises(JMSSecurityError, match="is a queue or a topic subscription"):
+            consume(worker, f"{queue}::app.{queue}")
+    else:
+        consume(worker, f"{queue}::app.{queue}")
+    assert routing_types(restricted, queue) == "[MULTICAST]"
 
 
 @pytest.mark.parametrize("protocol", ["stomp"], indirect=True)

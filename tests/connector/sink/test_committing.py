@@ -26,7 +26,6 @@ from pyspark_jms.sink.committing import (
 )
 from pyspark_jms.sink.sending import RowEncoder
 from pyspark_jms.sink.tasks import LedgerTask
-from pyspark_jms.testing import User
 
 
 def task(partition=0):
@@ -83,19 +82,14 @@ def test_rows_and_entry_are_committed_and_found(broker, queue):
 
 
 @pytest.mark.broker
-def test_a_look_up_that_is_not_permitted_names_the_address_of_the_token(fresh_broker):
-    may = {"send", "consume", "createDurableQueue", "createAddress"}
-    limited = User("limited", "pw", may, at={"pyspark-jms.commits.#": set()})
+def test_a_look_up_that_is_not_permitted_names_the_address_of_the_token(restricted):
     this = task()
-    with fresh_broker(users=[limited]) as broker:
-        address = f"{this.owner.queue}.token"
-        control = broker.server.getActiveMQServerControl()
-        control.createQueue(address, "MULTICAST", address, None, True, 1, False, True)
-        options = options_of(broker, user="limited", password="pw")
-        with pytest.raises(
-            CommitInDoubtError, match=rf"Nothing was sent.* Grant .* and send on {this.owner.queue}\.token"
-        ):
-            find_for_task(CommitLedger(options.connection, this.owner), this)
+    address = f"{this.owner.queue}.token"
+    control = restricted.server.getActiveMQServerControl()
+    control.createQueue(address, "MULTICAST", address, None, True, 1, False, True)
+    options = options_of(restricted, user="no-ledger", password="pw")
+    with pytest.raises(CommitInDoubtError, match=rf"Nothing was sent.* Grant .* and send on {this.owner.queue}\.token"):
+        find_for_task(CommitLedger(options.connection, this.owner), this)
 
 
 @pytest.mark.broker

@@ -79,7 +79,7 @@ def test_a_task_with_patience_waits_for_a_broker_that_is_away(broker, queue):
         options = options_of(broker, queue, brokerUrl=proxy.url)
         with pytest.raises(BrokerUnreachableError):
             send_at_least_once(StompSinkLink, options, batches(3))
-        threading.Timer(2, proxy.accept).start()
+        threading.Timer(1, proxy.accept).start()
         assert send_at_least_once(StompSinkLink, options, batches(3), patience=60) == (3, 0)
     assert bodies(broker, queue, 3) == ["0", "1", "2"]
 

@@ -24,7 +24,6 @@ from pyspark_jms.options.sink import SinkOptions
 from pyspark_jms.sink import sending_once
 from pyspark_jms.sink.committing import find_for_write
 from pyspark_jms.sink.tasks import LedgerTask
-from pyspark_jms.testing import AddressSettings, User
 
 pytestmark = pytest.mark.broker
 
@@ -270,18 +269,18 @@ def test_a_failed_look_up_leaves_the_commit_in_doubt(broker, queue):
 
 
 @pytest.mark.parametrize("carried_out", [True, pytest.param(False, marks=pytest.mark.deep)])
-def test_a_broker_killed_at_the_commit_is_waited_for_and_the_ledger_read(fresh_broker, carried_out):
+def test_a_broker_killed_at_the_commit_is_waited_for_and_the_ledger_read(killable, queue, carried_out):
     """Killed when the discharge has arrived, or when its confirmation is on the way; back some seconds later."""
-    with fresh_broker() as broker, Proxy(broker.host, broker.port, "amqp") as proxy:
+    with Proxy(killable.host, killable.port, "amqp") as proxy:
         first = task()
-        options = proxied(broker, proxy, "q", reconnectTimeout="60s")
+        options = proxied(killable, proxy, queue, reconnectTimeout="60s")
         way = proxy.to_client if carried_out else proxy.to_broker
         way.cut_at(ACCEPTED if carried_out else DISCHARGE, nth=3 if carried_out else 1)
 
         def kill_and_restart():
             assert way.cut_done.wait(20)
-            broker.kill()
-            broker.start()
+            killable.kill()
+            killable.start()
 
         killer = threading.Thread(target=kill_and_restart)
         killer.start()
@@ -293,30 +292,26 @@ def test_a_broker_killed_at_the_commit_is_waited_for_and_the_ledger_read(fresh_b
             killer.join()
             assert send_exactly_once(options, again(first), rows(*range(100))) == 100
         killer.join()
-        await_count(broker, "q", 100)
+        await_count(killable, queue, 100)
 
 
-def test_a_commit_that_the_broker_refuses_sends_nothing(fresh_broker):
-    full = AddressSettings(match="full", max_size_messages=3, address_full_policy="FAIL")
-    with fresh_broker(address_settings=[full]) as broker:
-        options, first = options_of(broker, "full"), task()
-        for this in (first, again(first)):
-            with pytest.raises(TransactionRolledBackError, match="Nothing of this transaction was sent"):
-                send_exactly_once(options, this, rows(*range(10)))
-        await_count(broker, "full", 0)
-        assert entries_of(options, first) == ()
-        assert send_exactly_once(options, again(first), rows(1, 2)) == 2
+def test_a_commit_that_the_broker_refuses_sends_nothing(restricted, queue):
+    address = f"full.{queue}"
+    options, first = options_of(restricted, address), task()
+    for this in (first, again(first)):
+        with pytest.raises(TransactionRolledBackError, match="Nothing of this transaction was sent"):
+            send_exactly_once(options, this, rows(*range(10)))
+    await_count(restricted, address, 0)
+    assert entries_of(options, first) == ()
+    assert send_exactly_once(options, again(first), rows(1, 2)) == 2
 
 
 @pytest.mark.parametrize("first", [True, False])
-def test_without_permission_for_the_ledger_no_row_is_sent_and_the_error_names_the_permission(fresh_broker, first):
-    may = {"send", "consume", "createDurableQueue", "createAddress"}
-    limited = User("limited", "pw", may, at={"pyspark-jms.commits.#": set()})
-    with fresh_broker(users=[limited]) as broker:
-        options = options_of(broker, "q", user="limited", password="pw")
-        with pytest.raises(JMSError, match=r"pyspark-jms\.commits\.o"):
-            send_exactly_once(options, task(first=first, owner="o"), rows("secret-payload"))
-        await_count(broker, "q", 0)
+def test_without_permission_for_the_ledger_no_row_is_sent_and_the_error_names_the_permission(restricted, queue, first):
+    options = options_of(restricted, queue, user="no-ledger", password="pw")
+    with pytest.raises(JMSError, match=r"pyspark-jms\.commits\.o"):
+        send_exactly_once(options, task(first=first, owner="o"), rows("secret-payload"))
+    await_count(restricted, queue, 0)
 
 
 def at_once(options, tasks):
@@ -415,6 +410,6 @@ def test_a_task_with_patience_waits_for_a_broker_that_is_away(broker, queue):
             options = proxied(broker, proxy, queue)
             with pytest.raises(JMSError, match=r"amqp://127"):
                 outcome_of(options, this, rows(1))
-            threading.Timer(2, proxy.accept).start()
+            threading.Timer(1, proxy.accept).start()
             assert outcome_of(options, this, rows(1), patience=60).sent == (1, 0)
     assert bodies(broker, queue) == ["1", "1"]

@@ -1,5 +1,6 @@
 """A whole write: its tasks, and what the driver does after them."""
 
+import json
 import subprocess
 import sys
 import uuid
@@ -128,8 +129,8 @@ def test_a_ledger_that_cannot_be_shortened_is_logged(broker, queue, caplog):
 
 # --- the runs of a job -----------------------------------------------------------------------------------
 
-RUN = """
-import sys, time, uuid
+RUNS = """
+import json, sys, time, uuid
 import pyarrow as pa
 from dataclasses import replace
 from pyspark_jms.amqp.sink import CommitLedger
@@ -139,17 +140,19 @@ from pyspark_jms.sink.tasks import LedgerTask
 from pyspark_jms.sink.writing import finish_write
 from pyspark_jms.spark.worker import run_task
 
-ahead, write_id, text, url, user, password, queue = sys.argv[1:]
+runs, url, user, password, queue = sys.argv[1:]
 real = time.time
-time.time = lambda: real() + float(ahead)
-options = SinkOptions.parse({"brokerUrl": url, "user": user, "password": password, "queue": queue,
-                             "deliveryGuarantee": "exactly-once", "writeId": write_id})
-owner, batch = identity_of(write_id)
-task = LedgerTask(owner=owner, write=write_id, partition=0, batch=batch, execution=uuid.uuid4().hex,
-                  may_be_repeated=True)
-result = run_task(options, iter([pa.record_batch({"text": [text]})]), task).result
-finish_write(CommitLedger(options.connection, owner), options, [result.outcome])
+for ahead, write_id, text in json.loads(runs):
+    time.time = lambda ahead=ahead: real() + ahead
+    options = SinkOptions.parse({"brokerUrl": url, "user": user, "password": password, "queue": queue,
+                                 "deliveryGuarantee": "exactly-once", "writeId": write_id})
+    owner, batch = identity_of(write_id)
+    task = LedgerTask(owner=owner, write=write_id, partition=0, batch=batch, execution=uuid.uuid4().hex,
+                      may_be_repeated=True)
+    result = run_task(options, iter([pa.record_batch({"text": [text]})]), task).result
+    finish_write(CommitLedger(options.connection, owner), options, [result.outcome])
 """
+"""In a process of its own, because it changes the clock."""
 
 
 @pytest.mark.broker
@@ -161,9 +164,8 @@ def test_a_machine_whose_clock_is_ahead_does_not_make_a_job_forget_its_runs(brok
     where = [broker.amqp_url, broker.user, broker.password, queue]
     runs = [(0, "monday", "1"), (8 * day, "tuesday", "2"), (-8 * day, "wednesday", "3"), (0, "monday", "1"),
             (8 * day, "monday", "1")]  # fmt: skip
-    for ahead, run, text in runs:
-        command = [sys.executable, "-c", RUN, str(ahead), f"job:{job}/{run}", text, *where]
-        subprocess.run(command, check=True, timeout=120)
+    given = json.dumps([(ahead, f"job:{job}/{run}", text) for ahead, run, text in runs])
+    subprocess.run([sys.executable, "-c", RUNS, given, *where], check=True, timeout=120)
     await_count(broker, queue, 3)
 
 

@@ -16,7 +16,6 @@ from pyspark_jms.errors import LinkError
 from pyspark_jms.jms.model import Destination
 from pyspark_jms.options.source import SourceOptions
 from pyspark_jms.source.diverting import unmappable
-from pyspark_jms.testing import User
 
 BAD = ([("spark_jms_body", "map")], b"no JSON")
 LETTERS = {"onBadMessage": "deadLetter", "onTooLarge": "deadLetter", "maxMessageBytes": "100k"}
@@ -87,15 +86,13 @@ def test_a_message_with_too_many_properties_goes_away_with_all_of_them(broker, q
     assert {name: letter.headers[name] for name, _ in many} == dict(many)
 
 
-def test_a_dead_letter_queue_that_may_not_be_written_stops_the_query_and_nothing_is_acknowledged(fresh_broker):
-    reader = User("reader", "pw", permissions={"consume", "browse", "createDurableQueue", "createAddress"})
-    with fresh_broker(users=[reader]) as broker:
-        send(broker, "q", ([], "one"), BAD)
-        with receiving(broker, "q", user="reader", password="pw") as receiver:
-            wait_until(lambda: receiver.progress()["inFlightMessages"] == 2, what="their arrival")
-            with pytest.raises(LinkError):
-                receiver.next_batch_end()
-        await_count(broker, "q", 2)
+def test_a_dead_letter_queue_that_may_not_be_written_stops_the_query_and_nothing_is_acknowledged(restricted, queue):
+    send(restricted, queue, ([], "one"), BAD)
+    with receiving(restricted, queue, user="reader", password="pw") as receiver:
+        wait_until(lambda: receiver.progress()["inFlightMessages"] == 2, what="their arrival")
+        with pytest.raises(LinkError):
+            receiver.next_batch_end()
+    await_count(restricted, queue, 2)
 
 
 @pytest.mark.parametrize("message", [BAD, ([], "x" * 200_000)], ids=["bad", "too large"])

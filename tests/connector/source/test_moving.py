@@ -51,7 +51,7 @@ DISCHARGE = b"\x00\x53\x32"
 
 
 def _parsed(running, queue, options):
-    return SourceOptions.parse(access(running) | {"queue": queue, "idleTimeout": "500ms"} | options)
+    return SourceOptions.parse(access(running) | {"queue": queue, "idleTimeout": "300ms"} | options)
 
 
 def _move(
@@ -202,7 +202,7 @@ def test_a_message_that_comes_back_is_moved_once(broker, queue, protocol):
     consumer = threading.Thread(target=send_back)
     consumer.start()
     try:
-        moved = _move(broker, queue, to, **protocol[1], idleTimeout="2s")
+        moved = _move(broker, queue, to, **protocol[1], idleTimeout="1s")
         assert moved.messages == 20
         assert moved.left.total() > 0
         assert next(iter(moved.left)).endswith("came back")
@@ -288,12 +288,12 @@ def test_the_targets_are_counted_before_anything_moves_and_no_other_is_used(brok
         given = {"limit": None, "accept_claims": True} | given
         return look_for_targets(parsed, source_protocol(parsed), connect_mover(parsed), **given)
 
-    send("a", 1_500)
+    send("a", 300)
     send("b", 2)
-    assert found() == {f"{queue}.a": 1_500, f"{queue}.b": 2}
+    assert found() == {f"{queue}.a": 300, f"{queue}.b": 2}
     assert found(limit=3) == {f"{queue}.a": 3}
     assert found(accept_claims=False) == {}
-    assert (broker.message_count(dead), set(broker.delivery_counts(dead))) == (1_502, {0})
+    assert (broker.message_count(dead), set(broker.delivery_counts(dead))) == (302, {0})
     targets = found()
     send("late", 3)
     moved = _move(broker, dead, accept_claims=True, targets=targets, **url)

@@ -24,7 +24,7 @@ from pyspark_jms.source.peek import Bounds, Look, peek
 from pyspark_jms.source.subscriptions import create_subscription
 from pyspark_jms.spark.protocols import source_protocol
 from pyspark_jms.stomp.source import StompSource
-from pyspark_jms.testing import EmbeddedArtemis, User
+from pyspark_jms.testing import EmbeddedArtemis
 
 
 @pytest.fixture(params=["stomp", "amqp"])
@@ -129,31 +129,26 @@ def test_warns_of_messages_that_another_consumer_has(broker, look, queue, caplog
     other.close()
 
 
-@pytest.fixture
-def unmanaged():
-    """A broker, and what a user without the permission manage needs."""
-    permissions = {"send", "consume", "browse", "createAddress", "createDurableQueue"}
-    with EmbeddedArtemis(users=[User("worker", "pw", permissions=permissions)]) as broker:
-        yield broker, {"user": "worker", "password": "pw"}
+UNMANAGED = {"user": "worker", "password": "pw"}
+"""A user of the broker ``restricted`` without the permission manage."""
 
 
-def test_where_the_number_is_not_known_there_may_be_more(unmanaged, look, queue, caplog):
-    broker, user = unmanaged
-    fill(broker, queue, 3)
-    assert len(look(queue, broker, **user, maxMessages="2")) == 2
+def test_where_the_number_is_not_known_there_may_be_more(restricted, look, queue, caplog):
+    fill(restricted, queue, 3)
+    assert len(look(queue, restricted, **UNMANAGED, maxMessages="2")) == 2
     assert f"the read shows 2 messages of queue {queue} and reached its limit: there may be more" in caplog.text
     caplog.clear()
-    assert len(look(queue, broker, **user)) == 3
+    assert len(look(queue, restricted, **UNMANAGED)) == 3
     assert "the read shows" not in caplog.text
 
 
-def test_a_browse_that_knows_no_number_shows_what_was_sent_before_its_start(unmanaged, queue, caplog):
+def test_a_browse_that_knows_no_number_shows_what_was_sent_before_its_start(restricted, queue, caplog):
     """All of it, and no more: a producer that goes on sending would keep the read open for ever."""
-    broker, user = unmanaged
+    broker = restricted
     count = 10_500
     fill(broker, queue, count)
     await_count(broker, queue, count)
-    access = {"brokerUrl": broker.amqp_url, "queue": queue, "idleTimeout": "10m"} | user
+    access = {"brokerUrl": broker.amqp_url, "queue": queue, "idleTimeout": "10m"} | UNMANAGED
     options = SourceOptions.parse(access, "batch")
     batches = peek(options, source_protocol(options))
     rows = [next(batches)]

@@ -250,10 +250,10 @@ def test_a_later_message_on_one_queue_does_not_end_the_draining_of_another(broke
     await_value(lambda: (broker.message_count(early), broker.message_count(late)), (0, 5))
 
 
-def test_a_broker_restart_inside_a_run_repeats_nothing(fresh_broker):
-    broker = fresh_broker()
-    fill(broker, "q", 200)
-    with receiving(broker, "q", maxMessagesPerTrigger=50) as receiver:
+def test_a_broker_restart_inside_a_run_repeats_nothing(killable, queue):
+    broker = killable
+    fill(broker, queue, 200)
+    with receiving(broker, queue, maxMessagesPerTrigger=50) as receiver:
         arrived(receiver, 200)
         first = receiver.next_batch_end()
         second = receiver.next_batch_end()
@@ -265,7 +265,7 @@ def test_a_broker_restart_inside_a_run_repeats_nothing(fresh_broker):
         receiver.acknowledge_through(200)
         assert found == list(range(200))
         assert receiver.next_batch_end() == 200
-        assert left(broker, "q", 0) == 0
+        assert left(broker, queue, 0) == 0
         metrics = receiver.progress()
         assert (metrics["reconnects"], metrics["recognised"]) == (1, 100)
 
@@ -503,21 +503,24 @@ def test_a_drain_reads_what_a_lost_connection_gave_to_one_that_was_not_read_any_
     broker.purge(queue)
 
 
-def test_second_copies_are_acknowledged_also_after_the_end_of_a_drain(fresh_broker):
-    broker = fresh_broker()
-    fill(broker, "q", 10)
-    with receiving(broker, "q", drain=True, idleTimeout="300ms") as receiver:
+def test_second_copies_are_acknowledged_also_after_the_end_of_a_drain(broker, queue):
+    fill(broker, queue, 10)
+    with (
+        Proxy(broker.host, broker.port) as proxy,
+        receiving(broker, queue, drain=True, idleTimeout="300ms", brokerUrl=proxy.url) as receiver,
+    ):
         arrived(receiver, 10)
         assert receiver.next_batch_end() == 10
         time.sleep(1.2)
-        fill(broker, "q", 5, first=10)
+        fill(broker, queue, 5, first=10)
         assert receiver.next_batch_end() == 10  # a later message: the end
-        broker.kill()
-        broker.start()
+        proxy.cut()
+        wait_until(lambda: receiver.links[0].is_down, what="the end of the connection")
         receiver.acknowledge_through(10)
         assert receiver.next_batch_end() == 10
-        assert left(broker, "q", 5) == 5
-    await_count(broker, "q", 5)
+        assert receiver.progress()["recognised"] == 10
+        assert left(broker, queue, 5) == 5
+    await_count(broker, queue, 5)
 
 
 @contextlib.contextmanager
@@ -567,68 +570,62 @@ def test_a_drain_does_not_wait_for_second_copies_that_another_consumer_took(brok
 
 
 def test_stops_when_a_known_id_comes_with_other_content(fresh_broker):
-    broker = fresh_broker()
+    broker, other = fresh_broker(), fresh_broker()
     fill(broker, "q", 10)
-    other = fresh_broker()
     fill(other, "q", 10, first=100)
-    with receiving(broker, "q") as receiver:
+    with Proxy(broker.host, broker.port) as proxy, receiving(broker, "q", brokerUrl=proxy.url) as receiver:
         arrived(receiver, 10)
         assert receiver.next_batch_end() == 10
-        port = broker.port
-        broker.stop()
-        other.stop()
-        moved = fresh_broker(directory=other.directory, port=port)
+        proxy.lead_to(other.host, other.port)
+        proxy.cut()
         with pytest.raises(OtherBrokerError, match="JMS_OTHER_BROKER"):
             read_until(receiver, 10, 1)
-        await_count(moved, "q", 10)
+        await_count(other, "q", 10)
 
 
-def test_gives_up_after_reconnect_timeout(fresh_broker):
-    broker = fresh_broker()
-    with receiving(broker, "q", reconnectTimeout="2s") as receiver:
-        broker.kill()
+def test_gives_up_after_reconnect_timeout(broker, queue):
+    with (
+        Proxy(broker.host, broker.port) as proxy,
+        receiving(broker, queue, reconnectTimeout="2s", brokerUrl=proxy.url) as receiver,
+    ):
+        proxy.refuse()
+        proxy.cut()
         began = time.monotonic()
-        with pytest.raises(Exception, match=r"JMS_BROKER_UNREACHABLE.*connection refused"):
+        with pytest.raises(BrokerUnreachableError, match=r"JMS_BROKER_UNREACHABLE.*closed the connection before CONN"):
             receiver.next_batch_end()
         assert time.monotonic() - began > 1
 
 
-def test_a_lost_connection_is_an_error_when_no_attempt_is_allowed(fresh_broker):
-    broker = fresh_broker()
-    with receiving(broker, "q", reconnectTimeout=0) as receiver:
-        broker.kill()
+def test_a_lost_connection_is_an_error_when_no_attempt_is_allowed(broker, queue):
+    with (
+        Proxy(broker.host, broker.port) as proxy,
+        receiving(broker, queue, reconnectTimeout=0, brokerUrl=proxy.url) as receiver,
+    ):
+        proxy.cut()
         with pytest.raises(ConnectionLostError):
             receiver.next_batch_end()
 
 
-def test_a_password_that_was_changed_meanwhile_ends_the_trying_at_once(fresh_broker):
-    broker = fresh_broker()
-    with receiving(broker, "q") as receiver:
-        directory, port = broker.directory, broker.port
-        broker.kill()
-        fresh_broker(directory=directory, port=port, password="other")
+def test_a_password_that_was_changed_meanwhile_ends_the_trying_at_once(broker, queue, fresh_broker):
+    changed = fresh_broker(password="other")
+    with Proxy(broker.host, broker.port) as proxy, receiving(broker, queue, brokerUrl=proxy.url) as receiver:
+        proxy.lead_to(changed.host, changed.port)
+        proxy.cut()
         with pytest.raises(JMSSecurityError, match="JMS_SECURITY"):
             receiver.next_batch_end()
 
 
-@pytest.mark.parametrize("restarted", [False, True])
-def test_a_restarted_query_waits_for_its_broker_and_a_new_one_does_not(fresh_broker, restarted):
+def test_a_restarted_query_waits_for_its_broker_and_a_new_one_does_not(broker, queue):
     """For a new query a wrong address is more likely, so the error comes at once."""
-    broker = fresh_broker()
-    fill(broker, "q", 3)
-    broker.kill()
-    patient = options(broker, "q", reconnectTimeout="60s")
-    starter = threading.Timer(3, broker.start)
-    starter.start()
-    try:
-        if restarted:
-            with contextlib.closing(OpenReceiver(patient, restarted=True)) as receiver:
-                assert read_until(receiver, 0, 3) == [0, 1, 2]
-        else:
-            with pytest.raises(BrokerUnreachableError):
-                OpenReceiver(patient)
-    finally:
-        starter.join()
+    fill(broker, queue, 3)
+    with Proxy(broker.host, broker.port) as proxy:
+        proxy.refuse()
+        patient = options(broker, queue, reconnectTimeout="60s", brokerUrl=proxy.url)
+        with pytest.raises(BrokerUnreachableError):
+            OpenReceiver(patient)
+        threading.Timer(2, proxy.accept).start()
+        with contextlib.closing(OpenReceiver(patient, restarted=True)) as receiver:
+            assert read_until(receiver, 0, 3) == [0, 1, 2]
 
 
 def test_a_query_that_waits_for_its_broker_can_be_stopped(broker, queue):

@@ -44,7 +44,9 @@ def configured():
         yield broker
 
 
-def test_stored_messages_survive_kill_9_and_restarts_on_the_same_port(fresh_broker, connect, queue, tmp_path):
+def test_stored_messages_survive_kill_9_and_restarts_on_the_same_port_and_nothing_is_printed(
+    fresh_broker, connect, queue, tmp_path, capfd
+):
     broker = fresh_broker(directory=tmp_path / "a b&ü<${x}")
     port, url, pid = broker.port, broker.url, broker.pid
     stomp, answer = connect(broker)
@@ -60,23 +62,19 @@ def test_stored_messages_survive_kill_9_and_restarts_on_the_same_port(fresh_brok
     assert _all_bodies(connect, broker, queue, 3) == ["eins", "zwei", "drei"]
     broker.restart()
     assert _all_bodies(connect, broker, queue, 3) == ["eins", "zwei", "drei"]
+    connect(broker, password="wrong")
+    broker.jvm.System.out.println("to the log, not to us")
+    broker.stop()
+    log = broker.log.read_text()
+    assert "to the log, not to us" in log
+    assert "AMQ" in log
+    assert capfd.readouterr() == ("", ""), "a broker prints nothing"
 
 
 def _all_bodies(connect, broker, queue, count):
     stomp, _ = connect(broker)
     stomp.subscribe(queue)
     return [stomp.next_frame("MESSAGE").partition("\n\n")[2] for _ in range(count)]
-
-
-def test_nothing_is_printed(fresh_broker, connect, capfd, queue):
-    broker = fresh_broker()
-    connect(broker, password="wrong")
-    broker.jvm.System.out.println("to the log, not to us")
-    broker.stop()
-    assert capfd.readouterr() == ("", "")
-    log = broker.log.read_text()
-    assert "to the log, not to us" in log
-    assert "AMQ" in log
 
 
 def test_jvm_dies_with_a_killed_parent(tmp_path):

@@ -1,5 +1,6 @@
 """The embedded Classic's promises, tested over a raw socket."""
 
+import contextlib
 import os
 
 import pytest
@@ -95,8 +96,8 @@ def test_wrong_password_is_refused(classic, connect):
 
 
 @pytest.mark.parametrize("scheduler", [True, False])
-def test_messages_are_delayed_where_the_scheduler_is_on(scheduler, connect, queue):
-    with EmbeddedClassic(scheduler=scheduler) as broker:
+def test_messages_are_delayed_where_the_scheduler_is_on(scheduler, classic, connect, queue):
+    with contextlib.nullcontext(classic) if scheduler else EmbeddedClassic(scheduler=False) as broker:
         broker.create_queue(queue)
         stomp, _ = connect(broker)
         delay = "AMQ_SCHEDULED_DELAY:3600000"

@@ -191,6 +191,7 @@ def test_a_temporary_queue_ends_with_its_client(java, broker, queue):
 
 
 @pytest.mark.broker
+@pytest.mark.deep
 def test_classic_has_the_same_client():
     with EmbeddedClassic() as classic, JmsClient(classic) as java:
         java.send("q", {"n": Typed("short", 3)}, properties={"f": Typed("float", 1.5)}, reply_to="topic://answers")

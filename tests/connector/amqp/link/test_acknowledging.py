@@ -5,11 +5,11 @@ from pyspark_jms.amqp.link.consumer import Consumer
 from pyspark_jms.errors import ConnectionLostError
 
 
-def test_a_confirmed_acknowledgement_survives_a_killed_broker(fresh_broker, settings_for, put, subscription_to):
-    broker = fresh_broker()
-    put(broker, "q", *map(str, range(100)))
+def test_a_confirmed_acknowledgement_survives_a_killed_broker(killable, queue, settings_for, put, subscription_to):
+    broker = killable
+    put(broker, queue, *map(str, range(100)))
     link = Consumer(settings_for(broker))
-    link.subscribe(subscription_to("q"))
+    link.subscribe(subscription_to(queue))
     wait_until(lambda: link.waiting()[0] == 100)
     [block] = link.take()
     link.has_receipt(link.acknowledge(block.ids[:40]), wait=True)
@@ -19,7 +19,7 @@ def test_a_confirmed_acknowledgement_survives_a_killed_broker(fresh_broker, sett
         link.acknowledge(block.ids[40:])
     link.close()
     broker.start()
-    await_count(broker, "q", 60)
+    await_count(broker, queue, 60)
 
 
 def test_many_acknowledgements_wait_for_no_confirmation(broker, queue, settings_for, put, subscription_to, opened):

@@ -29,7 +29,6 @@ from pyspark_jms.errors import (
     TransactionRolledBackError,
     UnsupportedError,
 )
-from pyspark_jms.testing import AddressSettings, User
 
 
 def entry(task, batch=0, *, digest="d", execution="e"):
@@ -152,35 +151,30 @@ def test_of_two_owners_that_have_read_the_same_token_one_commits(broker, queue, 
     await_count(broker, queue, 3)
 
 
-def test_a_refused_row_refuses_the_token_too(fresh_broker, settings_for, owner):
-    full = AddressSettings(match="full", max_size_messages=3, address_full_policy="FAIL")
-    with fresh_broker(address_settings=[full]) as broker:
-        settings = settings_for(broker)
-        for each in (owner, *(LedgerOwner("query", uuid.uuid4().hex) for _ in range(7))):
-            many = Committing(settings, each, "full", *map(str, range(20)))
-            with pytest.raises(TransactionRolledBackError, match="is full"):
-                many.commit(entry("q/0/0"))
-            many.close()
-            await_count(broker, f"{each.queue}.token", 1)
-            await_value(lambda each=each: broker.delivering_count(f"{each.queue}.token"), 0)
-        assert tasks(settings, owner) == []
-        few = Committing(settings, owner, "full", "1")
-        assert few.commit(entry("q/0/0"))
-        few.close()
-        await_count(broker, "full", 1)
-        await_count(broker, f"{owner.queue}.token", 1)
+def test_a_refused_row_refuses_the_token_too(restricted, queue, settings_for, owner):
+    settings, address = settings_for(restricted), f"full.{queue}"
+    for each in (owner, *(LedgerOwner("query", uuid.uuid4().hex) for _ in range(7))):
+        many = Committing(settings, each, address, *map(str, range(20)))
+        with pytest.raises(TransactionRolledBackError, match="is full"):
+            many.commit(entry("q/0/0"))
+        many.close()
+        await_count(restricted, f"{each.queue}.token", 1)
+        await_value(lambda each=each: restricted.delivering_count(f"{each.queue}.token"), 0)
+    assert tasks(settings, owner) == []
+    few = Committing(settings, owner, address, "1")
+    assert few.commit(entry("q/0/0"))
+    few.close()
+    await_count(restricted, address, 1)
+    await_count(restricted, f"{owner.queue}.token", 1)
 
 
-def test_without_permission_nothing_is_sent(fresh_broker, settings_for, owner):
-    may = {"send", "consume", "createDurableQueue", "createAddress"}
-    limited = User("limited", "pw", may, at={"pyspark-jms.commits.#": set()})
-    with fresh_broker(users=[limited]) as broker:
-        settings = settings_for(broker, user="limited", password="pw")
-        task = Committing(settings, owner, "q", "row")
-        with pytest.raises((TransactionRolledBackError, JMSSecurityError), match="AMQ229"):
-            task.commit(entry("q/0/0"))
-        task.close()
-        await_count(broker, "q", 0)
+def test_without_permission_nothing_is_sent(restricted, queue, settings_for, owner):
+    settings = settings_for(restricted, user="no-ledger", password="pw")
+    task = Committing(settings, owner, queue, "row")
+    with pytest.raises((TransactionRolledBackError, JMSSecurityError), match="AMQ229"):
+        task.commit(entry("q/0/0"))
+    task.close()
+    await_count(restricted, queue, 0)
 
 
 # --- a token that is missing, foreign or to be renewed ---------------------------------------------------------------
@@ -241,20 +235,20 @@ def test_a_ledger_that_an_administrator_deletes_begins_anew(
     assert tasks(settings, owner) == ["q/0/0"]
 
 
-def test_the_broker_knows_after_a_restart_that_there_was_a_first_token(fresh_broker, settings_for, owner, impatient):
-    broker = fresh_broker()
+def test_the_broker_knows_after_a_restart_that_there_was_a_first_token(killable, queue, settings_for, owner, impatient):
+    broker = killable
     settings = settings_for(broker)
-    first = Committing(settings, owner, "q", "row")
+    first = Committing(settings, owner, queue, "row")
     first.commit(entry("q/0/0"))
     first.close()
     broker.purge(f"{owner.queue}.token")
     broker.kill()
     broker.start()
-    again = Committing(settings, owner, "q", "row")
+    again = Committing(settings, owner, queue, "row")
     with pytest.raises(TokenMissingError):
         again.commit(entry("q/0/0"))
     again.close()
-    await_count(broker, "q", 1)
+    await_count(broker, queue, 1)
 
 
 def test_a_task_that_stands_still_before_it_makes_the_ledger_sends_no_second_token(
@@ -326,30 +320,29 @@ def test_a_message_that_is_no_token_is_an_error(broker, queue, settings, owner, 
     await_count(broker, queue, 1)
 
 
-def test_owners_that_die_with_the_token_do_not_wear_it_out(fresh_broker, settings_for, owner):
+def test_owners_that_die_with_the_token_do_not_wear_it_out(restricted, queue, settings_for, owner, name):
     """The broker's limit of deliveries is 5 here, and every death counts one."""
-    limit = AddressSettings(match="#", max_delivery_attempts=5, dead_letter_address="DLQ")
-    with fresh_broker(address_settings=[limit]) as broker:
-        settings = settings_for(broker)
-        first = Committing(settings, owner, "q", "row")
-        first.commit(entry("q/0/0"))
-        first.close()
-        for number in range(12):
-            dying = Committing(settings, owner, "q", "lost")
+    settings = settings_for(restricted)
+    first = Committing(settings, owner, queue, "row")
+    first.commit(entry("q/0/0"))
+    first.close()
+    for number in range(12):
+        dying = Committing(settings, owner, queue, "lost")
 
-            def die(known, dying=dying):
-                dying.ledger._register.accept()
-                dying.connection.drop()
-                return True
+        def die(known, dying=dying):
+            dying.ledger._register.accept()
+            dying.connection.drop()
+            return True
 
-            with pytest.raises(JMSError):
-                dying.commit(entry(f"q/0/{number}", digest="other"), die)
-            if number % 3 == 2:
-                alive = Committing(settings, owner, "q", "row")
-                assert alive.commit(entry(f"q/0/{number}"))
-                alive.close()
-        await_count(broker, "DLQ", 0)
-        await_count(broker, "q", 5)
+        with pytest.raises(JMSError):
+            dying.commit(entry(f"q/0/{number}", digest="other"), die)
+        if number % 3 == 2:
+            alive = Committing(settings, owner, queue, "row")
+            assert alive.commit(entry(f"q/0/{number}"))
+            alive.close()
+    await_count(restricted, queue, 5)
+    await_count(restricted, f"{name}.token", 1)
+    assert [letter for letter in restricted.dead_letters() if name in str(letter)] == []
 
 
 def close_consumers(broker, queue):

@@ -13,7 +13,7 @@ from pyspark_jms.errors import (
     MessageTooLargeError,
     UnsupportedError,
 )
-from pyspark_jms.testing import JmsClient, User
+from pyspark_jms.testing import JmsClient
 
 
 @pytest.fixture
@@ -159,14 +159,11 @@ def test_a_message_above_the_limit_stops_the_query_and_stays(broker, queue, put,
     await_count(broker, queue, 1)
 
 
-def test_users_without_permission(fresh_broker, subscription_to, consume):
-    reader = User("reader", "pw", permissions={"consume"})
-    writer = User("writer", "pw", permissions={"send", "createDurableQueue", "createAddress"})
-    with fresh_broker(users=[reader, writer]) as broker:
-        with pytest.raises(JMSSecurityError, match="JMS_SECURITY"):
-            consume(broker, subscription_to("q"), user="writer", password="pw")
-        with pytest.raises((JMSSecurityError, InvalidDestinationError)):
-            consume(broker, subscription_to("missing"), user="reader", password="pw")
+def test_users_without_permission(restricted, queue, subscription_to, consume):
+    with pytest.raises(JMSSecurityError, match="JMS_SECURITY"):
+        consume(restricted, subscription_to(queue), user="producer", password="pw")
+    with pytest.raises((JMSSecurityError, InvalidDestinationError)):
+        consume(restricted, subscription_to(f"{queue}.missing"), user="consumer", password="pw")
 
 
 def test_an_acknowledgement_over_a_lost_connection(broker, queue, put, subscription_to, settings_for, opened):

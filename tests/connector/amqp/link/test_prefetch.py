@@ -3,6 +3,7 @@ import time
 import pytest
 from waiting import await_count, wait_until
 
+from pyspark_jms.amqp.link import connection
 from pyspark_jms.amqp.link.consumer import Consumer
 from pyspark_jms.amqp.link.prefetch import LOST_CREDIT
 from pyspark_jms.jms.model import BodyType
@@ -78,9 +79,10 @@ def test_blocks_are_closed_at_some_megabytes(broker, queue, put, subscription_to
 
 
 def test_credit_that_the_broker_lost_is_granted_again(
-    broker, queue, subscription_to, consume, settings_for, opened, caplog
+    broker, queue, subscription_to, consume, settings_for, opened, caplog, monkeypatch
 ):
     """Artemis cannot convert a stream with bytes, nor an object of null: they go, and so does their credit."""
+    monkeypatch.setattr(connection, "QUIET_SECONDS", 0.6)
     link = consume(broker, subscription_to(queue, window_bytes=1 << 20, window_messages=3))
     dead = len(broker.dead_letters())
     with JmsClient(broker) as java:

@@ -7,7 +7,7 @@ from waiting import await_count
 from pyspark_jms.amqp.link.producer import Producer
 from pyspark_jms.amqp.wire.types import Target
 from pyspark_jms.errors import BrokerError, InvalidDestinationError, JMSSecurityError, TransactionRolledBackError
-from pyspark_jms.testing import AddressSettings, JmsClient, User
+from pyspark_jms.testing import JmsClient
 
 
 def texts(*bodies):
@@ -80,35 +80,31 @@ def send_and_await(producer):
     producer.await_all()
 
 
-FULL = AddressSettings(match="full", max_size_messages=3, address_full_policy="FAIL")
+def test_a_full_address_rolls_the_transaction_back_with_its_reason(restricted, queue, settings_for):
+    address = f"full.{queue}"
+    with Producer(settings_for(restricted)) as producer:
+        producer.open(to(address))
+        producer.send(texts(*map(str, range(50))))
+        with pytest.raises(TransactionRolledBackError, match="is full"):
+            producer.commit()
+    await_count(restricted, address, 0)
+    with Producer(settings_for(restricted)) as producer:
+        producer.open(to(address))
+        producer.send_at_once(texts(*map(str, range(50))))
+        with pytest.raises(BrokerError, match="resource-limit"):
+            producer.await_all()
 
 
-def test_a_full_address_rolls_the_transaction_back_with_its_reason(fresh_broker, settings_for):
-    with fresh_broker(address_settings=[FULL]) as broker:
-        with Producer(settings_for(broker)) as producer:
-            producer.open(to("full"))
-            producer.send(texts(*map(str, range(50))))
-            with pytest.raises(TransactionRolledBackError, match="full"):
-                producer.commit()
-        await_count(broker, "full", 0)
-        with Producer(settings_for(broker)) as producer:
-            producer.open(to("full"))
-            producer.send_at_once(texts(*map(str, range(50))))
-            with pytest.raises(BrokerError, match="resource-limit"):
-                producer.await_all()
+def test_a_user_who_may_not_send(restricted, queue, settings_for):
+    settings = settings_for(restricted, user="consumer", password="pw")
+    with Producer(settings) as producer, pytest.raises(JMSSecurityError):
+        producer.open(to(queue))
 
 
-def test_a_user_who_may_not_send(fresh_broker, settings_for):
-    with fresh_broker(users=[User("reader", "pw", permissions={"consume"})]) as broker:
-        broker_settings = settings_for(broker, user="reader", password="pw")
-        with Producer(broker_settings) as producer, pytest.raises(JMSSecurityError):
-            producer.open(to("q"))
-
-
-def test_a_killed_broker_has_nothing_of_an_open_transaction_and_all_of_a_confirmed_one(fresh_broker, settings_for):
-    broker = fresh_broker()
+def test_a_killed_broker_has_nothing_of_an_open_transaction_and_all_of_a_confirmed_one(killable, queue, settings_for):
+    broker = killable
     with Producer(settings_for(broker)) as producer:
-        producer.open(to("q"))
+        producer.open(to(queue))
         producer.send(texts(*map(str, range(300))))
         producer.commit()
         producer.send(texts("lost"))
@@ -116,4 +112,4 @@ def test_a_killed_broker_has_nothing_of_an_open_transaction_and_all_of_a_confirm
         with pytest.raises(TransactionRolledBackError):
             producer.commit()
     broker.start()
-    await_count(broker, "q", 300)
+    await_count(broker, queue, 300)

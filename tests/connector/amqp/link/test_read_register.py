@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from waiting import await_count, wait_until
 
+from pyspark_jms.amqp.link import register as register_module
 from pyspark_jms.amqp.link.read_register import ReadRegister, RegisterName, connected, keep
 from pyspark_jms.amqp.link.reader_consumer import ReaderConsumer
 from pyspark_jms.blocks.block import MessageBlock, index_of
@@ -83,7 +84,8 @@ def test_a_value_is_seen_by_the_next_holder_as_it_was_sent(registers):
 
 
 @pytest.mark.parametrize("expected", [1, 3, 9])
-def test_all_of_a_value_is_replaced_however_much_was_expected(registers, broker, name, expected):
+def test_all_of_a_value_is_replaced_however_much_was_expected(registers, broker, name, expected, monkeypatch):
+    monkeypatch.setattr(register_module, "_TAKE_SECONDS", 1.0)
     register = with_value(registers)
     register.open()
     assert (register.take(expected), register.blocks) == ((StoredToken(SECOND),), (("s", 1),))

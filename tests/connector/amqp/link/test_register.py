@@ -12,7 +12,6 @@ from pyspark_jms.amqp.link.connection import connect
 from pyspark_jms.amqp.link.register import Place, Register
 from pyspark_jms.amqp.link.transactions import Transactions
 from pyspark_jms.errors import IllegalStateError, MaxConsumersError, SubscriptionInUseError, TransactionRolledBackError
-from pyspark_jms.testing import EmbeddedArtemis
 
 SOON = 20.0
 
@@ -212,24 +211,31 @@ def test_a_swap_without_a_token_or_a_lock_is_refused(owner):
         mine.replace(b"1")
 
 
+@pytest.fixture(params=["newest", pytest.param("2.44", marks=pytest.mark.deep)])
+def any_killable(request):
+    if request.param == "newest":
+        yield request.getfixturevalue("killable")
+    else:
+        with EmbeddedArtemis244() as broker:
+            yield broker
+
+
 @pytest.mark.broker
-@pytest.mark.parametrize("kind", [EmbeddedArtemis, pytest.param(EmbeddedArtemis244, marks=pytest.mark.deep)])
-def test_a_committed_swap_survives_a_killed_broker(kind, settings_for):
-    with kind() as broker:
-        settings = settings_for(broker)
-        mine = Owner(settings, "reg")
-        mine.locked().create(Text(b"0"))
-        for number in range(1, 6):
-            mine.swap(b"%d" % number)
-        mine.register.take()
-        mine.replace(b"open")
-        broker.kill()
-        broker.start()
-        wait_until(lambda: mine.connection.is_down)
-        mine.close()
-        after, second = Owner(settings, "reg"), Owner(settings, "reg")
-        assert bodies(after.locked().peek()) == bodies(after.register.take()) == [b"5"]
-        with pytest.raises(SubscriptionInUseError):
-            second.locked(wait=0)
-        after.close()
-        second.close()
+def test_a_committed_swap_survives_a_killed_broker(any_killable, queue, settings_for):
+    settings = settings_for(any_killable)
+    mine = Owner(settings, queue)
+    mine.locked().create(Text(b"0"))
+    for number in range(1, 6):
+        mine.swap(b"%d" % number)
+    mine.register.take()
+    mine.replace(b"open")
+    any_killable.kill()
+    any_killable.start()
+    wait_until(lambda: mine.connection.is_down)
+    mine.close()
+    after, second = Owner(settings, queue), Owner(settings, queue)
+    assert bodies(after.locked().peek()) == bodies(after.register.take()) == [b"5"]
+    with pytest.raises(SubscriptionInUseError):
+        second.locked(wait=0)
+    after.close()
+    second.close()

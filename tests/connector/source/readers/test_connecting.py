@@ -76,7 +76,7 @@ def test_a_task_at_another_broker_of_the_list_stops_at_once(broker, queue, put, 
     assert [row["text"] for row in running.read(task)] == ["one"]
 
 
-@pytest.mark.parametrize("place", [{"broker": "another"}, {"address": "another"}])
+@pytest.mark.parametrize("place", [{"broker": "another"}, pytest.param({"address": "another"}, marks=pytest.mark.deep)])
 def test_fail_on_data_loss_false_goes_on_elsewhere(broker, queue, put, query, impatient, place):
     """With new tokens: the place of the log has none here."""
     put(broker, queue, "one")

@@ -394,8 +394,8 @@ def test_silence_towards_the_broker_is_a_lost_session_and_not_a_refusal(proxy, s
     connection.close()
 
 
-def test_a_killed_broker(fresh_broker, settings_for, consume, queue):
-    broker = fresh_broker()
+def test_a_killed_broker(killable, settings_for, consume, queue):
+    broker = killable
     consumer = consume(settings_for(broker), queue)
     connection = connect(settings_for(broker))
     connection.frame("BEGIN", {"transaction": "t"})
@@ -412,10 +412,9 @@ def test_a_killed_broker(fresh_broker, settings_for, consume, queue):
     connection.close()
 
 
-def test_a_broker_that_is_stopped(fresh_broker, settings_for, consume, queue):
-    broker = fresh_broker()
-    consumer = consume(settings_for(broker), queue)
-    broker.stop()
+def test_a_broker_that_is_stopped(killable, settings_for, consume, queue):
+    consumer = consume(settings_for(killable), queue)
+    killable.stop()
     wait_until(lambda: consumer.connection.is_down)
     with pytest.raises(ConnectionLostError):
         consumer.connection.check()

@@ -161,7 +161,7 @@ def test_redelivered_messages_that_can_be_sent_cost_no_attempt(broker, queue, se
     consumer.drop()
     await_value(lambda: broker.delivery_counts(queue), [1, 1, 1])
     put_healthy(broker, queue, "4")
-    assert look(SourceOptions.parse(access(broker) | {"queue": queue})) == ["1", "2", "3", "4"]
+    assert look(SourceOptions.parse(access(broker) | {"queue": queue, "idleTimeout": "1s"})) == ["1", "2", "3", "4"]
     await_value(lambda: broker.delivery_counts(queue), [1, 1, 1, 0])
     broker.purge(queue)
 
@@ -222,7 +222,7 @@ def test_a_queue_that_admits_one_consumer_is_read(broker, queue):
     more, subscription = unshared(queue)
     stream(SourceOptions.parse(access(broker) | {"brokerUrl": broker.amqp_url} | more))
     put_healthy(broker, queue, "1", "2", topic=True)
-    options = SourceOptions.parse(access(broker) | full_name(queue)[0])
+    options = SourceOptions.parse(access(broker) | full_name(queue)[0] | {"idleTimeout": "1s"})
     consumer = Consumer(options.connection, Subscription(destination=options.destinations[0], window_bytes=1 << 20))
     wait_until(lambda: consumer.waiting()[0] == 2)
     consumer.drop()

@@ -87,7 +87,7 @@ def test_all_or_none(secured, settings_for):
 
 def test_a_large_one_over_tls(secured, settings_for, authority):
     """Written by another thread, after this one has gone on."""
-    body = bytes(range(256)) * 80_000
+    body = bytes(range(256)) * 20_000
     letters = [letter(io.BytesIO(body)), letter()]
     settings = settings_for(secured, tls=TlsSettings(ca_file=authority.cert), receipt_timeout=100)
     send_dead_letters(settings, "large", letters)

@@ -15,9 +15,6 @@ from pyspark_jms.jms.model import Destination, DurableSubscription
 from pyspark_jms.jms.subscription import Subscription
 from pyspark_jms.stomp.link.consumer import Consumer
 from pyspark_jms.stomp.link.subscriptions import end_subscription, require_same_subscription
-from pyspark_jms.testing import EmbeddedArtemis, User
-
-WITHOUT_MANAGE = {"send", "consume", "browse", "createAddress", "createDurableQueue", "deleteDurableQueue"}
 
 
 @pytest.fixture
@@ -47,26 +44,24 @@ def test_a_subscription_as_it_was_made(broker, settings_for, topic, mine, select
         require_same_subscription(settings, mine, Destination.parse("topic://other"), selector)
 
 
-@pytest.mark.broker
-def test_without_manage_a_log_line_states_that_the_check_is_skipped(settings_for, topic, mine, caplog):
-    with EmbeddedArtemis(users=[User("worker", "pw", permissions=WITHOUT_MANAGE)]) as broker:
-        settings = settings_for(broker, user="worker", password="pw")
-        reader(settings, topic, mine, "colour = 'red'").close()
-        with caplog.at_level(logging.WARNING, "pyspark_jms"):
-            require_same_subscription(settings, mine, topic, "colour = 'blue'")
-        assert f"! it is not known whether subscription {mine} has this topic and selector: " in caplog.text
-        shared = DurableSubscription("ours", shared=True)
-        reader(settings, topic, shared).close()
-        with pytest.raises(JMSSecurityError, match="management"):
-            end_subscription(settings, topic, shared)
-        caplog.clear()
-        end_subscription(dataclasses.replace(settings, client_id=mine.client_id), topic, mine)
-        assert (
-            f"! it is not known whether durable subscription {mine} exists: User worker may not use the management"
-            in caplog.text
-        )
-        assert not broker.has_queue(str(mine))
-        assert broker.has_queue("ours")
+def test_without_manage_a_log_line_states_that_the_check_is_skipped(restricted, settings_for, topic, mine, caplog):
+    settings = settings_for(restricted, user="worker", password="pw")
+    reader(settings, topic, mine, "colour = 'red'").close()
+    with caplog.at_level(logging.WARNING, "pyspark_jms"):
+        require_same_subscription(settings, mine, topic, "colour = 'blue'")
+    assert f"! it is not known whether subscription {mine} has this topic and selector: " in caplog.text
+    shared = DurableSubscription("ours", shared=True)
+    reader(settings, topic, shared).close()
+    with pytest.raises(JMSSecurityError, match="management"):
+        end_subscription(settings, topic, shared)
+    caplog.clear()
+    end_subscription(dataclasses.replace(settings, client_id=mine.client_id), topic, mine)
+    assert (
+        f"! it is not known whether durable subscription {mine} exists: User worker may not use the management"
+        in caplog.text
+    )
+    assert not restricted.has_queue(str(mine))
+    assert restricted.has_queue("ours")
 
 
 @pytest.mark.parametrize("client", ["app", None])
