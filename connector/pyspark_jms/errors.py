@@ -163,7 +163,7 @@ class InvalidSelectorError(OptionError):
 
 
 class SelectorResidualError(OptionError):
-    """The broker cannot evaluate the whole selector, and selectorResidual=fail. The message has the residual."""
+    """The broker cannot evaluate the whole selector, and selectorInSpark is not residual. The error names the part."""
 
     code = "JMS_SELECTOR_RESIDUAL"
 

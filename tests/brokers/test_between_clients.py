@@ -229,4 +229,4 @@ def test_a_selector_on_what_a_broker_added_is_the_brokers_business_alone(running
     source = access_over(running, read)
     assert len(read_rows(source, queue, selector="NATIVE_MESSAGE_ID IS NULL OR n = 1")) == 2
     with pytest.raises(SelectorResidualError, match=r"NATIVE_MESSAGE_ID, and rows do not have"):
-        read_rows(source, queue, selector="NATIVE_MESSAGE_ID = 'x' OR n / 2 = 3", selectorResidual="spark")
+        read_rows(source, queue, selector="NATIVE_MESSAGE_ID = 'x' OR n / 2 = 3", selectorInSpark="residual")

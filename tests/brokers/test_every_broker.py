@@ -180,7 +180,7 @@ def test_a_selector_is_evaluated_somewhere(spark, stage, queues, tmp_path, docum
     by_broker = {"evaluated by the broker": True, "in Spark only": False}[documented["selectors"]]
     with stage.client() as client:
         client.put(queue, [([("color", color)], color) for color in ("red", "blue") * 20])
-    choices = {} if by_broker else {"selectorResidual": "spark"}
+    choices = {} if by_broker else {"selectorInSpark": "residual"}
     stream = (
         spark.readStream.format("jms").options(**stage.access, queue=queue, selector="color = 'red'", **choices).load()
     )

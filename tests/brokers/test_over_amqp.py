@@ -169,7 +169,7 @@ def test_a_broker_answers_while_it_has_no_more_messages(stage, queue):
 
 def test_a_selector_is_evaluated_by_the_broker_or_in_spark(spark, stage, queue, tmp_path):
     stage.put(queue, 40)
-    residual = {"selectorResidual": "spark"} if stage.name in {"broker-j", "rabbitmq"} else {}
+    residual = {"selectorInSpark": "residual"} if stage.name in {"broker-j", "rabbitmq"} else {}
     stream = stage.stream(spark, queue=queue, selector="n >= 30", **residual)
     run_available(stream, tmp_path / "checkpoint", "parquet", path=f"{tmp_path}/out")
     assert numbers_in(spark, tmp_path / "out") == [*range(30, 40)]

@@ -54,7 +54,7 @@ def test_what_it_cannot_do_is_refused_where_the_options_are_read(spark, stage, t
     if stage.dialect.selector_dialect is None:
         with pytest.raises(Exception, match=r"\[JMS_SELECTOR_RESIDUAL\]"):
             selected.load()
-    selected.option("selectorResidual", "spark").load()
+    selected.option("selectorInSpark", "residual").load()
 
 
 def test_the_check_finds_no_problem(stage, capsys):

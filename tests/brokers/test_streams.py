@@ -224,7 +224,7 @@ def test_the_broker_filters_by_sql_where_it_can(rabbit, stream):
 
 def test_spark_evaluates_a_selector(rabbit, stream):
     send(rabbit, stream, range(20))
-    with reading(rabbit, stream, selector="kind = 'a'", selectorResidual="spark") as one:
+    with reading(rabbit, stream, selector="kind = 'a'", selectorInSpark="residual") as one:
         assert one.batch() == list(range(0, 20, 2))
 
 

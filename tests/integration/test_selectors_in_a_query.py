@@ -59,7 +59,7 @@ def test_a_part_that_only_spark_can_evaluate(spark, broker, queue, tmp_path):
     named = access(broker) | {"queue": queue, "selector": selector, "broker": "artemis"}
     with pytest.raises(AnalysisException, match=r"\[JMS_SELECTOR_RESIDUAL\]"):
         spark.readStream.format("jms").options(**named).load()
-    frame = read(spark, broker, queue=queue, selector=selector, selectorResidual="spark", idleTimeout="500ms")
+    frame = read(spark, broker, queue=queue, selector=selector, selectorInSpark="residual", idleTimeout="500ms")
     query = run_available(frame, tmp_path, name="split")
     assert numbers(spark, "split") == [n for n in range(30) if n % 3 == 0]
     assert left(broker, queue, 20) == 20
@@ -112,18 +112,18 @@ class _DeafToSelectors(Direction):
         return passed.replace(b"\nselector:", b"\nforgotten:"), trap
 
 
-@pytest.mark.parametrize("check", ["on", deep("off")])
+@pytest.mark.parametrize("in_spark", ["check", deep("off")])
 def test_a_queue_whose_broker_ignores_the_selector_stops_the_query_and_keeps_its_messages(
-    spark, broker, queue, tmp_path, check
+    spark, broker, queue, tmp_path, in_spark
 ):
     put_colored(broker, queue)
     proxy = Proxy(broker.host, broker.port)
     proxy.to_broker = _DeafToSelectors()
     with proxy:
         options = access(broker) | {"brokerUrl": proxy.url, "queue": queue, "idleTimeout": "500ms"}
-        options |= {"selector": "color = 'red'", "selectorCheck": check}
+        options |= {"selector": "color = 'red'", "selectorInSpark": in_spark}
         frame = spark.readStream.format("jms").options(**options).load()
-        if check == "off":
+        if in_spark == "off":
             run_available(frame, tmp_path, name="unchecked")
             assert numbers(spark, "unchecked") == list(range(30))
             return

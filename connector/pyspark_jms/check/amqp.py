@@ -84,7 +84,7 @@ def _proven(dialect: Dialect) -> Iterator[Finding]:
     else:
         yield Finding(
             name="selectors",
-            value="are evaluated in Spark only, with selectorResidual=spark",
+            value="are evaluated in Spark only, with selectorInSpark=residual",
             verdict=Verdict.NOTE,
             advice="Messages that do not match are consumed and dropped.",
         )

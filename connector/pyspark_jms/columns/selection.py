@@ -32,11 +32,10 @@ _MARKERS = frozenset({BODY_MARKER, TYPES_MARKER})
 
 @dataclass(frozen=True, slots=True)
 class SelectorOptions:
-    """The values of options ``selector``, ``selectorResidual`` and ``selectorCheck``."""
+    """The values of options ``selector`` and ``selectorInSpark``."""
 
     text: str
-    residual: Literal["fail", "spark"] = "fail"
-    check: bool = True
+    in_spark: Literal["check", "residual", "off"] = "check"
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +63,7 @@ class Selection:
     def _to_check(self) -> jms_selector.Selector | None:
         """The pushdown, if it can be evaluated again: rows no longer have the markers of an envelope."""
         pushed = self.pushed.pushed
-        if not self.selector.check or pushed is None or _marks(pushed):
+        if self.selector.in_spark == "off" or pushed is None or _marks(pushed):
             return None
         return pushed
 
@@ -95,7 +94,7 @@ class Selection:
                     f"{kept.false_count} of {batch.num_rows} messages cannot match the selector: the broker ignored it."
                     " Without a journal nothing of this batch was acknowledged; with one its messages stay in the"
                     " journal.",
-                    "An existing queue or subscription has a filter of its own: use another, or selectorCheck=off.",
+                    "An existing queue or subscription has a filter of its own: use another, or selectorInSpark=off.",
                 )
             batch = batch if not kept.false_count else batch.filter(kept)
         if self.pushed.residual is not None:
@@ -127,7 +126,7 @@ def _hidden(selector: jms_selector.Selector, dialect: str) -> frozenset[str]:
 def selection(selector: SelectorOptions, broker: str, selector_dialect: str | None) -> Selection:
     """Parse and split a selector for a broker with this selector dialect. None: the broker has no selectors.
 
-    Raises ``InvalidSelectorError``, or ``SelectorResidualError`` when ``selectorResidual`` forbids a residual.
+    Raises ``InvalidSelectorError``, or ``SelectorResidualError`` when ``selectorInSpark`` forbids a residual.
     """
     convert = selector.text.startswith(CONVERT_PREFIX)
     try:
@@ -142,10 +141,10 @@ def selection(selector: SelectorOptions, broker: str, selector_dialect: str | No
         raise UnsupportedError(
             str(error).partition("] ")[2], f"Leave out {CONVERT_PREFIX}, and compare with strings: n = '5'."
         ) from None
-    if pushed.residual is not None and selector.residual == "fail":
+    if pushed.residual is not None and selector.in_spark != "residual":
         raise SelectorResidualError(
             f"{broker} cannot evaluate the whole selector: {'; '.join(pushed.warnings)}.",
-            "With selectorResidual=spark, Spark evaluates the residual: messages that do not match it are consumed and"
+            "With selectorInSpark=residual, Spark evaluates this part: messages that do not match it are consumed and"
             " dropped, and other consumers of a queue lose them. Or filter the DataFrame.",
         )
     if pushed.residual is not None and (gone := _hidden(pushed.residual, selector_dialect or "spec")):

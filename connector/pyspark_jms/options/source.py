@@ -249,7 +249,7 @@ def _selector(values: Mapping[str, Any]) -> SelectorOptions | None:
     """
     if values["selector"] is None:
         return None
-    selector = SelectorOptions(values["selector"], values["selectorResidual"], values["selectorCheck"] == "on")
+    selector = SelectorOptions(values["selector"], values["selectorInSpark"])
     dialects = possible_dialects(values)
     refused: list[JMSError] = []
     for dialect in dialects:

@@ -296,11 +296,10 @@ OPTIONS: tuple[Option, ...] = (
            " message going to one of them. clientId becomes optional"),
     Option("selector", "source", None, _selector, "JMS selector. The broker evaluates it, and delivers only messages"
            " that match"),
-    Option("selectorResidual", "source", "fail", _one_of("fail", "spark"), "When the broker cannot evaluate a part of"
-           " the selector: fail stops the query, spark evaluates that part in Spark (messages that do not match are"
-           " then consumed and dropped)"),
-    Option("selectorCheck", "source", "on", _one_of("on", "off"), "Whether Spark evaluates the selector again for each"
-           " message that the broker delivered"),
+    Option("selectorInSpark", "source", "check", _one_of("check", "residual", "off"), "What Spark evaluates of the"
+           " selector. check: again what the broker has evaluated, for each message that it delivered. residual: also"
+           " the part that the broker cannot evaluate (messages that do not match it are then consumed and dropped)."
+           " off: nothing. With check and off, a selector that the broker cannot evaluate completely is refused"),
     Option("maxMessagesPerTrigger", "source", None, _number(1), "Maximum number of messages in a batch"),
     Option("maxBytesPerTrigger", "source", "64m", _size(1), "Maximum number of bytes in a batch. A batch has at least"
            " one message, whatever its size"),

@@ -55,8 +55,8 @@ def test_nesting_is_refused_before_it_overflows_a_stack(shape, broker):
     words = dialect_named(broker).selector_dialect
     nested = selector_strategies.NESTED[shape]
     with pytest.raises(InvalidSelectorError, match=r"\[JMS_INVALID_SELECTOR\] The selector nests .* more than 256"):
-        selection(SelectorOptions(nested(3000), residual="spark"), broker, words)
-    deepest = selection(SelectorOptions(nested(256), residual="spark"), broker, words)
+        selection(SelectorOptions(nested(3000), in_spark="residual"), broker, words)
+    deepest = selection(SelectorOptions(nested(256), in_spark="residual"), broker, words)
     deepest.apply(rows({"a": "1"}), TOPIC)
 
 
@@ -67,13 +67,16 @@ def test_a_statement_is_told_from_a_selector(text):
 
 
 def test_a_part_that_stays_is_refused_or_sparks():
-    with pytest.raises(SelectorResidualError, match=r"JMS_SELECTOR_RESIDUAL.*JMSRedelivered.*selectorResidual=spark"):
-        selection(SelectorOptions(RESIDUAL), "artemis", "artemis")
-    split = selection(SelectorOptions(RESIDUAL, residual="spark"), "artemis", "artemis")
+    for in_spark in ("check", "off"):
+        with pytest.raises(SelectorResidualError, match=r"_RESIDUAL\].*JMSRedelivered.*selectorInSpark=residual"):
+            selection(SelectorOptions(RESIDUAL, in_spark), "artemis", "artemis")
+    split = selection(SelectorOptions(RESIDUAL, in_spark="residual"), "artemis", "artemis")
     assert split.text == "color = 'red'"
     assert split.may_drop(QUEUE)
     assert sequences(split.apply(rows({"color": "red"}, {"color": "red"}), QUEUE)) == [0, 1]
     assert sequences(split.apply(rows({"color": "red"}, redelivered=True), QUEUE)) == []
+    with pytest.raises(SelectorIgnoredError):  # the other part is checked
+        split.apply(rows({"color": "blue"}), QUEUE)
 
 
 def test_what_marks_an_envelope_is_the_brokers_business_alone():
@@ -83,7 +86,9 @@ def test_what_marks_an_envelope_is_the_brokers_business_alone():
     assert not chosen.may_drop(TOPIC)
     with pytest.raises(SelectorResidualError, match=r"JMS_SELECTOR_RESIDUAL.*spark_jms_body.*body_type"):
         selection(
-            SelectorOptions("JMSRedelivered = FALSE OR spark_jms_body = 'map'", residual="spark"), "artemis", "artemis"
+            SelectorOptions("JMSRedelivered = FALSE OR spark_jms_body = 'map'", in_spark="residual"),
+            "artemis",
+            "artemis",
         )
 
 
@@ -96,7 +101,7 @@ def test_a_property_that_rows_do_not_show_is_the_brokers_business_alone(dialect)
 @pytest.mark.parametrize("dialect", ["artemis", "classic", "artemis-amqp", "classic-amqp", "amqp"])
 def test_spark_cannot_evaluate_a_property_that_rows_do_not_show(dialect):
     with pytest.raises(SelectorResidualError, match="about JMS_AMQP_NATIVE, and rows do not have"):
-        selection(SelectorOptions("JMS_AMQP_NATIVE = 'true' OR n / 2 = 3", residual="spark"), "any", dialect)
+        selection(SelectorOptions("JMS_AMQP_NATIVE = 'true' OR n / 2 = 3", in_spark="residual"), "any", dialect)
 
 
 def test_what_the_broker_may_have_meant_is_kept():
@@ -136,10 +141,10 @@ def test_over_stomp_a_typed_property_is_compared_as_the_text_that_the_broker_has
     batch, words = rows({"p": text}, types={"p": kind}), dialect_named(broker).selector_dialect
     for selector in (f"p = '{text}'", f"p IN ('x', '{text}')", f"p LIKE '{text[:1]}%'", by_type):
         for by in (selector, f"({selector}) AND JMSXUserID IS NULL", f"({selector}) OR JMSXUserID = 'x'"):
-            chosen = selection(SelectorOptions(by, residual="spark"), broker, words)
+            chosen = selection(SelectorOptions(by, in_spark="residual"), broker, words)
             assert sequences(chosen.apply(batch, QUEUE)) == [0], by
     with pytest.raises(SelectorIgnoredError) if words else nullcontext():
-        chosen = selection(SelectorOptions("p = 'other'", residual="spark"), broker, words)
+        chosen = selection(SelectorOptions("p = 'other'", in_spark="residual"), broker, words)
         assert sequences(chosen.apply(batch, QUEUE)) == []
 
 
@@ -188,14 +193,14 @@ def test_over_amqp_a_property_of_a_type_that_only_amqp_has_is_not_compared_again
 
 
 def test_the_check_can_be_left_out():
-    chosen = selection(SelectorOptions("color = 'red'", check=False), "artemis", "artemis")
+    chosen = selection(SelectorOptions("color = 'red'", in_spark="off"), "artemis", "artemis")
     assert sequences(chosen.apply(rows({"color": "blue"}), QUEUE)) == [0]
     assert not chosen.may_drop(TOPIC)
 
 
 def test_a_selector_travels_to_executors():
-    assert pickle.loads(pickle.dumps(SelectorOptions(RESIDUAL, residual="spark"))) == SelectorOptions(
-        RESIDUAL, residual="spark"
+    assert pickle.loads(pickle.dumps(SelectorOptions(RESIDUAL, in_spark="residual"))) == SelectorOptions(
+        RESIDUAL, in_spark="residual"
     )
 
 
@@ -215,7 +220,7 @@ def test_a_conversion_that_the_broker_does_not_have_is_refused():
 def test_the_columns_that_decide_about_rows_are_known(dialect, text, columns):
     broker = dialect_named(dialect).selector_dialect
     assert selection(SelectorOptions(text), dialect, broker).columns() == columns | {"body_error"}
-    assert selection(SelectorOptions(text, check=False), dialect, broker).columns() == set()
+    assert selection(SelectorOptions(text, in_spark="off"), dialect, broker).columns() == set()
 
 
 def test_a_row_with_a_fault_may_lack_what_the_broker_compared():

@@ -27,7 +27,7 @@ TLS = {"brokerUrl": "stomp+ssl://host:1"}
 SOURCE = URL | {"queue": "orders"}
 DEAD = {"deadLetterQueue": "d"}
 SECRET = "s3cr3t"
-CHECKED = SelectorOptions("a = 1", "fail", check=True)
+CHECKED = SelectorOptions("a = 1", "check")
 STREAM = {"brokerUrl": "amqp://h:1"}
 ONCE = {"deliveryGuarantee": "exactly-once"}
 JOURNAL = {"max_bytes": 4 << 30, "shared": False}
@@ -47,15 +47,8 @@ TABLE = [
     ("broker", "Artemis", {}, "connection.broker", "artemis", "auto"),
     ("virtualHost", "/prod", {}, "connection.virtual_host", "/prod", "/"),
     ("selector", "a = 1", {}, "selector", CHECKED, None),
-    (
-        "selectorResidual",
-        "SPARK",
-        {"selector": "a = 1"},
-        "selector",
-        SelectorOptions("a = 1", "spark", check=True),
-        CHECKED,
-    ),
-    ("selectorCheck", "off", {"selector": "a = 1"}, "selector", SelectorOptions("a = 1", "fail", check=False), CHECKED),
+    ("selectorInSpark", "RESIDUAL", {"selector": "a = 1"}, "selector", SelectorOptions("a = 1", "residual"), CHECKED),
+    ("selectorInSpark", "off", {"selector": "a = 1"}, "selector", SelectorOptions("a = 1", "off"), CHECKED),
     ("journalLocation", "/j", ONCE, "journal", Journal(location="/j", **JOURNAL), None),
     ("journalLocation", "file:///j/a%20b", ONCE, "journal", Journal(location="/j/a b", **JOURNAL), None),
     ("journalLocation", "file:/j", ONCE, "journal", Journal(location="/j", **JOURNAL), None),
@@ -164,8 +157,7 @@ WRONG = [
     ("clientId", "a\nb", "without line ends"),
     ("sharedSubscription", "yes", "one of true, false"),
     ("selector", " \n", "not blank"),
-    ("selectorResidual", "drop", "one of fail, spark"),
-    ("selectorCheck", "maybe", "one of on, off"),
+    ("selectorInSpark", "spark", "one of check, residual, off"),
     ("journalLocation", "", "not empty"),
     ("stagingQueue", '["a", "b"]', "one name"),
     ("connections", "17", "whole number from 1 to 16"),

@@ -68,7 +68,7 @@ def test_a_batch_of_an_earlier_process_is_empty(broker, queue):
 
 def test_dropped_messages_are_counted_where_they_are_decoded(broker, queue):
     fill(broker, queue, 20)
-    more = {"selector": "JMSRedelivered = TRUE", "selectorResidual": "spark"}
+    more = {"selector": "JMSRedelivered = TRUE", "selectorInSpark": "residual"}
     with streaming(broker, queue, **more) as (source, options):
         start = source.initial_offset()
         assert source.progress() == {}

@@ -116,7 +116,7 @@ def inputs():
 
 
 OPTIONS = SourceOptions.parse(
-    {"brokerUrl": "amqp://h:1", "queue": "q", "selector": "JMSXDeliveryCount = 5"} | {"selectorResidual": "spark"}
+    {"brokerUrl": "amqp://h:1", "queue": "q", "selector": "JMSXDeliveryCount = 5"} | {"selectorInSpark": "residual"}
 )
 
 

@@ -62,7 +62,7 @@ def test_a_query_whose_first_batch_did_not_end_waits_for_its_broker_too(broker, 
 @pytest.mark.parametrize("journal", [None, "false", "true"], ids=["plain", "journal", "shared journal"])
 def test_counts_what_spark_drops_for_the_selector(broker, queue, tmp_path, journal):
     fill(broker, queue, 10)
-    options = access(broker) | {"queue": queue, "selectorResidual": "spark"}
+    options = access(broker) | {"queue": queue, "selectorInSpark": "residual"}
     # Artemis knows no JMSRedelivered.
     options |= {"selector": "n IN ('0', '1', '2', '3', '4') AND JMSRedelivered = TRUE"}
     if journal:

@@ -133,7 +133,7 @@ def _require_sql(dialect: Dialect, server: str) -> None:
     if since is None or version is None or (int(version[1]), int(version[2])) < since:
         raise UnsupportedError(
             f"Option streamFilter is given, and {server or dialect.name} does not filter its streams.",
-            "RabbitMQ does since 4.2. Use selector with selectorResidual=spark.",
+            "RabbitMQ does since 4.2. Use selector with selectorInSpark=residual.",
         )
 
 

@@ -157,7 +157,7 @@ def test_the_metrics_of_a_run(broker, queue, put, query, monkeypatch):
 
 def test_what_the_selector_drops_is_counted_once(broker, queue, put, query):
     put(broker, queue, *numbered(5))
-    running = query(selector="JMSXDeliveryCount = 5", selectorResidual="spark")
+    running = query(selector="JMSXDeliveryCount = 5", selectorInSpark="residual")
     running.plan()
     assert running.rows() == running.rows() == [[]]
     running.commit()
