@@ -11,7 +11,7 @@ from bench.job import Job
 from bench.processes import Meter
 from bench.spark_rate import small_batches
 from bench.spark_read import Reading
-from bench.spark_session import Progress, SparkSide, began, ended, progress_since, until
+from bench.spark_session import Progress, SparkSide, began, ended, last_batch, progress_since, until
 
 __all__ = ["delays", "floor", "latencies", "latency", "percentile", "rate_latency"]
 
@@ -32,12 +32,12 @@ def latency(
     job = replace(job, queue=f"bench.latency.{time.time_ns()}", messages=int(per_second * seconds))
     with Reading(side, job, options) as reading:
         reading.release()
-        sequence = reading.sequence()
+        sequence, before = reading.sequence(), last_batch(reading.query)
         with Meter(side.roles) as meter:
             sent = _send(job, per_second)
             until(reading.query, lambda: reading.sequence() >= sequence + len(sent))
-        batches = progress_since(reading.query)
-    found = delays(sent, sequence, batches)
+        batches = progress_since(reading.query, before)
+    found = delays(sent, batches)
     busy = {f"{role}_percent": 100 * spent / meter.seconds for role, spent in meter.cpu.items()}
     document = {"p50_ms": percentile(found, 50), "p99_ms": percentile(found, 99)} | busy
     rounded = {name: round(value, 2) for name, value in document.items()}
@@ -81,16 +81,11 @@ def _send(job: Job, per_second: int) -> list[float]:
     return sent
 
 
-def delays(sent: Sequence[float], first: int, batches: Sequence[Progress]) -> list[float]:
-    """Milliseconds from ``sent[i]`` to the end of the batch that holds sequence ``first + i``."""
+def delays(sent: Sequence[float], batches: Sequence[Progress]) -> list[float]:
+    """Milliseconds from ``sent[i]`` to the end of the batch that has row ``i`` of these batches."""
     ordered = sorted(batches, key=lambda batch: batch["batchId"])
-    ends = [_end(batch) for batch in ordered]
-    times = [ended(batch) for batch in ordered]
-    return [(times[bisect_left(ends, first + i + 1)] - at) * 1000 for i, at in enumerate(sent)]
-
-
-def _end(batch: Progress) -> int:
-    return int(batch["sources"][0]["endOffset"]["seq"])
+    times = [ended(batch) for batch in ordered for _ in range(batch["numInputRows"])]
+    return [(time - at) * 1000 for at, time in zip(sent, times, strict=True)]
 
 
 def percentile(values: Sequence[float], percent: int) -> float:

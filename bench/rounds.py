@@ -4,7 +4,7 @@ Cases that are compared run next to each other in a round, so that a disturbance
 """
 
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from typing import Self
@@ -72,14 +72,12 @@ class Stage:
 
     @classmethod
     @contextmanager
-    def built(
-        cls, *, java: bool, paging_bytes: int | None = None, settings: Mapping[str, str] | None = None
-    ) -> Iterator["Stage"]:
-        """``paging_bytes``: the size in the broker's memory above which an address is paged. ``settings`` of Spark."""
+    def built(cls, *, java: bool, paging_bytes: int | None = None) -> Iterator["Stage"]:
+        """``paging_bytes``: the size in the broker's memory above which an address is paged."""
         addresses = [AddressSettings(match="bench.#", max_size_bytes=paging_bytes)] if paging_bytes else []
         with ExitStack() as stack:
             broker = stack.enter_context(EmbeddedArtemis(benchmark=True, heap="4g", address_settings=addresses))
-            side = stack.enter_context(SparkSide(broker, settings))
+            side = stack.enter_context(SparkSide(broker))
             side.spark.dataSource.register(NaiveSource)
             client, qpid, skipped = _java(stack, broker) if java else (None, None, {})
             yield cls(broker, side, client, qpid, skipped)
@@ -132,7 +130,7 @@ class Variant:
                 self._amqp_reading = self._open.enter_context(self._query("bench.amqp.read", amqp))
             if "read.amqp.once" in self.cases:
                 once = amqp | {"deliveryGuarantee": "exactly-once"}
-                self._once_reading = self._open.enter_context(self._query("bench.amqp.once", once, tasks_receive=True))
+                self._once_reading = self._open.enter_context(self._query("bench.amqp.once", once))
             if "write.jms" in self.cases:
                 self._writing = self._open.enter_context(self._writer("bench.write", {}))
             if "write.amqp.jms" in self.cases:
@@ -143,8 +141,8 @@ class Variant:
     def __exit__(self, *_: object) -> None:
         self._open.close()
 
-    def _query(self, queue: str, options: dict[str, str], *, tasks_receive: bool = False) -> Reading:
-        return Reading(self._stage.spark, replace(self.job, queue=queue), options, tasks_receive=tasks_receive)
+    def _query(self, queue: str, options: dict[str, str]) -> Reading:
+        return Reading(self._stage.spark, replace(self.job, queue=queue), options)
 
     def _writer(self, queue: str, options: dict[str, str]) -> Writing:
         return Writing(self._stage.spark, replace(self.job, queue=queue), options, tasks=TASKS)

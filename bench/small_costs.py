@@ -3,6 +3,7 @@
 import subprocess
 import sys
 import time
+from collections.abc import Mapping
 from dataclasses import replace
 from statistics import median
 
@@ -41,10 +42,12 @@ def _tasks_and_cpu(side: SparkSide, reading: Reading) -> tuple[int, dict[str, fl
     return side.tasks_of(reading.query) - before, measured.cpu
 
 
-def idle_percent(side: SparkSide, job: Job, *, seconds: float) -> dict[str, float]:
+def idle_percent(
+    side: SparkSide, job: Job, options: Mapping[str, str] | None = None, *, seconds: float
+) -> dict[str, float]:
     """Percent of one core that broker and Spark use with a waiting query, and without a query."""
     found = {f"without_{role}": share for role, share in _idle(side, seconds).items()}
-    with Reading(side, replace(job, queue="bench.idle")) as reading:
+    with Reading(side, replace(job, queue=f"bench.idle.{time.time_ns()}"), options) as reading:
         reading.release()
         time.sleep(min(seconds, 2))
         found |= _idle(side, seconds)

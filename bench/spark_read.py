@@ -5,7 +5,7 @@ Measurements therefore contain no start-up time. The query reads its first batch
 
 import json
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -48,8 +48,7 @@ class Reading:
     """``with Reading(side, job) as reading: fill(reading.job); reading.measure()``.
 
     ``source`` must count its messages in an offset ``{"seq": n}``. ``acknowledges``: whether its queue is empty at the
-    end; the queue of the naive source is not. ``tasks_receive``: the offset counts batches, and the queue has a
-    consumer only while a task receives.
+    end; the queue of the naive source is not. ``fill`` sends the ``warm_up`` messages.
     """
 
     def __init__(
@@ -60,15 +59,17 @@ class Reading:
         *,
         source: str = "jms",
         acknowledges: bool = True,
-        tasks_receive: bool = False,
         warm_up: int = 200,
+        fill: Callable[[Job], object] = raw.fill,
+        schema: str | None = None,
         queues: int = 1,
     ) -> None:
         self.job = job
         self.queues = [job.queue] if queues == 1 else [f"{job.queue}.{number}" for number in range(queues)]
         self._side, self._source, self._options = side, source, dict(options or {})
-        self._acknowledges, self._tasks_receive = acknowledges, tasks_receive
-        self._warm_up = warm_up
+        self._acknowledges, self._warm_up, self._fill, self._schema = acknowledges, warm_up, fill, schema
+        # The offset then counts batches, and the queue has a consumer only while a task receives.
+        self._tasks_receive = "deliveryGuarantee" in self._options and "journalLocation" not in self._options
 
     def __enter__(self) -> Self:
         broker = self._side.broker
@@ -78,13 +79,13 @@ class Reading:
         self._hold()
         named = self.queues[0] if len(self.queues) == 1 else json.dumps(self.queues)
         others = self._side.runners()
-        self.query = start_query(self._side, named, self._options, source=self._source)
+        self.query = start_query(self._side, named, self._options, source=self._source, schema=self._schema)
         until(self.query, lambda: bool(self._side.runners() - others))
-        self._runners = self._side.runners() - others
+        self.runners = self._side.runners() - others
         if not self._tasks_receive:
             until(self.query, lambda: all(broker.consumer_count(queue) for queue in self.queues))
         if self._warm_up:
-            raw.fill(raw.smaller(replace(self.job, queue=self.queues[0]), self._warm_up))
+            self._fill(raw.smaller(replace(self.job, queue=self.queues[0]), self._warm_up))
             self.measure(self._warm_up)
         return self
 
@@ -129,7 +130,7 @@ class Reading:
         """
         messages = messages or self.job.messages
         goal = self.sequence() + messages
-        roles = partial(self._side.roles_of, self._runners)
+        roles = partial(self._side.roles_of, self.runners)
         with noting(self._side, self.query) as noted, Meter(roles) as meter:
             self.release()
             for held in self._held if self._acknowledges else ():
@@ -140,10 +141,16 @@ class Reading:
 
 
 def start_query(
-    side: SparkSide, queue: str, options: Mapping[str, str] | None = None, *, source: str = "jms"
+    side: SparkSide,
+    queue: str,
+    options: Mapping[str, str] | None = None,
+    *,
+    source: str = "jms",
+    schema: str | None = None,
 ) -> StreamingQuery:
     """``queue``: a name, or a JSON array of names."""
-    frame = side.spark.readStream.format(source).options(**{**side.access(), "queue": queue, **(options or {})}).load()
+    reader = side.spark.readStream.format(source).options(**{**side.access(), "queue": queue, **(options or {})})
+    frame = (reader.schema(schema) if schema else reader).load()
     checkpoint = str(side.folder / f"reading-{time.time_ns()}")
     return frame.writeStream.format("noop").option("checkpointLocation", checkpoint).start()
 

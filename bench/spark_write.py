@@ -5,7 +5,7 @@ The rows are numbers in small files, and Spark's own code turns them into messag
 
 import shutil
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
 from typing import Any, Self
@@ -19,30 +19,17 @@ from bench.processes import Meter
 from bench.spark_read import noting, trigger_time
 from bench.spark_session import SparkSide, last_batch, until
 
-__all__ = ["PROPERTIES", "Writing", "message_columns"]
+__all__ = ["Writing", "message_columns"]
 
 _WARM_UP = 20_000
 
 
 class Writing:
-    """``with Writing(side, job, tasks=8) as writing: writing.measure()``: one batch of ``tasks`` tasks.
+    """``with Writing(side, job, tasks=8) as writing: writing.measure()``: one batch of ``tasks`` tasks."""
 
-    ``columns`` of a job, from ``id``; ``sink="noop"`` sends nothing: Spark alone.
-    """
-
-    def __init__(
-        self,
-        side: SparkSide,
-        job: Job,
-        options: Mapping[str, str] | None = None,
-        *,
-        tasks: int,
-        columns: Callable[[Job], list[Any]] | None = None,
-        sink: str = "jms",
-    ) -> None:
+    def __init__(self, side: SparkSide, job: Job, options: Mapping[str, str] | None = None, *, tasks: int) -> None:
         self.job = job
         self._side, self._tasks, self._options = side, tasks, dict(options or {})
-        self._columns, self._sink = columns or message_columns, sink
         self._options.setdefault("deliveryMode", "persistent" if job.persistent else "non_persistent")
 
     def __enter__(self) -> Self:
@@ -57,9 +44,9 @@ class Writing:
 
     def _start(self) -> StreamingQuery:
         numbers = self._side.spark.readStream.schema("id long").parquet(str(self._folder / "in" / "*"))
-        rows = numbers.select(*self._columns(self.job))
+        rows = numbers.select(*message_columns(self.job))
         options = {**self._side.access(), "queue": self.job.queue, **self._options}
-        writer = rows.writeStream.format(self._sink).options(**(options if self._sink == "jms" else {}))
+        writer = rows.writeStream.format("jms").options(**options)
         writer = writer.option("checkpointLocation", str(self._folder / "checkpoint"))
         return writer.trigger(processingTime="500 milliseconds").start()
 
@@ -69,17 +56,14 @@ class Writing:
         Some uncounted rows are written first, because Spark ends Python workers that had no task for a minute, and a
         new worker has a start-up cost.
         """
-        self.write(_WARM_UP)
-        return self.write(messages or self.job.messages)
+        self.write_staged(self.staged(_WARM_UP), _WARM_UP)
+        messages = messages or self.job.messages
+        return self.write_staged(self.staged(messages), messages)
 
-    def write(self, messages: int, *, tasks: int | None = None) -> Measured:
-        """One batch, without the rows that ``measure`` does not count."""
-        return self.write_staged(self.staged(messages, tasks=tasks), messages)
-
-    def staged(self, messages: int, *, tasks: int | None = None) -> Path:
+    def staged(self, messages: int) -> Path:
         """The files of a batch, where the query does not see them."""
         folder = self._folder / f"staged-{time.time_ns()}"
-        self._side.spark.range(0, messages, 1, tasks or self._tasks).write.parquet(str(folder))
+        self._side.spark.range(0, messages, 1, self._tasks).write.parquet(str(folder))
         return folder
 
     def write_staged(self, staged: Path, messages: int) -> Measured:
@@ -91,8 +75,7 @@ class Writing:
             staged.rename(arrived)
             until(self.query, lambda: last_batch(self.query) > before, self.job.time_limit)
         shutil.rmtree(arrived)  # of more than 32 folders Spark makes a job to list them, at each trigger
-        if self._sink == "jms":
-            self._empty(messages)
+        self._empty(messages)
         return trigger_time(meter, noted, messages)
 
     def _empty(self, messages: int) -> None:
@@ -105,7 +88,7 @@ class Writing:
         self._side.broker.purge(self.job.queue)
 
 
-PROPERTIES = {
+_PROPERTIES = {
     "customer": "concat('C', id % 1000)",
     "region": "elt(id % 4 + 1, 'north', 'south', 'east', 'west')",
     "amount": "concat(id * 7 % 100000, '.50')",
@@ -118,7 +101,7 @@ PROPERTIES = {
 def message_columns(job: Job) -> list[Any]:
     """The messages of ``Job.text_of`` and ``Job.properties_of``, as columns computed from ``id``."""
     texts = f.lit([text_at(number, job.body_bytes - 12) for number in range(DIFFERENT)])
-    entries = ", ".join(f"'{name}', {value}" for name, value in PROPERTIES.items())
+    entries = ", ".join(f"'{name}', {value}" for name, value in _PROPERTIES.items())
     return [
         f.concat(f.expr("lpad(id, 12, '0')"), f.element_at(texts, f.expr(f"int(id % {DIFFERENT} + 1)"))).alias("text"),
         f.expr(f"map({entries})").alias("properties"),

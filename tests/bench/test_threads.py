@@ -2,7 +2,7 @@ import os
 import threading
 
 from bench.processes import thread_seconds
-from bench.threads import by_place
+from bench.reads import by_place
 
 
 def test_the_seconds_of_a_thread_are_those_since_before_by_place():
