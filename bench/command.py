@@ -5,10 +5,9 @@ import json
 from pathlib import Path
 from typing import Any
 
-from bench import decode, decode_amqp, encode, encode_amqp
+from bench.in_memory import codec_rates
 from bench.job import Job
 from bench.machine import facts
-from bench.one_core import rates
 from bench.small_costs import import_ms
 from bench.table import as_text
 
@@ -43,10 +42,7 @@ def arguments(
 
 def fixed_costs(*, turns: int) -> dict[str, Any]:
     """Measurements on one core, in memory."""
-    found = rates(decode.cases() | encode.cases(), turns=turns)
-    document: dict[str, Any] = {name: round(rate) for name, rate in found.items()}
-    document |= decode_amqp.rates_and_ratios(turns=turns) | encode_amqp.rates_and_ratios(turns=turns)
-    return document | {"import.ms": round(import_ms(times=_IMPORTS), 2)}
+    return {**codec_rates(turns=turns), "import.ms": round(import_ms(times=_IMPORTS), 2)}
 
 
 def finish(

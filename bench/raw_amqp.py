@@ -10,18 +10,19 @@ from contextlib import ExitStack
 from typing import TypeAlias
 
 from bench.amqp_connection import AmqpConnection
-from bench.amqp_values import FALSE, NULL, SYMBOL, TRUE, list32, map32, section, string, timestamp
 from bench.job import Job, Measured
 from bench.raw import meter
 from pyspark_jms.amqp.wire.types import Accepted, Disposition, TransactionalState, encode_performative, frame
+from pyspark_jms.amqp.wire.values import Symbol, TypedValue, encode
 
-__all__ = ["drain", "fill", "message", "send"]
+__all__ = ["drain", "fill", "message", "section", "send", "wide"]
 
 _CREDIT = 20_000
 _ACK_EVERY = 2_000
 _CONNECTIONS = 2
 _CREATED_MS = 1_760_000_000_000
 _WORD = struct.Struct(">I").pack
+_LIST, _MAP = 0xD0, 0xD1
 
 Prepared: TypeAlias = tuple[bytes, Sequence[bytes]]
 """A transaction's id and its transfer frames."""
@@ -126,18 +127,29 @@ def _send_all(
 
 def message(job: Job, i: int) -> bytes:
     """A bare message as a Java client sends a TextMessage (AMQP-JMS binding §3)."""
-    own = [part for name, value in job.properties_of(i).items() for part in (string(name), string(value))]
-    annotations = map32(string("x-opt-jms-msg-type", SYMBOL), b"\x51\x05", string("x-opt-jms-dest", SYMBOL), b"\x51\0")
-    fields = [string(f"ID:bench:{i}"), NULL, string(job.queue), *[NULL] * 6, timestamp(_CREATED_MS + i)]
+    own = [encode(part) for pair in job.properties_of(i).items() for part in pair]
+    kind = encode(Symbol("x-opt-jms-msg-type")), b"\x51\x05", encode(Symbol("x-opt-jms-dest")), b"\x51\0"
+    fields = [f"ID:bench:{i}", None, job.queue, *[None] * 6, TypedValue("timestamp", _CREATED_MS + i)]
     return b"".join(
         [
-            section(0x70, list32(TRUE if job.persistent else FALSE)),
-            section(0x72, annotations),
-            section(0x73, list32(*fields)),
-            section(0x74, map32(*own)) if own else b"",
-            section(0x77, string(job.text_of(i))),
+            section(0x70, wide(_LIST, encode(job.persistent))),
+            section(0x72, wide(_MAP, *kind)),
+            section(0x73, wide(_LIST, *map(encode, fields))),
+            section(0x74, wide(_MAP, *own)) if own else b"",
+            section(0x77, encode(job.text_of(i))),
         ]
     )
+
+
+def wide(constructor: int, *values: bytes) -> bytes:
+    """A list or a map with a size of four bytes, as brokers send it (AMQP 1.0 §1.2.3)."""
+    data = b"".join(values)
+    return bytes((constructor,)) + struct.pack(">II", len(data) + 4, len(values)) + data
+
+
+def section(code: int, value: bytes) -> bytes:
+    """A section of a message (AMQP 1.0 §3.2)."""
+    return b"\x00\x53" + bytes((code,)) + value
 
 
 _MAX_PAYLOAD = (1 << 17) - 512
@@ -153,8 +165,8 @@ def _transfer(data: bytes, link: int, identifier: int, state: bytes) -> bytes:
     number = _WORD(identifier)
     frames = []
     for begin in range(0, len(data), _MAX_PAYLOAD):
-        more = TRUE if begin + _MAX_PAYLOAD < len(data) else FALSE
-        fields = [bytes((0x52, link)), b"\x70" + number, b"\xa0\x04" + number, b"\x43", TRUE, more, NULL, state]
-        body = section(0x14, list32(*fields)) + data[begin : begin + _MAX_PAYLOAD]
+        more = encode(begin + _MAX_PAYLOAD < len(data))
+        fields = [bytes((0x52, link)), b"\x70" + number, b"\xa0\x04" + number, b"\x43", b"\x41", more, b"\x40", state]
+        body = section(0x14, wide(_LIST, *fields)) + data[begin : begin + _MAX_PAYLOAD]
         frames.append(_WORD(len(body) + 8) + b"\x02\0\0\0" + body)
     return b"".join(frames)
