@@ -2,16 +2,19 @@
 
 import argparse
 import json
+import os
+import platform
+import re
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from bench.in_memory import codec_rates
 from bench.job import Job
-from bench.machine import facts
-from bench.small_costs import import_ms
+from bench.one_query import import_ms
 from bench.table import as_text
 
-__all__ = ["ROOT", "arguments", "finish", "fixed_costs"]
+__all__ = ["ROOT", "arguments", "finish", "fixed_costs", "machine"]
 
 ROOT = Path(__file__).resolve().parent.parent
 _IMPORTS = 9
@@ -40,19 +43,31 @@ def arguments(
     return options
 
 
+def machine() -> dict[str, Any]:
+    """Facts about the machine, before a run: a high load means that other programs disturb its measurements."""
+    model = re.search(r"model name\s*:\s*(.+)", Path("/proc/cpuinfo").read_text())
+    return {
+        "date": datetime.now(UTC).isoformat(timespec="seconds"),
+        "cores": len(os.sched_getaffinity(0)),
+        "memory_gib": round(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30, 1),
+        "cpu": model[1] if model else platform.machine(),
+        "system": platform.system() + " " + platform.release(),
+        "load_before": round(os.getloadavg()[0], 2),
+        "python": platform.python_version(),
+    }
+
+
 def fixed_costs(*, turns: int) -> dict[str, Any]:
     """Measurements on one core, in memory."""
     return {**codec_rates(turns=turns), "import.ms": round(import_ms(times=_IMPORTS), 2)}
 
 
-def finish(
-    document: dict[str, Any], options: argparse.Namespace, job: Job, *, versions: dict[str, str], load: float
-) -> None:
+def finish(document: dict[str, Any], options: argparse.Namespace, job: Job, machine: dict[str, Any]) -> None:
     """Write the JSON, print the tables and, with ``--docs``, write them into the documentation."""
     document |= {"messages": job.messages, "messages_per_transaction": job.per_transaction, "rounds": options.rounds}
     for part, names in _FLAT.items():
         document |= {f"{part}.{name}": document[part][name] for name in names if part in document}
-    document["machine"] = facts(versions, load)
+    document["machine"] = machine
     options.out.write_text(json.dumps(document, indent=2) + "\n")
     text = as_text(document)
     print(text)

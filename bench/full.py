@@ -6,13 +6,11 @@
 from dataclasses import replace
 from typing import Any
 
-from bench.command import arguments, finish, fixed_costs
+from bench.command import arguments, finish, fixed_costs, machine
 from bench.job import Job
-from bench.latency import latencies
-from bench.machine import load_average
+from bench.one_query import idle_percent, latencies, start_seconds, task_ms
 from bench.results import cases_of, followed
 from bench.rounds import AXIS, JOURNAL, OURS, PEERS, Stage, Variant, base_job, measure, warm_up
-from bench.small_costs import idle_percent, start_seconds, task_ms
 
 _AXIS_ROUNDS = 3
 _WARM_UP = 9
@@ -23,7 +21,7 @@ _LARGE_IN_A_SMALL = 5
 
 def main() -> None:
     options = arguments(__doc__, messages=150_000, rounds=5)
-    load = load_average()
+    facts = machine()
     document = fixed_costs(turns=options.turns) | {"warm_up_seconds": _WARM_UP * options.seconds}
     with Stage.built(java=True) as stage:
         job = base_job(stage.broker, options.messages)
@@ -33,8 +31,8 @@ def main() -> None:
         document |= followed(measurements) | {"cases": cases_of(measurements), "skipped": stage.skipped}
         document |= _single(stage, job, options.seconds)
         document["axes"] = _axes(stage, job, document, min(options.rounds, _AXIS_ROUNDS))
-        versions = stage.versions()
-    finish(document, options, job, versions=versions, load=load)
+        facts |= stage.versions()
+    finish(document, options, job, facts)
 
 
 def _single(stage: Stage, job: Job, seconds: float) -> dict[str, Any]:

@@ -8,9 +8,8 @@ import re
 from pathlib import Path
 from typing import Any
 
-from bench import growth_table
 from bench.chart import draw
-from bench.table import as_text
+from bench.table import KINDS, as_text, growth_as_text
 
 __all__ = ["as_expected", "as_rows", "between_marks", "publish", "publish_growth"]
 
@@ -71,10 +70,10 @@ def publish(document: dict[str, Any], root: Path) -> None:
 def publish_growth(document: dict[str, Any], root: Path) -> None:
     machines = "\n".join(
         f"-{kind or ' over STOMP'}: {_machine(document, prefix)}"
-        for prefix, kind in growth_table.KINDS.items()
+        for prefix, kind in KINDS.items()
         if f"{prefix}machine" in document
     )
-    _put(root, "benchmarks", "growth", f"{machines}\n\n{_fenced(growth_table.as_text(document))}")
+    _put(root, "benchmarks", "growth", f"{machines}\n\n{_fenced(growth_as_text(document))}")
 
 
 def _put(root: Path, page_name: str, name: str, block: str) -> None:

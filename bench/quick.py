@@ -4,16 +4,15 @@
 benchmark starts its own broker.
 """
 
-from bench.command import arguments, finish, fixed_costs
-from bench.latency import latencies
-from bench.machine import load_average
+from bench.command import arguments, finish, fixed_costs, machine
+from bench.one_query import latencies
 from bench.results import cases_of, followed
 from bench.rounds import QUICK, Stage, Variant, base_job, measure
 
 
 def main() -> None:
     options = arguments(__doc__, messages=40_000, rounds=2, seconds=3, turns=5)
-    load = load_average()
+    facts = machine()
     document = fixed_costs(turns=options.turns) | {"warm_up_seconds": 0}
     with Stage.built(java=False) as stage:
         job = base_job(stage.broker, options.messages)
@@ -21,8 +20,8 @@ def main() -> None:
             measurements = measure(variant, rounds=options.rounds)
         document |= followed(measurements) | {"cases": cases_of(measurements)}
         document |= latencies(stage.spark, job, per_second=100, seconds=options.seconds)
-        versions = stage.versions()
-    finish(document, options, job, versions=versions, load=load)
+        facts |= stage.versions()
+    finish(document, options, job, facts)
 
 
 if __name__ == "__main__":

@@ -26,14 +26,10 @@ import numpy as np
 
 from bench import raw, raw_amqp
 from bench.job import Job, Measured
-from bench.latency import latency
-from bench.memory import peak_bytes
-from bench.processes import collector_seconds, thread_seconds
+from bench.one_query import idle_percent, latency
+from bench.processes import collector_seconds, peak_bytes, thread_seconds
 from bench.rounds import base_job
-from bench.small_costs import idle_percent
-from bench.spark_read import Reading
-from bench.spark_session import SparkSide
-from bench.spark_write import Writing
+from bench.spark import Reading, SparkSide, Writing
 from pyspark_jms.testing import EmbeddedArtemis
 
 _WARM_UP = 2_000

@@ -14,10 +14,7 @@ from bench.child import in_child
 from bench.java_side import JavaSide
 from bench.job import Job, Measured
 from bench.naive import NaiveSource
-from bench.spark_rate import rate_source
-from bench.spark_read import Reading
-from bench.spark_session import SparkSide
-from bench.spark_write import Writing
+from bench.spark import Reading, SparkSide, Writing, rate_source
 from pyspark_jms.testing import AddressSettings, EmbeddedArtemis
 
 __all__ = [

@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from bench.latency import delays, floor, percentile
+from bench.one_query import delays, floor, percentile
 
 BEGAN = 1_760_000_000.0
 

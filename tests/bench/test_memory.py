@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from bench.memory import Sampler, resident_bytes, trend
+from bench.processes import Sampler, resident_bytes, trend
 
 HOUR = 3600.0
 

@@ -9,7 +9,7 @@ from waiting import await_count
 from bench import raw
 from bench.java_side import JavaSide
 from bench.job import Job
-from bench.spark_write import message_columns
+from bench.spark import message_columns
 
 MESSAGES = 7
 

@@ -3,11 +3,11 @@
 import pytest
 
 from bench.chart import draw
-from bench.growth_table import as_text as growth_text
 from bench.job import Measured
 from bench.publish import as_rows
 from bench.results import cases_of, followed
 from bench.table import CASES, as_text
+from bench.table import growth_as_text as growth_text
 
 
 def rounds(*rates):

@@ -14,7 +14,7 @@ from process_memory import has_bytes
 from standalone import EXECUTOR
 from waiting import wait_until
 
-from bench.memory import peak_bytes
+from bench.processes import peak_bytes
 
 pytestmark = [pytest.mark.broker, pytest.mark.spark, pytest.mark.slow, pytest.mark.timeout(900)]
 

@@ -13,8 +13,7 @@ from rawstomp import RawStomp
 from standalone import EXECUTOR
 from waiting import wait_until
 
-from bench.memory import Sampler
-from bench.processes import Meter
+from bench.processes import Meter, Sampler
 
 pytestmark = [pytest.mark.broker, pytest.mark.spark, pytest.mark.slow]
 

@@ -4,7 +4,6 @@ import shlex
 
 import pytest
 from deaths import WEIGHTS
-
 from soak import RANDOM_FAULTS, SINGLE_DEATHS, arguments, parser, plan
 
 LINE = ["--kills", "7", "--seed", "3", "--deaths", "--mode", "amqp", "--mode", "amqp-once", "--option", "readers=3"]
