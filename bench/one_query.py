@@ -27,16 +27,8 @@ from bench.spark import (
 )
 
 __all__ = [
-    "delays",
-    "floor",
-    "idle_percent",
-    "import_ms",
-    "latencies",
-    "latency",
-    "percentile",
-    "start_seconds",
-    "task_ms",
-]
+    "delays", "floor", "idle_percent", "import_ms", "latencies", "latency", "percentile", "start_seconds", "task_ms",
+]  # fmt: skip
 
 
 def latencies(side: SparkSide, job: Job, *, per_second: int, seconds: float) -> dict[str, Any]:

@@ -174,7 +174,6 @@ def _short(value: float) -> str:
 
 # --- growth ----------------------------------------------------------------------------------------
 
-_GROWTH_ROLES = ("broker", "jvm", "runner", "workers")
 _MEGABYTE = 1 << 20
 KINDS = {"": "", "amqp.": " over AMQP"}
 """Prefix of a value → what it adds to its name."""
@@ -198,17 +197,9 @@ def growth_as_text(document: dict[str, Any]) -> str:
 
 def _growth_axis(axis: str, points: list[dict[str, Any]]) -> str:
     prefix, _, name = axis.rpartition(".")
-    cells = [
-        _GROWTH_AXES[name] + KINDS[f"{prefix}." if prefix else ""],
-        "messages/s",
-        "MB/s",
-        "to raw",
-        "batches",
-        "tasks",
-    ]
-    heading = _growth_row(
-        [*cells, *(f"{role} us" for role in _GROWTH_ROLES), *(f"{role} MB" for role in _GROWTH_ROLES)]
-    )
+    title = _GROWTH_AXES[name] + KINDS[f"{prefix}." if prefix else ""]
+    cells = [title, "messages/s", "MB/s", "to raw", "batches", "tasks"]
+    heading = _growth_row([*cells, *(f"{role} us" for role in ROLES[:-1]), *(f"{role} MB" for role in ROLES[:-1])])
     steps = groupby(points, key=lambda point: point["value"])
     return "\n".join([heading, "-" * len(heading), *(_growth_step(value, list(of)) for value, of in steps)])
 
@@ -230,8 +221,8 @@ def _growth_step(value: str, points: list[dict[str, Any]]) -> str:
             "-" if raw is None else f"{middle(lambda p: p['messages'] / p['seconds'] / p['raw_per_s']):.2f}",
             f"{middle(lambda p: p['batches']):,.0f}",
             f"{middle(lambda p: p['tasks']):,.0f}",
-            *(f"{middle(lambda p, r=r: p['cpu'].get(r, 0) / p['messages'] * 1e6):,.1f}" for r in _GROWTH_ROLES),
-            *(f"{middle(lambda p, r=r: p['peaks'].get(r, 0) / _MEGABYTE):,.0f}" for r in _GROWTH_ROLES),
+            *(f"{middle(lambda p, r=r: p['cpu'].get(r, 0) / p['messages'] * 1e6):,.1f}" for r in ROLES[:-1]),
+            *(f"{middle(lambda p, r=r: p['peaks'].get(r, 0) / _MEGABYTE):,.0f}" for r in ROLES[:-1]),
         ]
     )
 
