@@ -24,10 +24,10 @@ BITING = [
     "amqp-both-once/kill-driver/unconfirmed",
 ]
 
-FIRST = {"amqp/kill-driver/discharging", "amqp-once/kill-driver/task-unconfirmed"}
-"""What `make test` runs of them. Without a fault matrix, tests/integration/test_journal.py has deaths of a read with a
-journal, tests/connector/spark/test_writers.py repeated batches of a write, and tests/integration/test_outage.py a
-killed broker.
+FIRST = {"amqp/kill-driver/discharging"}
+"""What `make test` runs of them. Deaths of exactly-once reads are in tests/integration/test_reader_deaths.py and
+test_journal.py, repeated batches of a write in tests/connector/spark/test_writers.py, and a killed broker in
+tests/integration/test_outage.py.
 """
 
 

@@ -142,6 +142,7 @@ def test_the_wait_for_the_minimum_ends_with_the_delay(spark, broker, queue, tmp_
         wait_until(lambda: rows.numbers == list(range(10)), what="the batch")
 
 
+@pytest.mark.deep
 def test_processing_time(spark, broker, queue, tmp_path):
     fill(broker, queue, 10)
     with running(read(spark, broker, queue=queue), tmp_path, processingTime="1 second") as (_, rows):

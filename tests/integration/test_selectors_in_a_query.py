@@ -68,6 +68,7 @@ def test_a_part_that_only_spark_can_evaluate(spark, broker, queue, tmp_path):
     broker.purge(queue)
 
 
+@pytest.mark.deep
 def test_one_kind_of_envelopes(spark, broker, queue, tmp_path):
     rows = spark.sql("SELECT map('n', named_struct('type', 'int', 'value', '1')) map UNION ALL SELECT NULL")
     rows.write.format("jms").mode("append").options(**access(broker), queue=queue).save()
