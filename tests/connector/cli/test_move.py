@@ -54,8 +54,8 @@ def test_a_move_of_nothing_says_why(commands, broker, queue):
 
 
 @pytest.mark.parametrize("address", ["amqp_url", pytest.param("url", marks=pytest.mark.deep)])
-def test_dead_letters_of_the_broker_go_back_and_other_messages_stay(commands_on, fresh_broker, queue, address):
-    expiry, broker = "ExpiryQueue", fresh_broker()  # messages of other tests expire, too
+def test_dead_letters_of_the_broker_go_back_and_other_messages_stay(commands_on, killable, queue, address):
+    expiry, broker = "ExpiryQueue", killable  # on ``broker``, messages of other tests expire, too
     commands = commands_on(broker, getattr(broker, address))
     with RawStomp(broker) as raw:
         for name in ("a", "b"):

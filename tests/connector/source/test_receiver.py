@@ -606,10 +606,13 @@ def test_a_lost_connection_is_an_error_when_no_attempt_is_allowed(broker, queue)
             receiver.next_batch_end()
 
 
-def test_a_password_that_was_changed_meanwhile_ends_the_trying_at_once(broker, queue, fresh_broker):
-    changed = fresh_broker(password="other")
-    with Proxy(broker.host, broker.port) as proxy, receiving(broker, queue, brokerUrl=proxy.url) as receiver:
-        proxy.lead_to(changed.host, changed.port)
+def test_a_login_that_became_wrong_meanwhile_ends_the_trying_at_once(broker, restricted, queue):
+    worker = {"user": "worker", "password": "pw"}  # which ``broker`` does not have
+    with (
+        Proxy(restricted.host, restricted.port) as proxy,
+        receiving(restricted, queue, brokerUrl=proxy.url, **worker) as receiver,
+    ):
+        proxy.lead_to(broker.host, broker.port)
         proxy.cut()
         with pytest.raises(JMSSecurityError, match="JMS_SECURITY"):
             receiver.next_batch_end()
