@@ -23,7 +23,6 @@ from pyspark_jms.amqp.columns.encode import encode as encode_amqp
 from pyspark_jms.amqp.dialects import ARTEMIS as AMQP
 from pyspark_jms.amqp.wire.values import Symbol, TypedValue, encode
 from pyspark_jms.blocks.block import MessageBlock, index_of
-from pyspark_jms.columns.sink_schema import SendDefaults
 from pyspark_jms.jms.model import TYPES_MARKER, Destination
 from pyspark_jms.stomp.columns.decode import decode as decode_stomp
 from pyspark_jms.stomp.columns.encode import encode as encode_stomp
@@ -287,13 +286,12 @@ def _typed_batch() -> pa.RecordBatch:
 def _amqp_encoder(rows: pa.RecordBatch) -> Case:
     prefix = "ID:12345678-90ab-cdef-1234-1234567890ab:"
     limits = {"now_ms": _NOW_MS, "message_id_prefix": prefix, "max_message_bytes": _MAX_BYTES}
-    defaults = SendDefaults.of_jms(_ORDERS)
-    return Case(_ROWS, partial(encode_amqp, rows, dialect=AMQP, defaults=defaults, property_columns=(), **limits))  # type: ignore[arg-type]
+    return Case(_ROWS, partial(encode_amqp, rows, dialect=AMQP, destination=_ORDERS, property_columns=(), **limits))  # type: ignore[arg-type]
 
 
 def _stomp_encoder(rows: pa.RecordBatch) -> Case:
     limits = {"now_ms": _NOW_MS, "transaction": "task-0", "max_frame_bytes": _MAX_BYTES}
-    return Case(_ROWS, partial(encode_stomp, rows, dialect=STOMP, defaults=SendDefaults.of_jms(_ORDERS), **limits))  # type: ignore[arg-type]
+    return Case(_ROWS, partial(encode_stomp, rows, dialect=STOMP, destination=_ORDERS, **limits))  # type: ignore[arg-type]
 
 
 if __name__ == "__main__":

@@ -347,7 +347,6 @@ class Writing:
     def __init__(self, side: SparkSide, job: Job, options: Mapping[str, str] | None = None, *, tasks: int) -> None:
         self.job = job
         self._side, self._tasks, self._options = side, tasks, dict(options or {})
-        self._options.setdefault("deliveryMode", "persistent" if job.persistent else "non_persistent")
 
     def __enter__(self) -> Self:
         self._folder = self._side.folder / f"writing-{time.time_ns()}"
@@ -416,13 +415,14 @@ _PROPERTIES = {
 
 
 def message_columns(job: Job) -> list[Any]:
-    """The messages of ``Job.text_of`` and ``Job.properties_of``, as columns computed from ``id``."""
+    """The messages of ``Job.text_of``, ``Job.properties_of`` and ``Job.persistent``: columns computed from ``id``."""
     texts = f.lit([text_at(number, job.body_bytes - 12) for number in range(DIFFERENT)])
     entries = ", ".join(f"'{name}', {value}" for name, value in _PROPERTIES.items())
-    return [
+    columns = [
         f.concat(f.expr("lpad(id, 12, '0')"), f.element_at(texts, f.expr(f"int(id % {DIFFERENT} + 1)"))).alias("text"),
         f.expr(f"map({entries})").alias("properties"),
     ]
+    return columns if job.persistent else [*columns, f.lit(1).alias("JMSDeliveryMode")]
 
 
 # --- Spark alone -----------------------------------------------------------------------------------

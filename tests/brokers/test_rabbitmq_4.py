@@ -199,7 +199,7 @@ def test_what_it_does_not_have_is_refused_before_anything_is_read_or_sent(rabbit
     with pytest.raises(UnsupportedError, match="no transactions over AMQP"):
         write(rabbit, ["y"], queue=queue, transaction="task")
     with pytest.raises(UnsupportedError, match="rabbitmq would deliver it at once"):
-        write(rabbit, ["y"], queue=queue, deliveryDelay="1m")
+        write(rabbit, ["y"], {"delivery_delay": [60_000]}, queue=queue)
     stream = f"stream.{uuid.uuid4().hex[:8]}"
     rabbit.create_queue(stream, {"x-queue-type": "stream"})
     assert write(rabbit, ["y"], queue=stream) == (1, 0)

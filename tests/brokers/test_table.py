@@ -220,12 +220,10 @@ def test_time_to_live(spark, stage, queues, tmp_path, documented):
 
 
 @slow
-@pytest.mark.parametrize("by", ["column", "option"])
-def test_a_delay_works_or_is_refused(spark, stage, queues, documented, by):
+def test_a_delay_works_or_is_refused(spark, stage, queues, documented):
     queue, _ = queues
-    rows = spark.sql("SELECT 'later' text, 1500L delivery_delay" if by == "column" else "SELECT 'later' text")
+    rows = spark.sql("SELECT 'later' text, 1500L delivery_delay")
     write = rows.write.format("jms").mode("append").options(**stage.access, queue=queue)
-    write = write if by == "column" else write.option("deliveryDelay", "1500")
     began = time.time()
     if documented["delivery delay"] == "no":
         with pytest.raises(Exception, match=r"\[JMS_UNSUPPORTED\].*delivery_delay"):

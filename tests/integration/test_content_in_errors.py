@@ -20,22 +20,14 @@ from pyspark_jms.amqp.columns.encode import encode as encode_amqp
 from pyspark_jms.amqp.dialects import AMQP
 from pyspark_jms.amqp.dialects import ARTEMIS as ARTEMIS_OVER_AMQP
 from pyspark_jms.columns.schema import ARROW_SCHEMA
-from pyspark_jms.columns.sink_schema import SendDefaults
 from pyspark_jms.errors import JMSError
-from pyspark_jms.jms.model import DeliveryMode, Destination
+from pyspark_jms.jms.model import Destination
 from pyspark_jms.stomp.columns.decode import decode as decode_stomp
 from pyspark_jms.stomp.columns.encode import encode as encode_stomp
 from pyspark_jms.stomp.dialects import ARTEMIS, CLASSIC, RABBITMQ
 
 SECRET = "s3cret"
 QUEUE = Destination.parse("queue://q")
-DEFAULTS = SendDefaults(
-    destination=QUEUE,
-    delivery_mode=DeliveryMode.PERSISTENT,
-    priority=4,
-    time_to_live_ms=0,
-    delivery_delay_ms=0,
-)
 TYPED = pa.struct([("type", pa.binary()), ("value", pa.binary())])
 TEXTS = {name: pa.binary() for name in ("text", "bytes", "JMSType", "JMSCorrelationID", "content_type", "body_type")}
 TYPES = TEXTS | {
@@ -109,7 +101,7 @@ def no_secret_in_errors():
 def test_a_row_over_stomp(dialect, row):
     with no_secret_in_errors():
         encode_stomp(
-            batch_of(row), dialect=dialect, defaults=DEFAULTS, transaction=None, now_ms=1, max_frame_bytes=1 << 20
+            batch_of(row), dialect=dialect, destination=QUEUE, transaction=None, now_ms=1, max_frame_bytes=1 << 20
         )
 
 
@@ -121,7 +113,7 @@ def test_a_row_over_amqp(dialect, row):
         encode_amqp(
             batch_of(row),
             dialect=dialect,
-            defaults=DEFAULTS,
+            destination=QUEUE,
             property_columns=(),
             now_ms=1,
             message_id_prefix="ID:x",

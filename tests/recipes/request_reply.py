@@ -20,6 +20,7 @@ answers = requests.select(
     F.col("JMSReplyTo").alias("destination"),  # a row without one goes to option queue
     F.coalesce("JMSCorrelationID", "JMSMessageID").alias("JMSCorrelationID"),
     F.coalesce(F.concat(F.lit("total: "), total), F.lit("a request is JSON with quantity and price")).alias("text"),
+    F.lit(60_000).alias("time_to_live"),  # milliseconds
 )
-sink = answers.writeStream.format("jms").options(**access, queue="prices.unanswered", timeToLive="1m")
+sink = answers.writeStream.format("jms").options(**access, queue="prices.unanswered")
 sink.option("checkpointLocation", os.path.abspath("checkpoint")).start().awaitTermination()

@@ -10,7 +10,7 @@ from jms_selector.meaning.conversions import java_text
 from jms_selector.syntax.kinds import Kind, Value
 
 EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
-DEFAULTS = {"destination": "queue://default", "mode": 2, "priority": 4, "ttl": 0, "delay": 0}
+DEFAULT_DESTINATION = "queue://default"
 BY_PROVIDER = {
     "JMSXAppID",
     "JMSXConsumerTXID",
@@ -24,21 +24,20 @@ OBJECT = "application/x-java-serialized-object"
 BYTES = "application/octet-stream"
 
 
-def expected_row(row, number, *, now_ms, prefix, defaults=None):
+def expected_row(row, number, *, now_ms, prefix):
     """The columns that are not null, and ``ttl`` and ``delay`` as instants and durations in milliseconds."""
-    options = DEFAULTS | (defaults or {})
     get = row.get
-    expires = _time(get("time_to_live"), get("JMSExpiration"), options["ttl"], now_ms)
-    delivered = _time(get("delivery_delay"), get("JMSDeliveryTime"), options["delay"], now_ms)
+    expires = _time(get("time_to_live"), get("JMSExpiration"), now_ms)
+    delivered = _time(get("delivery_delay"), get("JMSDeliveryTime"), now_ms)
     properties = _properties(row)
     found = {
         "JMSMessageID": f"{prefix}{number:012}",
-        "JMSDestination": _destination(get("destination") or options["destination"]),
+        "JMSDestination": _destination(get("destination") or DEFAULT_DESTINATION),
         "JMSReplyTo": get("JMSReplyTo") and _reply_to(get("JMSReplyTo")),
         "JMSCorrelationID": get("JMSCorrelationID"),
         "JMSType": get("JMSType"),
-        "JMSDeliveryMode": get("JMSDeliveryMode") or options["mode"],
-        "JMSPriority": options["priority"] if get("JMSPriority") is None else get("JMSPriority"),
+        "JMSDeliveryMode": get("JMSDeliveryMode") or 2,
+        "JMSPriority": 4 if get("JMSPriority") is None else get("JMSPriority"),
         "JMSExpiration": _moment(expires),
         "JMSDeliveryTime": _moment(delivered),
         "JMSTimestamp": _moment(now_ms),
@@ -50,11 +49,10 @@ def expected_row(row, number, *, now_ms, prefix, defaults=None):
     return {name: value for name, value in found.items() if value is not None}
 
 
-def _time(length, instant, default, now_ms):
-    """The instant by a row's length of time, else its instant, else the default length; a length of 0 is no instant."""
-    if length is None and instant is not None:
+def _time(length, instant, now_ms):
+    """The instant by a row's length of time, else its instant; a length of 0 is no instant."""
+    if length is None:
         return _instant(instant)
-    length = default if length is None else length
     return now_ms + length if length else 0
 
 

@@ -15,23 +15,21 @@ BY_PROVIDER = {
     "JMSXState",
     "JMSXUserID",
 }
-DEFAULTS = {"destination": "queue://default", "mode": 2, "priority": 4, "ttl": 0, "delay": 0}
+DEFAULT_DESTINATION = "queue://default"
 
 
-def expected_frame(row, *, transaction=None, now_ms=0, defaults=None):
+def expected_frame(row, *, transaction=None, now_ms=0):
     """The headers, in order and unescaped, and the body that the SEND of a row must have."""
-    reason = DEFAULTS | (defaults or {})
     get = row.get
-    kind, name = _destination(get("destination") or reason["destination"])
+    kind, name = _destination(get("destination") or DEFAULT_DESTINATION)
     headers = [("destination", name), ("destination-type", TYPES[kind])]
     kind, body = _body(row)
     if kind in ("bytes", "object"):
         headers.append(("content-length", str(len(body))))
     if kind not in ("text", "bytes"):
         headers.append(("spark_jms_body", kind))
-    mode = reason["mode"] if get("JMSDeliveryMode") is None else get("JMSDeliveryMode")
-    headers.append(("persistent", "true" if mode == 2 else "false"))
-    headers.append(("priority", str(reason["priority"] if get("JMSPriority") is None else get("JMSPriority"))))
+    headers.append(("persistent", "false" if get("JMSDeliveryMode") == 1 else "true"))
+    headers.append(("priority", str(4 if get("JMSPriority") is None else get("JMSPriority"))))
     if transaction is not None:
         headers.append(("transaction", transaction))
     columns = {
@@ -41,7 +39,7 @@ def expected_frame(row, *, transaction=None, now_ms=0, defaults=None):
         "content_type": "content-type",
     }
     headers += [(header, get(column)) for column, header in columns.items() if get(column) is not None]
-    headers += _times(row, reason, now_ms)
+    headers += _times(row, now_ms)
     headers += _properties(row)
     return headers, body
 
@@ -75,14 +73,12 @@ def _destination(text):
     return (kind, name) if separator else ("queue", text)
 
 
-def _times(row, reason, now_ms):
+def _times(row, now_ms):
     expires = row.get("JMSExpiration")
     if row.get("time_to_live") is not None:
         expires = now_ms + row["time_to_live"] if row["time_to_live"] else None
     elif expires is not None:
         expires = max(expires, 1)
-    elif reason["ttl"]:
-        expires = now_ms + reason["ttl"]
     if expires is not None:
         yield "expires", str(expires)
     at = row.get("JMSDeliveryTime")
@@ -91,8 +87,6 @@ def _times(row, reason, now_ms):
             yield "AMQ_SCHEDULED_DELAY", str(row["delivery_delay"])
     elif at is not None:
         yield "AMQ_SCHEDULED_TIME", str(max(at, 1))
-    elif reason["delay"]:
-        yield "AMQ_SCHEDULED_DELAY", str(reason["delay"])
 
 
 def _body(row):

@@ -4,16 +4,10 @@ import pyarrow as pa
 
 from pyspark_jms.columns.row_parts import sink_columns
 from pyspark_jms.columns.rows import Rows
-from pyspark_jms.columns.sink_schema import SendDefaults
-from pyspark_jms.jms.model import DeliveryMode, Destination
+from pyspark_jms.jms.model import Destination
 
-DEFAULTS = SendDefaults(
-    destination=Destination.parse("queue://default"),
-    delivery_mode=DeliveryMode.PERSISTENT,
-    priority=4,
-    time_to_live_ms=0,
-    delivery_delay_ms=0,
-)
+DESTINATION = Destination.parse("queue://default")
+"""That of rows without one."""
 TEXT_MAP = pa.map_(pa.string(), pa.string())
 
 

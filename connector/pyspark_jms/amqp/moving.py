@@ -16,7 +16,6 @@ from pyspark_jms.amqp.wire.sections import APPLICATION_PROPERTIES, MESSAGE_ANNOT
 from pyspark_jms.amqp.wire.sender import Sender
 from pyspark_jms.amqp.wire.values import decode
 from pyspark_jms.blocks.block import MessageBlock
-from pyspark_jms.columns.sink_schema import SendDefaults
 from pyspark_jms.columns.strings import Int64s
 from pyspark_jms.errors import (
     ConnectionLostError,
@@ -75,7 +74,7 @@ class AmqpMover(AmqpSourceLink):
         return encode(
             rows,
             dialect=self.dialect,
-            defaults=SendDefaults.of_jms(destination),
+            destination=destination,
             property_columns=(),
             now_ms=int(time.time() * 1000),
             message_id_prefix=self._prefix,

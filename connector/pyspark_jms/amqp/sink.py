@@ -53,7 +53,7 @@ class AmqpSinkLink:
             by_row = "destination" in {name.lower() for name in rows.schema.names}
             if by_row and in_transaction:
                 require_one_entity(self._producer.dialect)
-            self._open(None if by_row else how["defaults"].destination)
+            self._open(None if by_row else how["destination"])
         return blocks
 
     def _open(self, destination: Destination | None) -> None:

@@ -13,7 +13,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pyspark_jms.columns.rows import Rows
-from pyspark_jms.columns.sink_schema import SendDefaults
 from pyspark_jms.columns.strings import Int64s, Mask, mask_of
 from pyspark_jms.errors import InvalidDestinationError
 from pyspark_jms.jms.model import BodyType, DeliveryMode, Destination, DestinationKind
@@ -38,15 +37,19 @@ __all__ = [
 PRIORITIES = 10
 """JMS 3.1 §3.4.9: 0..9. Artemis confirms a message of any other priority and drops it."""
 
+_DEFAULT_PRIORITY = 4  # JMS 3.1 §3.4.9
 _LATEST = np.iinfo(np.int64).max
 
 
-def modes_and_priorities(rows: Rows, defaults: SendDefaults) -> Int64s:
-    """``JMSDeliveryMode`` times ``PRIORITIES`` plus ``JMSPriority``: for each row, or one number for all of them."""
-    modes = _or_default(rows, "JMSDeliveryMode", int(defaults.delivery_mode))
+def modes_and_priorities(rows: Rows) -> Int64s:
+    """``JMSDeliveryMode`` times ``PRIORITIES`` plus ``JMSPriority``: for each row, or one number for all of them.
+
+    A row without them is persistent and has priority 4, as from a JMS producer.
+    """
+    modes = _or_default(rows, "JMSDeliveryMode", int(DeliveryMode.PERSISTENT))
     wrong = (modes < min(DeliveryMode)) | (modes > max(DeliveryMode))
     rows.refuse_any(wrong, "has a JMSDeliveryMode that is not 1 or 2", "Use 1 for NON_PERSISTENT, 2 for PERSISTENT.")
-    priorities = _or_default(rows, "JMSPriority", defaults.priority)
+    priorities = _or_default(rows, "JMSPriority", _DEFAULT_PRIORITY)
     wrong = (priorities < 0) | (priorities >= PRIORITIES)
     rows.refuse_any(wrong, "has a JMSPriority outside 0 to 9", "JMS 3.1 §3.4.9: use a priority from 0 to 9.")
     return modes * PRIORITIES + priorities
@@ -58,26 +61,22 @@ def _or_default(rows: Rows, name: str, default: int) -> Int64s:
     return np.array([default]) if found is None else np.where(found[1], found[0], default)
 
 
-def expiration_of(rows: Rows, defaults: SendDefaults, now_ms: int) -> Int64s:
-    """The instant by ``time_to_live``, else ``JMSExpiration``, else the default: for each row, or one for all.
+def expiration_of(rows: Rows, now_ms: int) -> Int64s:
+    """The instant by ``time_to_live``, else ``JMSExpiration``, else 0: for each row, or one for all.
 
-    A time to live of 0 is a value, "never", and not the absence of one: so it also comes before the default.
+    A time to live of 0 is a value, "never", and not the absence of one: so it also comes before ``JMSExpiration``.
     """
-    default = from_now(now_ms, np.array([defaults.time_to_live_ms]))
     lives, has_life = _length(rows, "time_to_live")
-    times, has_time = _instant(rows, "JMSExpiration")
-    return np.where(has_life, from_now(now_ms, lives), np.where(has_time, times, default))
+    return np.where(has_life, from_now(now_ms, lives), _instant(rows, "JMSExpiration"))
 
 
-def delivery_of(rows: Rows, defaults: SendDefaults) -> tuple[Int64s, Int64s]:
-    """The delay by ``delivery_delay``, or else the instant by ``JMSDeliveryTime``, or else the default delay.
+def delivery_of(rows: Rows) -> tuple[Int64s, Int64s]:
+    """The delay by ``delivery_delay``, or else the instant by ``JMSDeliveryTime``.
 
-    A delay of 0 is a value, "now".
+    A delay of 0 is a value, "now": so it also comes before ``JMSDeliveryTime``.
     """
     delays, has_delay = _length(rows, "delivery_delay")
-    times, has_time = _instant(rows, "JMSDeliveryTime")
-    delays = np.where(has_delay | has_time, delays, defaults.delivery_delay_ms)
-    return delays, np.where(has_delay, 0, times)
+    return delays, np.where(has_delay, 0, _instant(rows, "JMSDeliveryTime"))
 
 
 def _length(rows: Rows, column: str) -> tuple[Int64s, Mask]:
@@ -90,15 +89,15 @@ def _length(rows: Rows, column: str) -> tuple[Int64s, Mask]:
     return lengths, given
 
 
-def _instant(rows: Rows, column: str) -> tuple[Int64s, Mask]:
-    """Milliseconds since the epoch for each row, 0 for a null; and which are given.
+def _instant(rows: Rows, column: str) -> Int64s:
+    """Milliseconds since the epoch for each row, 0 for a null.
 
     0 means "never" in a header, so a time before the epoch is sent as the first millisecond after it.
     """
     found = rows.integers(column)
     if found is None:
-        return np.zeros(1, np.int64), np.zeros(1, np.bool_)
-    return np.where(found[1], np.maximum(found[0], 1), 0), found[1]
+        return np.zeros(1, np.int64)
+    return np.where(found[1], np.maximum(found[0], 1), 0)
 
 
 def from_now(now_ms: int, lengths: Int64s) -> Int64s:

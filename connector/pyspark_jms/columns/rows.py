@@ -10,9 +10,9 @@ from typing import NoReturn, NotRequired, TypedDict
 import numpy as np
 import pyarrow as pa
 
-from pyspark_jms.columns.sink_schema import SendDefaults
 from pyspark_jms.columns.strings import Int64s, Mask, Offsets, mask_of, offsets_of, to_binary
 from pyspark_jms.errors import JMSError, MessageFormatError
+from pyspark_jms.jms.model import Destination
 from pyspark_jms.jms.rules import shown_name
 
 __all__ = ["EncodeOptions", "Entries", "Rows", "WrongRows", "compact"]
@@ -29,7 +29,8 @@ class WrongRows(Exception):  # noqa: N818  not an error itself: the cause of one
 class EncodeOptions(TypedDict):
     """How rows become messages."""
 
-    defaults: SendDefaults
+    destination: Destination | None
+    """That of rows without one."""
     property_columns: Sequence[str]
     """The columns that become typed properties."""
     now_ms: int

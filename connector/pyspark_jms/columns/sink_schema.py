@@ -1,26 +1,23 @@
-"""The names and types of a DataFrame's columns, checked, and what a row without a value gets.
+"""The names and types of a DataFrame's columns, checked.
 
 Unknown columns and wrong types are refused. There are no arrays here: Spark also plans a write, in a process of its
 own, see ``columns.schema``.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from difflib import get_close_matches
-from typing import Self
 
 import pyarrow as pa
 
 from pyspark_jms.columns.schema import BY_LOWER_NAME, IGNORED_BY_SINK, SINK_ONLY
-from pyspark_jms.errors import InvalidOptionError, SchemaError
-from pyspark_jms.jms.model import DeliveryMode, Destination, ValueType
+from pyspark_jms.errors import SchemaError
+from pyspark_jms.jms.model import ValueType
 from pyspark_jms.jms.rules import is_left_out, property_name_problem
 
 __all__ = [
     "EVERY_OTHER",
     "PROPERTY_COLUMN",
     "VALUE_TYPES",
-    "SendDefaults",
     "check_columns",
     "column_keys",
     "is_bytes",
@@ -204,34 +201,3 @@ def _remedy(found: pa.DataType, wanted: str) -> str:
     if pa.types.is_timestamp(found) and wanted == _TIMESTAMP[0]:
         return "Cast it to timestamp: Spark then takes it for a time in the session's time zone."
     return f"Cast it to {wanted}."
-
-
-_MAX_PRIORITY = 9  # JMS 3.1 §3.4.9
-_PRIORITY = 4  # the same section, for a message without one
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SendDefaults:
-    destination: Destination | None
-    delivery_mode: DeliveryMode
-    priority: int
-    time_to_live_ms: int
-    """0: the message never expires."""
-    delivery_delay_ms: int
-
-    @classmethod
-    def of_jms(cls, destination: Destination) -> Self:
-        """What a JMS producer gives to a message if nobody sets anything."""
-        return cls(
-            destination=destination,
-            delivery_mode=DeliveryMode.PERSISTENT,
-            priority=_PRIORITY,
-            time_to_live_ms=0,
-            delivery_delay_ms=0,
-        )
-
-    def __post_init__(self) -> None:
-        if not 0 <= self.priority <= _MAX_PRIORITY:
-            raise InvalidOptionError(f"priority is {self.priority}.", "JMS has the priorities 0 to 9.")
-        if self.time_to_live_ms < 0 or self.delivery_delay_ms < 0:
-            raise InvalidOptionError("timeToLive or deliveryDelay is negative.", "Give milliseconds from 0 on.")

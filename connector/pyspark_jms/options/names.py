@@ -29,6 +29,7 @@ _GROUP = (
     " sharedSubscription=true."
 )
 _TLS = "TLS is brokerUrl amqps://HOST:5671 or stomp+ssl://HOST:61614, with sslCaFile, sslCertFile and sslKeyFile."
+_COLUMN = "When writing, give rows a column {}: lit(…) sets it for all rows."
 _HEADERS = "Headers and properties are columns of every row."
 
 _KAFKA: Mapping[str, str] = MappingProxyType(
@@ -85,6 +86,10 @@ _OTHERS: Mapping[str, str] = MappingProxyType(
         "schema": "Format jms has a fixed schema. Parse the body with from_json.",
         "messageSelector": "Use selector.",
         "checkpointLocation": "Give it to writeStream.",
+        "deliveryMode": _COLUMN.format("JMSDeliveryMode"),
+        "priority": _COLUMN.format("JMSPriority"),
+        "timeToLive": _COLUMN.format("time_to_live, in milliseconds"),
+        "deliveryDelay": _COLUMN.format("delivery_delay, in milliseconds"),
     }
 )
 _ANSWERS = {

@@ -8,7 +8,7 @@ import pyarrow as pa
 
 from pyspark_jms.columns.sink_schema import check_columns
 from pyspark_jms.errors import InvalidDestinationError, InvalidOptionError, OptionConflictError
-from pyspark_jms.jms.model import DeliveryMode, Destination
+from pyspark_jms.jms.model import Destination
 from pyspark_jms.network.settings import ConnectionSettings
 from pyspark_jms.options.broker import require_exactly_once_writes, require_transactions
 from pyspark_jms.options.values import both_given, connection_settings, destinations, hide_secrets, parse_values
@@ -23,10 +23,6 @@ _SET_BY_SPARK = frozenset({"checkpointlocation", "queryname"})
 class SinkOptions:
     connection: ConnectionSettings
     destination: Destination | None
-    delivery_mode: DeliveryMode
-    priority: int
-    time_to_live_ms: int
-    delivery_delay_ms: int
     transaction: str | int
     """``auto``, ``task``, ``none``, or the number of rows in a transaction."""
     exactly_once: bool
@@ -43,10 +39,6 @@ class SinkOptions:
         return cls(
             destination=_default_destination(values),
             connection=connection_settings(values),
-            delivery_mode=values["deliveryMode"],
-            priority=values["priority"],
-            time_to_live_ms=values["timeToLive"],
-            delivery_delay_ms=values["deliveryDelay"],
             transaction=values["transaction"],
             exactly_once=_exactly_once(values),
             send_on_mismatch=values["onReplayMismatch"] == "send",

@@ -16,7 +16,6 @@ from urllib.parse import unquote, urlsplit
 from pyspark_jms.columns.schema import COLUMNS, SINK_ONLY
 from pyspark_jms.columns.sink_schema import EVERY_OTHER
 from pyspark_jms.delivery.commit_token import identity_of
-from pyspark_jms.jms.model import DeliveryMode
 from pyspark_jms.jms.rules import SET_BY_PROVIDER, property_name_problem
 from pyspark_jms.jms.secret_text import SecretText
 from pyspark_jms.jms.subscription import MAX_ELEMENTS
@@ -29,7 +28,6 @@ MAX_CONNECTIONS = 16
 """The driver's receiver is one Python process, which fewer connections keep busy."""
 
 _SINK_COLUMNS = frozenset(name.lower() for name in (*COLUMNS, *SINK_ONLY))
-_LARGEST_TIME = 1 << 53
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:(//)?")
 _WRITE_ID = re.compile(r"[A-Za-z0-9._:/+=@-]{1,200}")
 _LARGEST_SIZE = 1 << 53
@@ -158,17 +156,6 @@ def _reconnect_timeout(text: str) -> float:
         raise ValueError(f"{error}, 0, or forever") from None
 
 
-def _milliseconds(text: str) -> int:
-    """A plain number is milliseconds, as JMS has it. All other options need a unit."""
-    if text.isascii() and text.isdigit() and len(text) <= _MAX_DIGITS:
-        number = int(text)
-    else:
-        number = round(parse_seconds(text) * 1000)
-    if number > _LARGEST_TIME:
-        raise ValueError("a time of less than 285,000 years")
-    return number
-
-
 def _one_of(*values: str) -> Callable[[str], str]:
     by_key = {value.lower(): value for value in values}
 
@@ -182,11 +169,6 @@ def _one_of(*values: str) -> Callable[[str], str]:
 
 def _flag(text: str) -> bool:
     return _one_of("true", "false")(text) == "true"
-
-
-def _delivery_mode(text: str) -> DeliveryMode:
-    modes = {"persistent": DeliveryMode.PERSISTENT, "non_persistent": DeliveryMode.NON_PERSISTENT}
-    return modes[_one_of(*modes)(text.replace("-", "_"))]
 
 
 def _transaction(text: str) -> str | int:
@@ -359,15 +341,6 @@ OPTIONS: tuple[Option, ...] = (
            " onTooLarge=deadLetter, on the same broker. The reason is in property spark_jms_error"),
     Option("idleTimeout", "source", "2s", _duration(), "AvailableNow (from Spark 4.2 on) and batch reads: time"
            " without a message after which the source asks the broker whether the queue is empty"),
-    Option("deliveryMode", "sink", "persistent", _delivery_mode, "persistent or non_persistent. Default for rows"
-           " without JMSDeliveryMode"),
-    Option("priority", "sink", "4", _number(0, 9), "0 to 9. Default for rows without JMSPriority"),
-    Option("timeToLive", "sink", "0", _milliseconds, "Time until a message expires; 0 means never; a plain number is"
-           " milliseconds. Default for rows without time_to_live"
-           " and JMSExpiration"),
-    Option("deliveryDelay", "sink", "0", _milliseconds, "Time before the broker delivers a message; a plain number is"
-           " milliseconds. Default for rows without delivery_delay"
-           " and JMSDeliveryTime"),
     Option("transaction", "sink", "auto", _transaction, "task: one transaction for each task, so all of its rows are"
            " sent or none. A number: one transaction for that many rows. none: no transaction, and the broker confirms"
            " each row or, on Artemis over STOMP, all at the end. auto: none on RabbitMQ, whose transactions are not"

@@ -10,7 +10,6 @@ import pyarrow as pa
 
 from pyspark_jms.blocks.block import MessageBlock
 from pyspark_jms.columns.row_parts import BadRows, good_rows
-from pyspark_jms.columns.sink_schema import SendDefaults
 from pyspark_jms.errors import JMSError
 from pyspark_jms.options.sink import SinkOptions, check_schema
 from pyspark_jms.sink.links import ConnectSink, SinkLink
@@ -49,16 +48,9 @@ class RowEncoder:
     def __init__(self, options: SinkOptions, link: SinkLink) -> None:
         self.rows = 0
         self.dropped = 0
-        self.defaults = SendDefaults(
-            destination=options.destination,
-            delivery_mode=options.delivery_mode,
-            priority=options.priority,
-            time_to_live_ms=options.time_to_live_ms,
-            delivery_delay_ms=options.delivery_delay_ms,
-        )
         self._drop = options.drop_bad_rows
         self._faults: list[BadRows] = []
-        self._encode = partial(link.encode, defaults=self.defaults, property_columns=options.property_columns)
+        self._encode = partial(link.encode, destination=options.destination, property_columns=options.property_columns)
 
     def sendable(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """The rows to send: all of them, or with ``onBadRow=drop`` those that can be sent."""

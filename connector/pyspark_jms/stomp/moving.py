@@ -11,7 +11,6 @@ from typing import TypeAlias
 import pyarrow as pa
 
 from pyspark_jms.blocks.block import MessageBlock
-from pyspark_jms.columns.sink_schema import SendDefaults
 from pyspark_jms.columns.strings import Int64s
 from pyspark_jms.errors import JMSError, UnsupportedError
 from pyspark_jms.jms.model import Destination, DestinationKind
@@ -48,8 +47,7 @@ class StompMover(StompSourceLink):
 
     def encode(self, destination: Destination, rows: pa.RecordBatch, numbers: Int64s) -> Sequence[MessageBlock]:
         now_ms = int(time.time() * 1000)
-        defaults = SendDefaults.of_jms(destination)
-        return self._sink.encode(rows, defaults=defaults, property_columns=(), now_ms=now_ms, numbers=numbers)
+        return self._sink.encode(rows, destination=destination, property_columns=(), now_ms=now_ms, numbers=numbers)
 
     def forward(self, ids: Sequence[bytes], outgoing: Sequence[OutgoingMessages]) -> None:
         for _, blocks in outgoing:

@@ -167,11 +167,11 @@ def test_the_ledger_of_a_query_is_not_shortened(broker, queue, ledger):
 
 
 def test_the_digest_of_rows_knows_neither_the_time_nor_the_message_id(broker, queue, ledger):
-    settings, digests = SinkOptions.parse({"brokerUrl": "amqp://h", "queue": queue, "timeToLive": "1h"}), set()
+    settings, digests = SinkOptions.parse({"brokerUrl": "amqp://h", "queue": queue}), set()
     for texts in (("a", "b"), ("b", "a")):
         with closing(ledger.connect()) as link:
             digest, encoder = RowsDigest(), RowEncoder(settings, link)
-            (rows,) = batches(*texts)
+            (rows,) = batches(*texts, time_to_live=pa.array([3_600_000] * 2))
             digest.add(encoder.at_the_epoch(rows))
             digests.add(digest.text())
     assert len(digests) == 1

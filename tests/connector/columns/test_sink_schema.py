@@ -2,9 +2,9 @@ import pyarrow as pa
 import pytest
 
 from pyspark_jms.columns.schema import ARROW_SCHEMA, SINK_ONLY, TYPED_VALUE
-from pyspark_jms.columns.sink_schema import EVERY_OTHER, SendDefaults, check_columns, column_keys, value_type
-from pyspark_jms.errors import InvalidOptionError, SchemaError
-from pyspark_jms.jms.model import DeliveryMode, Destination, ValueType
+from pyspark_jms.columns.sink_schema import EVERY_OTHER, check_columns, column_keys, value_type
+from pyspark_jms.errors import SchemaError
+from pyspark_jms.jms.model import ValueType
 
 
 def test_every_type_of_a_property_has_its_column():
@@ -153,26 +153,3 @@ def test_every_other_column_is_a_property():
         check_columns(schema(day=pa.date32()), EVERY_OTHER)
     with pytest.raises(SchemaError, match="'text' and 'Text' are the same"):
         check_columns(schema(text=pa.string(), Text=pa.string()), EVERY_OTHER)
-
-
-def defaults(**changed):
-    usual = {"destination": None, "delivery_mode": DeliveryMode.PERSISTENT, "priority": 4}
-    return SendDefaults(**usual | {"time_to_live_ms": 0, "delivery_delay_ms": 0} | changed)
-
-
-@pytest.mark.parametrize(
-    "wrong", [{"priority": 10}, {"priority": -1}, {"time_to_live_ms": -1}, {"delivery_delay_ms": -1}]
-)
-def test_defaults_that_no_message_may_have_are_refused(wrong):
-    with pytest.raises(InvalidOptionError):
-        defaults(**wrong)
-
-
-def test_a_message_of_jms_without_further_values_is_persistent_of_priority_4_and_never_expires():
-    orders = Destination.parse("queue://orders")
-    assert SendDefaults.of_jms(orders) == defaults(destination=orders)
-
-
-@pytest.mark.parametrize("priority", [0, 9])
-def test_every_priority_of_jms_is_accepted(priority):
-    assert defaults(priority=priority).priority == priority

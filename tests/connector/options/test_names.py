@@ -60,6 +60,20 @@ def test_names_of_other_connectors_get_an_answer(_parser, scope, key, says):
     assert says in error.remedy
 
 
+@pytest.mark.parametrize(
+    ("key", "column"),
+    [
+        ("deliveryMode", "JMSDeliveryMode"),
+        ("priority", "JMSPriority"),
+        ("timeToLive", "time_to_live, in milliseconds"),
+        ("deliveryDelay", "delivery_delay, in milliseconds"),
+    ],
+)
+def test_what_a_row_sets_has_its_column_as_answer(key, column):
+    error = unknown_option(key, "sink")
+    assert error.remedy == f"When writing, give rows a column {column}: lit(…) sets it for all rows."
+
+
 def test_no_answer_is_in_the_way_of_an_option():
     names = {option.name.lower() for option in OPTIONS}
     assert not names & {name.lower() for name in (*_KAFKA, *_OTHERS)}
@@ -74,7 +88,6 @@ NEAR = [
     ("passwordfiel", "passwordFile", "passwordFile"),
     ("sslCa", "sslCaFile", "sslCaFile"),
     ("propertyColumn", None, "propertyColumns"),
-    ("timeToLiv", None, "timeToLive"),
     ("onBadRows", None, "onBadRow"),
     ("selectr", "selector", None),
 ]

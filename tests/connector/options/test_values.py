@@ -15,7 +15,6 @@ from pyspark_jms.errors import (
     OptionError,
     UnknownOptionError,
 )
-from pyspark_jms.jms.model import DeliveryMode
 from pyspark_jms.network.address import Address
 from pyspark_jms.network.settings import Password
 from pyspark_jms.options.sink import SinkOptions
@@ -92,12 +91,6 @@ TABLE = [
         "fail",
     ),
     ("idleTimeout", "500ms", {}, "idle_timeout", 0.5, 2),
-    ("deliveryMode", "NON-PERSISTENT", {}, "delivery_mode", DeliveryMode.NON_PERSISTENT, DeliveryMode.PERSISTENT),
-    ("deliveryMode", "non_persistent", {}, "delivery_mode", DeliveryMode.NON_PERSISTENT, DeliveryMode.PERSISTENT),
-    ("priority", "9", {}, "priority", 9, 4),
-    ("timeToLive", "1500", {}, "time_to_live_ms", 1500, 0),
-    ("timeToLive", "1.5s", {}, "time_to_live_ms", 1500, 0),
-    ("deliveryDelay", "1m", {}, "delivery_delay_ms", 60_000, 0),
     ("transaction", "NONE", {}, "transaction", "none", "auto"),
     ("transaction", "500", {}, "transaction", 500, "auto"),
     ("deliveryGuarantee", "Exactly-Once", {"brokerUrl": "amqp://h:1"}, "exactly_once", True, False),
@@ -194,12 +187,6 @@ WRONG = [
     ("deadLetterQueue", "a,b", "several names as a JSON array"),
     ("deadLetterQueue", '["a", "b"]', "one name"),
     ("idleTimeout", "0s", "a time from 1ms to 30d"),
-    ("deliveryMode", "2", "one of persistent, non_persistent"),
-    ("priority", "10", "whole number from 0 to 9"),
-    ("priority", "-1", "whole number from 0 to 9"),
-    ("timeToLive", "-5", "a time with its unit"),
-    ("timeToLive", "9" * 400, "a time with its unit"),
-    ("deliveryDelay", "300000000000d", "285,000 years"),
     ("transaction", "0", "auto, task, none, or a number of rows from 1 up"),
     ("transaction", "batch", "auto, task, none, or a number of rows from 1 up"),
     ("deliveryGuarantee", "at-most-once", "one of at-least-once, exactly-once"),

@@ -53,7 +53,7 @@ def test_load_gives_the_schema_and_connects_nowhere(spark):
         deep(NOWHERE | {"topic": "t"}, r"\[JMS_OPTION_CONFLICT\] Options queue and topic"),
         (NOWHERE | {"quue": "q"}, r"\[JMS_UNKNOWN_OPTION\] There is no option quue. Did you mean queue\?"),
         deep(NOWHERE | {"maxMessagesPerTrigger": "many"}, r"\[JMS_INVALID_OPTION\] .*maxMessagesPerTrigger.*from 1 up"),
-        deep(NOWHERE | {"timeToLive": "5"}, r"\[JMS_UNKNOWN_OPTION\] Option timeToLive is for writing"),
+        deep(NOWHERE | {"onBadRow": "drop"}, r"\[JMS_UNKNOWN_OPTION\] Option onBadRow is for writing"),
         deep(NOWHERE | {"brokerUrl": "tcp://h:1"}, r"\[JMS_INVALID_OPTION\] Option brokerUrl .*stomp://HOST:PORT"),
     ],
 )

@@ -14,6 +14,7 @@ from functools import partial
 import pytest
 from proxy import Proxy
 from pyspark.errors import AnalysisException, PythonException, StreamingQueryException
+from pyspark.sql.functions import lit
 from rawstomp import RawStomp
 from streaming import access, ledger_of, lines, once_to, run_available, uncommit
 from waiting import await_count, await_value, wait_until
@@ -327,15 +328,17 @@ def test_headers_properties_and_destinations_of_each_row(spark, broker, queue, t
             assert "sequence" not in headers
 
 
-def test_options_are_the_defaults_of_rows(spark, broker, queue, tmp_path):
-    options = {"topic": queue, "deliveryMode": "non_persistent", "priority": 7, "timeToLive": "1h"}
+def test_a_literal_sets_a_header_of_all_rows(spark, broker, queue, tmp_path):
+    headers = {"JMSDeliveryMode": lit(1), "JMSPriority": lit(7), "time_to_live": lit(3_600_000)}
+    frame = stream_of_rows(spark, tmp_path, 2).select("text").withColumns(headers)
     broker.create_queue(queue, topic=True)
     with RawStomp(broker) as client:
         client.request("SUBSCRIBE", [("id", "t"), ("destination", queue), ("subscription-type", "MULTICAST")])
-        write_stream(stream_of_rows(spark, tmp_path, 2).select("text"), broker, tmp_path, **options)
+        write_stream(frame, broker, tmp_path, topic=queue)
         found = [client.receive() for _ in range(2)]
     assert [message.body for message in found] == [b"row 0", b"row 1"]
     assert [(m.headers["priority"], m.headers["persistent"]) for m in found] == [("7", "false")] * 2
+    assert all(int(message.headers["expires"]) > time.time() * 1000 for message in found)
 
 
 @pytest.mark.parametrize(
@@ -362,7 +365,7 @@ def test_bad_rows_are_dropped_and_typed_columns_sent(spark, broker, queue, tmp_p
         "text", "map('n', if(n % 2 = 0, cast(n as string), 'x')) properties",
         "map('n', 'short') property_types", "n / 4 Price", "n > 4 big",
     )  # fmt: skip
-    options = {"propertyColumns": "price, big", "onBadRow": "drop", "priority": 3}
+    options = {"propertyColumns": "price, big", "onBadRow": "drop"}
     write_stream(frame, broker, tmp_path, queue=queue, **options)
     with RawStomp(broker) as client:
         found = client.read(queue, wanted=5)
@@ -379,8 +382,8 @@ def test_rows_without_a_destination_name_the_remedy(spark, broker, tmp_path):
 
 
 def test_an_unknown_option_is_refused(spark, broker, queue, tmp_path):
-    with pytest.raises(StreamingQueryException, match=r"\[JMS_UNKNOWN_OPTION\] .*prioritty.*priority"):
-        write_stream(stream_of_rows(spark, tmp_path).select("text"), broker, tmp_path, queue=queue, prioritty=3)
+    with pytest.raises(StreamingQueryException, match=r"\[JMS_UNKNOWN_OPTION\] .*priority.*JMSPriority"):
+        write_stream(stream_of_rows(spark, tmp_path).select("text"), broker, tmp_path, queue=queue, priority=3)
 
 
 @pytest.mark.deep

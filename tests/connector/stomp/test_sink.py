@@ -8,9 +8,8 @@ from rawstomp import RawStomp
 from streaming import access
 from waiting import await_count
 
-from pyspark_jms.columns.sink_schema import SendDefaults
 from pyspark_jms.errors import UnsupportedError
-from pyspark_jms.jms.model import DeliveryMode, Destination, DestinationKind
+from pyspark_jms.jms.model import Destination, DestinationKind
 from pyspark_jms.options.sink import SinkOptions
 from pyspark_jms.stomp.sink import StompSinkLink
 
@@ -22,14 +21,11 @@ def settings_of(broker, dialect="auto"):
     return SinkOptions.parse(access(broker) | options).connection
 
 
-def defaults(queue, **changed):
-    usual = {"delivery_mode": DeliveryMode.PERSISTENT, "priority": 4, "time_to_live_ms": 0, "delivery_delay_ms": 0}
-    return SendDefaults(destination=Destination(DestinationKind.QUEUE, queue), **usual | changed)
-
-
 def encoded(link, queue, *texts, **how):
     rows = pa.record_batch({"text": list(texts)})
-    return link.encode(rows, defaults=defaults(queue), property_columns=(), now_ms=0, **how)
+    return link.encode(
+        rows, destination=Destination(DestinationKind.QUEUE, queue), property_columns=(), now_ms=0, **how
+    )
 
 
 def bodies(broker, queue):

@@ -25,8 +25,8 @@ from pyspark_jms.blocks.block import MessageBlock
 from pyspark_jms.columns.row_fields import body_types, expiration_of
 from pyspark_jms.columns.row_parts import block_of, parts_of
 from pyspark_jms.columns.rows import Rows
-from pyspark_jms.columns.sink_schema import SendDefaults
 from pyspark_jms.columns.strings import Int64s, join_rows
+from pyspark_jms.jms.model import Destination
 
 __all__ = ["BUFFER_BYTES", "encode"]
 
@@ -41,7 +41,7 @@ def encode(
     rows: pa.RecordBatch,
     *,
     dialect: Dialect,
-    defaults: SendDefaults,
+    destination: Destination | None,
     property_columns: Sequence[str],
     now_ms: int,
     message_id_prefix: str | None,
@@ -54,12 +54,13 @@ def encode(
     A row that cannot be sent raises before anything is returned. ``first_row`` is the number of the first row in the
     task, or ``numbers`` has each row's, when they do not follow each other: errors name it, and it ends the message-id.
     Without a prefix, all messages have the same message-id. ``now_ms`` is the creation time, and what a time to live
-    counts from; ``property_columns`` are sent as properties of the columns' types.
+    counts from; ``destination`` is that of rows without one; ``property_columns`` are sent as properties of the
+    columns' types.
     """
     identity = Identity(message_id_prefix, now_ms)
     limit = min(max_message_bytes, MAX_ROW_BYTES)
     return [
-        block_of(part, _messages(part, dialect, defaults, identity), limit)
+        block_of(part, _messages(part, dialect, destination, identity), limit)
         for part in parts_of(
             rows,
             property_columns=property_columns,
@@ -71,14 +72,14 @@ def encode(
     ]
 
 
-def _messages(rows: Rows, dialect: Dialect, defaults: SendDefaults, identity: Identity) -> pa.Array:
+def _messages(rows: Rows, dialect: Dialect, destination: Destination | None, identity: Identity) -> pa.Array:
     now_ms = identity.now_ms
-    to, reply_to = addresses_of(rows, dialect, defaults.destination), reply_addresses_of(rows, dialect)
-    bodies, expirations = body_types(rows), expiration_of(rows, defaults, now_ms)
+    to, reply_to = addresses_of(rows, dialect, destination), reply_addresses_of(rows, dialect)
+    bodies, expirations = body_types(rows), expiration_of(rows, now_ms)
     application = application_properties(rows, dialect)
     pieces = [
-        *header(rows, defaults, expirations, now_ms),
-        *annotations(rows, bodies, to, reply_to, delivery_times_of(rows, dialect, defaults, now_ms)),
+        *header(rows, expirations, now_ms),
+        *annotations(rows, bodies, to, reply_to, delivery_times_of(rows, dialect, now_ms)),
         *properties(
             rows,
             identity,

@@ -54,7 +54,6 @@ from pyspark_jms.columns.row_fields import (
     modes_and_priorities,
 )
 from pyspark_jms.columns.rows import Rows
-from pyspark_jms.columns.sink_schema import SendDefaults
 from pyspark_jms.columns.strings import Int64s, Piece, first_not_utf8, join_rows, mask_of
 from pyspark_jms.errors import UnsupportedError
 from pyspark_jms.jms.model import DeliveryMode, Destination, DestinationKind
@@ -150,9 +149,9 @@ def _symbol(name: bytes) -> bytes:
 # --- header --------------------------------------------------------------------------------------------
 
 
-def header(rows: Rows, defaults: SendDefaults, expirations: Int64s, now_ms: int) -> list[Piece]:
+def header(rows: Rows, expirations: Int64s, now_ms: int) -> list[Piece]:
     """``durable``, ``priority`` and, if a row of these expires, ``ttl``."""
-    codes = modes_and_priorities(rows, defaults)
+    codes = modes_and_priorities(rows)
     first = table(_DURABLE_AND_PRIORITY, codes)
     if not expirations.any():
         return compound(HEADER, LIST32, [first], 2)
@@ -197,9 +196,9 @@ def _kind(name: bytes, code: int) -> bytes:
     return _symbol(name) + bytes((BYTE, code))
 
 
-def delivery_times_of(rows: Rows, dialect: Dialect, defaults: SendDefaults, now_ms: int) -> Int64s:
+def delivery_times_of(rows: Rows, dialect: Dialect, now_ms: int) -> Int64s:
     """The instant before which no consumer gets the message; 0 for none. For each row, or one for all."""
-    delays, times = delivery_of(rows, defaults)
+    delays, times = delivery_of(rows)
     instants = first_given(times, from_now(now_ms, delays))
     if dialect.send.delays_delivery:
         return instants
@@ -207,8 +206,7 @@ def delivery_times_of(rows: Rows, dialect: Dialect, defaults: SendDefaults, now_
     if later.any():
         raise UnsupportedError(
             f"{rows.label(int(later.argmax()))} has a delivery delay, and {dialect.name} would deliver it at once.",
-            "Leave delivery_delay and JMSDeliveryTime null and option deliveryDelay unset, or send through another"
-            " broker.",
+            "Leave delivery_delay and JMSDeliveryTime null, or send through another broker.",
         )
     return np.zeros(1, np.int64)
 

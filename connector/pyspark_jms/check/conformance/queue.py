@@ -19,7 +19,6 @@ from pyspark_jms.amqp.wire.sections import delivery_count
 from pyspark_jms.blocks.block import MessageBlock
 from pyspark_jms.columns.enveloped_rows import open_envelopes
 from pyspark_jms.columns.schema import ARROW_SCHEMA
-from pyspark_jms.columns.sink_schema import SendDefaults
 from pyspark_jms.errors import InvalidDestinationError
 from pyspark_jms.jms.model import Destination, DestinationKind
 from pyspark_jms.jms.subscription import Subscription
@@ -72,7 +71,7 @@ class ConformanceQueue:
     ) -> Sequence[MessageBlock]:
         return link.encode(
             _batch([self._marked(row) for row in rows]),
-            defaults=SendDefaults.of_jms(Destination(DestinationKind.QUEUE, queue or self.name)),
+            destination=Destination(DestinationKind.QUEUE, queue or self.name),
             property_columns=(),
             now_ms=int(time.time() * 1000),
             in_transaction=in_transaction,

@@ -11,8 +11,8 @@ from pyspark_jms.blocks.block import MessageBlock
 from pyspark_jms.columns.row_parts import block_of, parts_of
 from pyspark_jms.columns.rows import Rows
 from pyspark_jms.columns.sink_properties import properties_of, typed_columns
-from pyspark_jms.columns.sink_schema import SendDefaults
 from pyspark_jms.columns.strings import Int64s, Piece, join_rows
+from pyspark_jms.jms.model import Destination
 from pyspark_jms.stomp.columns.encode_body import body_of
 from pyspark_jms.stomp.columns.encode_headers import check_stable, destination_lines, header_line, header_lines
 from pyspark_jms.stomp.columns.encode_properties import column_lines, property_lines, types_line
@@ -33,7 +33,7 @@ def encode(
     batch: pa.RecordBatch,
     *,
     dialect: Dialect,
-    defaults: SendDefaults,
+    destination: Destination | None,
     transaction: str | None,
     now_ms: int,
     first_row: int = 0,
@@ -45,9 +45,9 @@ def encode(
     """One SEND frame a row, in order, each ending in its NUL; the blocks have no heads and no ids.
 
     A row that cannot be sent raises before anything is returned.
-    ``first_row`` is the batch's place in the task, for the errors, or ``numbers`` each row's, when they do not follow
-    each other; ``now_ms`` is what a time to live counts from; ``property_columns`` are sent as typed properties;
-    with ``receipts`` each frame requests ``receipt_of`` its number.
+    ``destination`` is that of rows without one; ``first_row`` is the batch's place in the task, for the errors, or
+    ``numbers`` each row's, when they do not follow each other; ``now_ms`` is what a time to live counts from;
+    ``property_columns`` are sent as typed properties; with ``receipts`` each frame requests ``receipt_of`` its number.
     """
     limit = min(max_frame_bytes, MAX_FRAME_BYTES)
     blocks = []
@@ -61,7 +61,7 @@ def encode(
     ):
         if dialect.unstable_characters:
             check_stable(rows)
-        frames = _frames(rows, dialect, defaults, transaction, now_ms, receipts=receipts)
+        frames = _frames(rows, dialect, destination, transaction, now_ms, receipts=receipts)
         blocks.append(block_of(rows, frames, limit))
     return blocks
 
@@ -76,16 +76,22 @@ def _receipt_line(rows: Rows) -> list[Piece]:
 
 
 def _frames(
-    rows: Rows, dialect: Dialect, defaults: SendDefaults, transaction: str | None, now_ms: int, *, receipts: bool
+    rows: Rows,
+    dialect: Dialect,
+    destination: Destination | None,
+    transaction: str | None,
+    now_ms: int,
+    *,
+    receipts: bool,
 ) -> pa.Array:
     body_lines, body = body_of(rows, dialect)
     return join_rows(
         [
             b"SEND",
-            destination_lines(rows, dialect, defaults.destination),
+            destination_lines(rows, dialect, destination),
             *(_receipt_line(rows) if receipts else []),
             *body_lines,
-            *header_lines(rows, dialect, defaults, transaction, now_ms),
+            *header_lines(rows, dialect, transaction, now_ms),
             *_properties(rows, dialect),
             b"\n\n",
             body,

@@ -1,4 +1,4 @@
-"""The columns of headers and the sink's defaults → the header lines of each row, except those of properties.
+"""The columns of headers → the header lines of each row, except those of properties.
 
 The order is: destination and its type, the lines that the caller adds for the body, all others, and then the caller's
 properties. By STOMP 1.2 "Repeated Header Entries" the first of two headers counts, so no property overrides a header.
@@ -19,7 +19,6 @@ from pyspark_jms.columns.row_fields import (
 )
 from pyspark_jms.columns.rows import Rows
 from pyspark_jms.columns.sink_properties import properties_of, typed_columns
-from pyspark_jms.columns.sink_schema import SendDefaults
 from pyspark_jms.columns.strings import (
     Int64s,
     Mask,
@@ -82,28 +81,26 @@ def _send_lines(destination: Destination, dialect: Dialect, *, by_row: bool = Fa
 # --- all other headers -------------------------------------------------------------------------------
 
 
-def header_lines(
-    rows: Rows, dialect: Dialect, defaults: SendDefaults, transaction: str | None, now_ms: int
-) -> list[Piece]:
+def header_lines(rows: Rows, dialect: Dialect, transaction: str | None, now_ms: int) -> list[Piece]:
     """All headers of SEND except the destination, the properties, and those of the body."""
     names = dialect.send_headers
-    pieces: list[Piece] = [_mode_and_priority(rows, dialect, defaults)]
+    pieces: list[Piece] = [_mode_and_priority(rows, dialect)]
     if transaction is not None:
         pieces.append(fixed_line("transaction", transaction))
     pieces += _text_line(rows, "JMSCorrelationID", names.correlation_id)
     pieces += _text_line(rows, "JMSType", names.type)
     pieces += _reply_to_line(rows, dialect)
     pieces += _text_line(rows, "content_type", names.content_type)
-    pieces += _expiration_lines(rows, dialect, defaults, now_ms)
+    pieces += _expiration_lines(rows, dialect, now_ms)
     if names.timestamp is not None:
         pieces.append(fixed_line(names.timestamp, str(now_ms // dialect.timestamp_unit_ms)))
-    pieces += _delivery_lines(rows, dialect, defaults, now_ms)
+    pieces += _delivery_lines(rows, dialect, now_ms)
     return pieces
 
 
-def _mode_and_priority(rows: Rows, dialect: Dialect, defaults: SendDefaults) -> Piece:
+def _mode_and_priority(rows: Rows, dialect: Dialect) -> Piece:
     """``persistent`` is always sent: without it Artemis assumes NON_PERSISTENT, and JMS the opposite."""
-    codes = modes_and_priorities(rows, defaults)
+    codes = modes_and_priorities(rows)
     if (codes == codes[0]).all():
         return _mode_and_priority_line(int(codes[0]), dialect)
     table = [_mode_and_priority_line(code, dialect) for code in range(3 * PRIORITIES)]
@@ -156,8 +153,8 @@ def _with_prefix(values: pa.Array, old: bytes, new: bytes) -> pa.Array:
 # --- times -------------------------------------------------------------------------------------------
 
 
-def _expiration_lines(rows: Rows, dialect: Dialect, defaults: SendDefaults, now_ms: int) -> list[Piece]:
-    names, instants = dialect.send_headers, expiration_of(rows, defaults, now_ms)
+def _expiration_lines(rows: Rows, dialect: Dialect, now_ms: int) -> list[Piece]:
+    names, instants = dialect.send_headers, expiration_of(rows, now_ms)
     if names.time_to_live is None:
         return _number_line(rows, "JMSExpiration", names.expiration, instants)
     # A message that has expired already gets the shortest time to live, because 0 would mean for ever.
@@ -165,13 +162,13 @@ def _expiration_lines(rows: Rows, dialect: Dialect, defaults: SendDefaults, now_
     return _number_line(rows, "JMSExpiration", names.time_to_live, lives)
 
 
-def _delivery_lines(rows: Rows, dialect: Dialect, defaults: SendDefaults, now_ms: int) -> list[Piece]:
-    """``delivery_delay``, else ``JMSDeliveryTime``, else the default, in the header that the broker has.
+def _delivery_lines(rows: Rows, dialect: Dialect, now_ms: int) -> list[Piece]:
+    """``delivery_delay``, else ``JMSDeliveryTime``, in the header that the broker has.
 
     A delay is sent as a delay if the broker has a header for delays, so that only the broker's clock matters.
     """
     names = dialect.send_headers
-    delays, times = delivery_of(rows, defaults)
+    delays, times = delivery_of(rows)
     if names.delivery_delay is None and names.delivery_time is None:
         times = np.where(times > now_ms, times, 0)  # a time in the past needs no header
     elif names.delivery_delay is None:
@@ -199,7 +196,7 @@ def _number_line(rows: Rows, column: str, name: str | None, values: Int64s) -> l
 def _unsupported(rows: Rows, column: str, given: Mask) -> None:
     raise UnsupportedError(
         f"{rows.label(int(given.argmax()))} has a {column}, for which this broker's STOMP has no header.",
-        f"Leave {column} null and its option unset, or send through another broker.",
+        f"Leave {column} null, or send through another broker.",
     )
 
 

@@ -10,8 +10,7 @@ import pyarrow as pa
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from plain_amqp_rows import DEFAULTS as PLAIN_DEFAULTS
-from plain_amqp_rows import expected_row, time_to_live
+from plain_amqp_rows import DEFAULT_DESTINATION, expected_row, time_to_live
 
 from pyspark_jms.amqp.columns import encode as module
 from pyspark_jms.amqp.columns.decode import decode
@@ -19,20 +18,12 @@ from pyspark_jms.amqp.columns.encode import encode
 from pyspark_jms.amqp.dialects import AMQP, ARTEMIS, CLASSIC
 from pyspark_jms.columns.row_parts import good_rows
 from pyspark_jms.columns.schema import TYPED_VALUE
-from pyspark_jms.columns.sink_schema import SendDefaults
 from pyspark_jms.errors import InvalidDestinationError, JMSError, MessageFormatError, MessageTooLargeError
-from pyspark_jms.jms.model import DeliveryMode, Destination
+from pyspark_jms.jms.model import Destination
 
 NOW_MS = 1_760_000_000_000
 PREFIX = "ID:task-"
 SOURCE = Destination.parse("queue://read")
-DEFAULTS = SendDefaults(
-    destination=Destination.parse(PLAIN_DEFAULTS["destination"]),
-    delivery_mode=DeliveryMode.PERSISTENT,
-    priority=4,
-    time_to_live_ms=0,
-    delivery_delay_ms=0,
-)
 TYPES = {
     "destination": pa.string(),
     "JMSCorrelationID": pa.string(),
@@ -65,7 +56,7 @@ def batch_of(rows, columns=None):
 def blocks_of(batch, **changed):
     arguments = {
         "dialect": ARTEMIS,
-        "defaults": DEFAULTS,
+        "destination": Destination.parse(DEFAULT_DESTINATION),
         "property_columns": (),
         "now_ms": NOW_MS,
         "message_id_prefix": PREFIX,
@@ -243,21 +234,6 @@ def test_a_row_of_anything_is_one_message_or_is_refused(rows):
     assert [plainly_read(message) for message in messages] == wanted
 
 
-def test_defaults_of_the_options_fill_nulls():
-    defaults = {"destination": "topic://t", "mode": 1, "priority": 9, "ttl": 5000, "delay": 700}
-    given = SendDefaults(
-        destination=Destination.parse("topic://t"),
-        delivery_mode=DeliveryMode.NON_PERSISTENT,
-        priority=9,
-        time_to_live_ms=5000,
-        delivery_delay_ms=700,
-    )
-    own = {"text": "b", "JMSPriority": 0, "time_to_live": 1, "delivery_delay": 1, "destination": "q"}
-    rows = [{"text": "a"}, own, own | {"time_to_live": 0, "delivery_delay": 0}]
-    wanted = [expected_row(row, i, now_ms=NOW_MS, prefix=PREFIX, defaults=defaults) for i, row in enumerate(rows)]
-    assert [plainly_read(message) for message in messages_of(rows, defaults=given)] == wanted
-
-
 def test_classic_gets_addresses_with_their_kind():
     rows = [{"destination": "topic://t", "JMSReplyTo": "temp-queue://ID:1"}, {"JMSReplyTo": "r"}]
     messages = messages_of(rows, dialect=CLASSIC)
@@ -381,11 +357,8 @@ def test_a_row_that_cannot_be_sent_is_named_and_the_others_can_be(row, error, fa
 
 
 def test_a_row_without_a_destination_is_refused():
-    defaults = SendDefaults(
-        destination=None, delivery_mode=DeliveryMode.PERSISTENT, priority=4, time_to_live_ms=0, delivery_delay_ms=0
-    )
     with pytest.raises(InvalidDestinationError, match=r"Row 1 .*destination"):
-        messages_of([{"destination": "q"}, {"destination": None}], defaults=defaults)
+        messages_of([{"destination": "q"}, {"destination": None}], destination=None)
 
 
 def test_errors_do_not_show_what_a_row_holds():

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 from amqp_messages import binary, string, ulong
 from plain_amqp import correlation_identifier, take
-from sink_rows import DEFAULTS, rows_of
+from sink_rows import DESTINATION, rows_of
 
 from pyspark_jms.amqp.columns.encode_properties import (
     NO_KIND,
@@ -98,13 +98,13 @@ def fields(section):
 
 
 def test_the_defaults_are_one_constant():
-    pieces = header(rows_of(text=["a", "b"]), DEFAULTS, np.zeros(1, np.int64), NOW_MS)
+    pieces = header(rows_of(text=["a", "b"]), np.zeros(1, np.int64), NOW_MS)
     assert b"".join(pieces) == bytes.fromhex("005370d0 00000007 00000002 41 5004")
 
 
 def test_mode_and_priority_of_each_row():
     rows = rows_of(JMSDeliveryMode=[1, None], JMSPriority=[9, 0])
-    first, second = joined(header(rows, DEFAULTS, np.zeros(1, np.int64), NOW_MS))
+    first, second = joined(header(rows, np.zeros(1, np.int64), NOW_MS))
     assert fields(first) == {0: (0x42, b""), 1: (0x50, b"\x09")}
     assert fields(second) == {0: (0x41, b""), 1: (0x50, b"\x00")}
 
@@ -116,12 +116,12 @@ def test_mode_and_priority_of_each_row():
 def test_ttl_is_the_rest_of_the_life(expiration, ttl):
     rows = rows_of(text=["a", "b"])
     own = np.array([expiration, NOW_MS + 7])
-    found = fields(joined(header(rows, DEFAULTS, own, NOW_MS))[0])[2]
+    found = fields(joined(header(rows, own, NOW_MS))[0])[2]
     assert found == ((0x40, b"") if ttl is None else (0x70, ttl.to_bytes(4, "big")))
 
 
 def test_one_ttl_of_all_rows_is_constant():
-    pieces = header(rows_of(text=["a", "b"]), DEFAULTS, np.array([NOW_MS + 1]), NOW_MS)
+    pieces = header(rows_of(text=["a", "b"]), np.array([NOW_MS + 1]), NOW_MS)
     assert fields(b"".join(pieces))[2] == (0x70, b"\0\0\0\x01")
 
 
@@ -138,7 +138,7 @@ def test_the_type_of_the_message(kind, code):
     pieces = annotations(
         rows,
         np.array([BODY_TYPES.index(kind)]),
-        addresses_of(rows, ARTEMIS, DEFAULTS.destination),
+        addresses_of(rows, ARTEMIS, DESTINATION),
         None,
         np.zeros(1, np.int64),
     )
@@ -152,7 +152,7 @@ def test_each_row_has_its_own_annotations():
         JMSReplyTo=["topic://r", None, "temp-queue://s"],
         delivery_delay=pa.array([5, None, 0]),
     )
-    times = delivery_times_of(rows, ARTEMIS, DEFAULTS, NOW_MS)
+    times = delivery_times_of(rows, ARTEMIS, NOW_MS)
     to, reply_to = addresses_of(rows, ARTEMIS, None), reply_addresses_of(rows, ARTEMIS)
     texts = np.full(3, BODY_TYPES.index("text"))
     found = [found_annotations(section) for section in joined(annotations(rows, texts, to, reply_to, times))]
@@ -170,7 +170,7 @@ def test_each_row_has_its_own_annotations():
 
 def test_one_delivery_time_of_all_rows():
     rows = rows_of(text=["a", "b"])
-    to = addresses_of(rows, ARTEMIS, DEFAULTS.destination)
+    to = addresses_of(rows, ARTEMIS, DESTINATION)
     texts = np.full(2, BODY_TYPES.index("text"))
     for section in joined(annotations(rows, texts, to, None, np.array([77]))):
         assert found_annotations(section)["x-opt-delivery-time"] == (0x81, 77)
@@ -179,9 +179,9 @@ def test_one_delivery_time_of_all_rows():
 def test_a_broker_that_cannot_delay_refuses_a_delay_and_takes_a_time_that_is_over():
     rows = rows_of(text=["a", "b"], delivery_delay=pa.array([0, 5]))
     with pytest.raises(UnsupportedError, match=r"Row 11 .*has a delivery delay, and rabbitmq would deliver it at once"):
-        delivery_times_of(rows, RABBITMQ, DEFAULTS, NOW_MS)
+        delivery_times_of(rows, RABBITMQ, NOW_MS)
     over = rows_of(text=["a"], delivery_delay=pa.array([0]))
-    assert not delivery_times_of(over, RABBITMQ, DEFAULTS, NOW_MS).any()
+    assert not delivery_times_of(over, RABBITMQ, NOW_MS).any()
 
 
 UUID = b"\x98" + uuid.UUID(int=7).bytes
@@ -237,7 +237,7 @@ def found(rows, expirations=(0,), content_types=(b"\x40",), groups=()):
     pieces = properties(
         rows,
         Identity("ID:p-", 0x0102),
-        to=addresses_of(rows, ARTEMIS, DEFAULTS.destination),
+        to=addresses_of(rows, ARTEMIS, DESTINATION),
         reply_to=reply_addresses_of(rows, ARTEMIS),
         content_types=list(content_types),
         expirations=np.array(expirations),

@@ -115,10 +115,10 @@ def test_a_transaction_of_azure_has_one_entity(capsys):
     with ProtonBroker(coordinator="nothing") as peer:
         access = {"brokerUrl": peer.amqp_url, "broker": "azure-service-bus"}
         with closing(AmqpSinkLink(SinkOptions.parse(access).connection)) as link:
-            defaults = {"defaults": _defaults(), "property_columns": (), "now_ms": 0}
+            how = {"destination": None, "property_columns": (), "now_ms": 0}
             with pytest.raises(UnsupportedError, match="of one queue or topic only"):
-                link.encode(rows, **defaults)
-            assert len(link.encode(rows, **defaults, in_transaction=False)) == 1
+                link.encode(rows, **how)
+            assert len(link.encode(rows, **how, in_transaction=False)) == 1
         peer.queues["q"] = ["one"]
         where = ["--broker-url", peer.amqp_url, "--option", "broker=azure-service-bus"]
         assert cli.main(["move", *where, "--queue", "q", "--to", "r"]) == 1
@@ -126,18 +126,11 @@ def test_a_transaction_of_azure_has_one_entity(capsys):
         assert peer.queues["q"] == ["one"]
 
 
-def _defaults():
-    from pyspark_jms.columns.sink_schema import SendDefaults
-    from pyspark_jms.jms.model import Destination
-
-    return SendDefaults.of_jms(Destination.parse("queue://q"))
-
-
 def test_a_delivery_delay_is_refused_where_another_annotation_means_it():
-    rows = pa.record_batch({"text": ["a"]})
+    rows = pa.record_batch({"text": ["a"], "delivery_delay": [60_000]})
     with ProtonBroker() as peer:
         options = {"brokerUrl": peer.amqp_url, "broker": "azure-service-bus", "queue": "q", "transaction": "none"}
-        sink = SinkOptions.parse(options | {"deliveryDelay": "1m"})
+        sink = SinkOptions.parse(options)
         with pytest.raises(UnsupportedError, match="would deliver it at once"):
             send_at_least_once(AmqpSinkLink, sink, iter([rows]))
 

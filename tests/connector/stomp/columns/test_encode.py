@@ -10,20 +10,13 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from pyspark_jms.columns.schema import TYPED_VALUE
-from pyspark_jms.columns.sink_schema import SendDefaults
 from pyspark_jms.errors import JMSError, MessageFormatError, MessageTooLargeError
-from pyspark_jms.jms.model import DeliveryMode, Destination
+from pyspark_jms.jms.model import Destination
 from pyspark_jms.stomp.columns import encode as module
 from pyspark_jms.stomp.columns.encode import encode
 from pyspark_jms.stomp.dialects import ARTEMIS
 
-DEFAULTS = SendDefaults(
-    destination=Destination.parse(plain_encoder.DEFAULTS["destination"]),
-    delivery_mode=DeliveryMode.PERSISTENT,
-    priority=4,
-    time_to_live_ms=0,
-    delivery_delay_ms=0,
-)
+DESTINATION = Destination.parse(plain_encoder.DEFAULT_DESTINATION)
 NOW_MS = 1_760_000_000_000
 TYPES = {
     "destination": pa.string(),
@@ -57,7 +50,7 @@ def batch_of(rows, columns=None):
 def encoded(batch, **changed):
     arguments = {
         "dialect": ARTEMIS,
-        "defaults": DEFAULTS,
+        "destination": DESTINATION,
         "transaction": None,
         "now_ms": NOW_MS,
         "max_frame_bytes": 1 << 20,
@@ -240,7 +233,7 @@ def test_blocks_are_contiguous_bytes_and_tell_where_each_frame_ends():
     (block,) = encode(
         batch_of([{"text": "a"}, {"text": "SEND\n\n"}]).slice(1),
         dialect=ARTEMIS,
-        defaults=DEFAULTS,
+        destination=DESTINATION,
         transaction=None,
         now_ms=0,
         max_frame_bytes=1000,

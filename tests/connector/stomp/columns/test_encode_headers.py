@@ -5,10 +5,9 @@ import pytest
 
 from pyspark_jms.columns.row_parts import sink_columns
 from pyspark_jms.columns.rows import Rows
-from pyspark_jms.columns.sink_schema import SendDefaults
 from pyspark_jms.columns.strings import join_rows
 from pyspark_jms.errors import InvalidDestinationError, MessageFormatError, UnsupportedError
-from pyspark_jms.jms.model import DeliveryMode, Destination
+from pyspark_jms.jms.model import Destination
 from pyspark_jms.stomp.columns.encode_headers import (
     check_stable,
     destination_lines,
@@ -54,11 +53,6 @@ BARE = replace(
 )
 
 
-def defaults(**changed):
-    usual = {"destination": None, "delivery_mode": DeliveryMode.PERSISTENT, "priority": 4}
-    return SendDefaults(**usual | {"time_to_live_ms": 0, "delivery_delay_ms": 0} | changed)
-
-
 def rows_of(columns, first=10):
     columns = {"sequence": [0] * len(next(iter(columns.values())))} | columns
     arrays = {name: pa.array(values, TYPES.get(name, pa.string())) for name, values in columns.items()}
@@ -71,10 +65,10 @@ def lines(pieces, count):
     return [entry.decode() for entry in join_rows([*pieces, body]).to_pylist()]
 
 
-def headers_of(columns, *, dialect=ARTEMIS, transaction=None, **changed):
+def headers_of(columns, *, dialect=ARTEMIS, transaction=None):
     """The lines of each row after what every row says."""
     rows = rows_of(columns)
-    found = lines(header_lines(rows, dialect, defaults(**changed), transaction, NOW_MS), rows.count)
+    found = lines(header_lines(rows, dialect, transaction, NOW_MS), rows.count)
     return [line.removeprefix("\npersistent:true\npriority:4") for line in found]
 
 
@@ -141,8 +135,8 @@ def test_a_destination_that_is_not_utf8_is_refused():
 
 def test_mode_and_priority_are_always_said():
     assert headers_of({"sequence": [1, 2]}) == ["", ""]
-    changed = headers_of({"sequence": [1]}, delivery_mode=DeliveryMode.NON_PERSISTENT, priority=9)
-    assert changed == ["\npersistent:false\npriority:9"]
+    changed = headers_of({"JMSDeliveryMode": [1, 1], "JMSPriority": [9, 9]})
+    assert changed == ["\npersistent:false\npriority:9"] * 2
 
 
 def test_each_row_may_say_its_own_mode_and_priority():
@@ -186,7 +180,7 @@ def test_a_text_header_is_escaped_and_left_out_when_null(column, header):
 def test_a_text_header_that_is_not_utf8_is_refused(column):
     array = pa.array([b"a", b"\xff"], pa.binary()).view(pa.string())
     with pytest.raises(MessageFormatError, match=f"Row 1 .*{column} .*UTF-8"):
-        header_lines(Rows(columns={column: array}, first=0, count=2), ARTEMIS, defaults(), None, NOW_MS)
+        header_lines(Rows(columns={column: array}, first=0, count=2), ARTEMIS, None, NOW_MS)
 
 
 def test_the_transaction_is_said_escaped():
@@ -207,19 +201,18 @@ def test_reply_to_is_written_as_the_dialect_spells_it():
 # --- times -------------------------------------------------------------------------------------------
 
 
-def test_what_a_row_says_of_its_end_goes_before_the_default():
+def test_a_time_to_live_goes_before_an_expiration():
     columns = {"time_to_live": [None, 0, None, 5, 5, None], "JMSExpiration": [None, 77, 77, None, 77, -3]}
     wanted = ["", "", "\nexpires:77", "\nexpires:1000005", "\nexpires:1000005", "\nexpires:1"]
     assert headers_of(columns) == wanted
-    assert headers_of(columns, time_to_live_ms=9) == ["\nexpires:1000009", *wanted[1:]]
-    assert headers_of({"sequence": [1]}, time_to_live_ms=9) == ["\nexpires:1000009"]
+    assert headers_of({"time_to_live": [9, 9]}) == ["\nexpires:1000009"] * 2
 
 
-def test_what_a_row_says_of_its_delivery_goes_before_the_default():
+def test_a_delay_goes_before_a_delivery_time():
     columns = {"delivery_delay": [None, 0, None, 5, 5, None], "JMSDeliveryTime": [None, 77, 77, None, 77, -3]}
     wanted = ["", "", "\nAMQ_SCHEDULED_TIME:77", *["\nAMQ_SCHEDULED_DELAY:5"] * 2, "\nAMQ_SCHEDULED_TIME:1"]
     assert headers_of(columns) == wanted
-    assert headers_of(columns, delivery_delay_ms=9) == ["\nAMQ_SCHEDULED_DELAY:9", *wanted[1:]]
+    assert headers_of({"delivery_delay": [9, 9]}) == ["\nAMQ_SCHEDULED_DELAY:9"] * 2
 
 
 def test_a_broker_with_one_header_for_delivery_gets_the_other_converted():
@@ -231,9 +224,10 @@ def test_a_broker_with_one_header_for_delivery_gets_the_other_converted():
 
 
 @pytest.mark.parametrize("dialect", [ARTEMIS, RELATIVE, ABSOLUTE, BARE, LENGTHS])
-def test_a_row_without_delay_and_end_has_neither_header_whatever_the_defaults_are(dialect):
+def test_a_row_without_delay_and_end_has_neither_header_whatever_its_instants_are(dialect):
     columns = {"time_to_live": [0, 0], "delivery_delay": [0, 0]}
-    assert headers_of(columns, dialect=dialect, time_to_live_ms=9, delivery_delay_ms=9) == ["", ""]
+    instants = {"JMSExpiration": [77, None], "JMSDeliveryTime": [None, NOW_MS + 7]}
+    assert headers_of(columns | instants, dialect=dialect) == ["", ""]
 
 
 @pytest.mark.parametrize("column", ["time_to_live", "delivery_delay"])
