@@ -31,7 +31,7 @@ def main() -> None:
     spark = SparkSession.builder.appName(f"{job.queue} to console").getOrCreate()
     spark.sparkContext.setLogLevel("ERROR")
     if job.peek:
-        rows = spark.read.format("jms").options(**access, maxMessages=job.max_messages).load()
+        rows = spark.read.format("jms").options(**access, maxMessagesPerTrigger=job.max_messages).load()
         rows.select(*shown()).show(job.max_messages, truncate=False)
         return
     messages = spark.readStream.format("jms").options(**access, maxMessagesPerTrigger=job.max_messages).load()

@@ -21,4 +21,4 @@ def test_a_batch_read_shows_the_whole_queue_or_says_that_it_does_not(stage, queu
     shown = shown_of(stage.access | {"queue": queue})
     browses = stage.name == "classic"
     assert shown == [f"text {n}" for n in range(WHOLE if browses else LIMIT)]
-    assert ("Raise maxMessages and maxBytes" in caplog.text) is not browses
+    assert ("Raise maxMessagesPerTrigger and maxBytesPerTrigger" in caplog.text) is not browses

@@ -128,7 +128,7 @@ def test_a_batch_read_shows_the_whole_queue_or_says_that_it_does_not(spark, stag
     shown = shown_of(stage.access | {"queue": queue})
     browses = stage.name != "rabbitmq"
     assert shown == [f"text {n}" for n in range(10_500 if browses else 10_000)]
-    assert ("Raise maxMessages and maxBytes" in caplog.text) is not browses
+    assert ("Raise maxMessagesPerTrigger and maxBytesPerTrigger" in caplog.text) is not browses
 
 
 def test_a_query_that_is_stopped_and_a_broker_that_is_killed_lose_nothing(spark, stage, queue, tmp_path):

@@ -40,7 +40,7 @@ def send(broker, queue, numbers):
 
 def shown(broker, queue):
     access = {"brokerUrl": broker.amqp_url, "user": broker.user, "password": broker.password, "queue": queue}
-    options = SourceOptions.parse(access | {"maxMessages": "100000", "idleTimeout": "2s"})
+    options = SourceOptions.parse(access | {"maxMessagesPerTrigger": "100000", "idleTimeout": "2s"})
     return [text for batch in peek(options, AmqpSource()) for text in batch.column("text").to_pylist()]
 
 

@@ -43,7 +43,7 @@ def nothing_but(row, **expected):
 
 
 def rows_by_number(spark, broker, queue, count):
-    reader = spark.read.format("jms").options(**access(broker), queue=queue, maxMessages=2 * count)
+    reader = spark.read.format("jms").options(**access(broker), queue=queue, maxMessagesPerTrigger=2 * count)
     rows = [row.asDict(recursive=True) for row in reader.load().collect()]
     assert len(rows) == count
     found = {int(row["properties"].pop("n")): row for row in rows}

@@ -28,7 +28,7 @@ def main():
     access = {"brokerUrl": options.url, "user": options.user, "password": options.password}
     numbers = spark.range(NUMBERS).selectExpr("string(id) AS text")
     numbers.write.format("jms").mode("append").options(**access, queue=options.queue).save()
-    peek = spark.read.format("jms").options(**access, queue=options.queue, maxMessages=10).load()
+    peek = spark.read.format("jms").options(**access, queue=options.queue, maxMessagesPerTrigger=10).load()
     assert peek.count() == 10
 
     def again(batch, _):

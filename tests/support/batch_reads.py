@@ -43,7 +43,7 @@ def assert_written_as_read(spark, *hops, stomp_of_classic=False):
     frame = rows
     for options in hops:
         frame.write.format("jms").options(**options, propertyColumns="*").mode("append").save()
-        ends = {"maxMessages": len(made), "idleTimeout": "60s"}  # at the last row, however slow the broker is
+        ends = {"maxMessagesPerTrigger": len(made), "idleTimeout": "60s"}  # at the last row, however slow the broker is
         frame = spark.read.format("jms").options(**options, **ends).schema(schema).load()
     assert [row.asDict() for row in frame.orderBy("n").collect()] == [
         row.asDict() for row in rows.orderBy("n").collect()

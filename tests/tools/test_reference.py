@@ -40,7 +40,7 @@ def test_every_option_is_a_row_of_its_group(reference):
     text = re.sub(r'<a id="\w+"></a>', "", text)
     rows = [re.split(r" (?<!\\)\| ", line.strip("| ")) for line in text.splitlines() if line.startswith("| `")]
     assert [row[0] for row in rows] == [f"`{name}`" for group in reference.GROUPS for name in group["options"]]
-    assert ["`maxBytesPerTrigger`", "read", "`64m`"] in [row[:3] for row in rows]
+    assert ["`partitionBytes`", "read", "`16m`"] in [row[:3] for row in rows]
     assert ["`maxMessagesPerTrigger`", "`maxOffsetsPerTrigger`"] in [[row[0], row[-1]] for row in rows]
 
 

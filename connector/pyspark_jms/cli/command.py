@@ -128,7 +128,7 @@ _ARGUMENTS = {
     "passwordEnv": "password_env",
     "subscriptionName": "subscription_name",
     "clientId": "client_id",
-    "maxMessages": "max",
+    "maxMessagesPerTrigger": "max",
 }
 """Option → argument, where the names differ."""
 

@@ -37,7 +37,8 @@ def _rows(options: argparse.Namespace) -> Iterator[dict[str, Any]]:
     from pyspark_jms.source.peek import peek
     from pyspark_jms.spark.protocols import source_protocol
 
-    parsed = source_options(options, queue=options.queue, selector=options.selector, maxMessages=str(options.max))
+    most = str(options.max)
+    parsed = source_options(options, queue=options.queue, selector=options.selector, maxMessagesPerTrigger=most)
     for batch in peek(parsed, source_protocol(parsed), limits="--max"):
         yield from map(json_of, batch.to_pylist())
 

@@ -81,6 +81,7 @@ _OTHERS: Mapping[str, str] = MappingProxyType(
         "prefetchSize": "Use windowBytes.",
         "prefetchCount": "Use windowBytes.",
         "batchSize": "Use maxMessagesPerTrigger for a read. For a write, option transaction takes a number of rows.",
+        "maxMessages": "Use maxMessagesPerTrigger.",
         "maxFilesPerTrigger": "Use maxMessagesPerTrigger.",
         "rowsPerSecond": "Use maxMessagesPerTrigger.",
         "schema": "Format jms has a fixed schema. Parse the body with from_json.",

@@ -43,12 +43,11 @@ from pyspark_jms.options.values import (
 __all__ = ["Journal", "SourceOptions"]
 
 SMALLEST_WINDOW = 64 << 10
+_DEFAULT_BATCH_BYTES = 64 << 20
+"""maxBytesPerTrigger of a stream."""
 
-_BATCH_ONLY = frozenset({"maxmessages", "maxbytes"})
 _STREAM_ONLY = frozenset(
     [
-        "maxmessagespertrigger",
-        "maxbytespertrigger",
         "minmessagespertrigger",
         "maxtriggerdelay",
         "windowbytes",
@@ -67,11 +66,10 @@ _STREAM_ONLY = frozenset(
         "sharedsubscription",
     ]
 )
-_LIMIT_A_STREAM = "Use maxMessagesPerTrigger or maxBytesPerTrigger to limit the batches of a stream."
-_LIMIT_A_BATCH = (
-    "Use maxMessages or maxBytes to limit a batch read. A batch read leaves all messages on the broker, because it has"
-    " no commit after which they could be acknowledged. To consume the messages and stop, use spark.readStream with"
-    " trigger(availableNow=True)."
+_NOT_IN_A_BATCH = (
+    "Remove the option. A batch read leaves all messages on the broker, because it has no commit after which they could"
+    " be acknowledged; maxMessagesPerTrigger and maxBytesPerTrigger limit it. To consume the messages and stop, use"
+    " spark.readStream with trigger(availableNow=True)."
 )
 
 
@@ -101,12 +99,13 @@ class SourceOptions:
     """How many connections receive from each queue."""
     fail_on_data_loss: bool
     max_messages: int | None
+    """Of a batch of a stream, or of a whole batch read."""
     max_bytes: int
+    """Of a batch of a stream."""
     min_messages: int | None
     max_delay: float
-    peek_messages: int | None
-    """None: as many as the queue has at the start of the read, or as ``peek`` can show."""
     peek_bytes: int | None
+    """Of a whole batch read. None: the user did not give maxBytesPerTrigger, whose default applies to streams only."""
     window_bytes: int
     partition_bytes: int
     body_type: Literal["auto", "text", "bytes"]
@@ -130,7 +129,7 @@ class SourceOptions:
         """
         raw = hide_secrets(raw)
         values = parse_values(raw, "source")
-        _refuse_other_kind(raw, reading)
+        _refuse_options_of_streams(raw, reading)
         _check_message_limits(values)
         _require_queue_or_topic(values)
         _require_distinct_queues(values)
@@ -148,12 +147,11 @@ class SourceOptions:
             connections=_connections(values),
             fail_on_data_loss=values["failOnDataLoss"],
             max_messages=values["maxMessagesPerTrigger"],
-            max_bytes=values["maxBytesPerTrigger"],
+            max_bytes=_batch_bytes(values),
             min_messages=values["minMessagesPerTrigger"],
             max_delay=values["maxTriggerDelay"],
-            peek_messages=values["maxMessages"],
-            peek_bytes=values["maxBytes"],
-            window_bytes=_window(values, explicit_bytes="maxbytespertrigger" in {key.lower() for key in raw}),
+            peek_bytes=values["maxBytesPerTrigger"],
+            window_bytes=_window(values),
             partition_bytes=values["partitionBytes"],
             body_type=values["bodyType"],
             max_elements=values["maxMessageElements"],
@@ -182,19 +180,13 @@ class SourceOptions:
         )
 
 
-def _refuse_other_kind(raw: Mapping[str, str], reading: Literal["stream", "batch"] | None) -> None:
-    """Refuse options of a batch in a stream, and options of a stream in a batch."""
-    if reading is None:
+def _refuse_options_of_streams(raw: Mapping[str, str], reading: Literal["stream", "batch"] | None) -> None:
+    if reading != "batch":
         return
-    refused = _BATCH_ONLY if reading == "stream" else _STREAM_ONLY
     for key in raw:
         option = option_named(key)
-        if option is not None and key.lower() in refused:
-            other = "batch" if reading == "stream" else "stream"
-            raise UnknownOptionError(
-                f"Option {option.name} is for a {other}, and this reads a {reading}.",
-                _LIMIT_A_STREAM if reading == "stream" else _LIMIT_A_BATCH,
-            )
+        if option is not None and key.lower() in _STREAM_ONLY:
+            raise UnknownOptionError(f"Option {option.name} is for a stream, and this reads a batch.", _NOT_IN_A_BATCH)
 
 
 def _check_message_limits(values: Mapping[str, Any]) -> None:
@@ -356,14 +348,18 @@ def _connections(values: Mapping[str, Any]) -> int:
     return connections
 
 
-def _window(values: Mapping[str, Any], *, explicit_bytes: bool) -> int:
-    """Bytes of the prefetch window. ``explicit_bytes``: maxBytesPerTrigger was given."""
+def _batch_bytes(values: Mapping[str, Any]) -> int:
+    return int(values["maxBytesPerTrigger"] or _DEFAULT_BATCH_BYTES)
+
+
+def _window(values: Mapping[str, Any]) -> int:
+    """Bytes of the prefetch window."""
     if values["windowBytes"] is not None:
         return int(values["windowBytes"])
-    if values["maxMessagesPerTrigger"] is not None and not explicit_bytes:
-        wanted = 2 * values["maxMessagesPerTrigger"] * ASSUMED_MESSAGE_BYTES
-        return int(min(max(SMALLEST_WINDOW, wanted), 2 * values["maxBytesPerTrigger"]))
-    return int(2 * values["maxBytesPerTrigger"])
+    largest = 2 * _batch_bytes(values)
+    if values["maxMessagesPerTrigger"] is not None and values["maxBytesPerTrigger"] is None:
+        return min(max(SMALLEST_WINDOW, 2 * int(values["maxMessagesPerTrigger"]) * ASSUMED_MESSAGE_BYTES), largest)
+    return largest
 
 
 def _dead_letter_queue(values: Mapping[str, Any], reading: Literal["stream", "batch"] | None) -> str | None:

@@ -282,9 +282,13 @@ OPTIONS: tuple[Option, ...] = (
            " selector. check: again what the broker has evaluated, for each message that it delivered. residual: also"
            " the part that the broker cannot evaluate (messages that do not match it are then consumed and dropped)."
            " off: nothing. With check and off, a selector that the broker cannot evaluate completely is refused"),
-    Option("maxMessagesPerTrigger", "source", None, _number(1), "Maximum number of messages in a batch"),
-    Option("maxBytesPerTrigger", "source", "64m", _size(1), "Maximum number of bytes in a batch. A batch has at least"
-           " one message, whatever its size"),
+    Option("maxMessagesPerTrigger", "source", None, _number(1), "Maximum number of messages in a batch of a streaming"
+           " query, or in a batch read. Default: no limit in a streaming query. A batch read shows all messages that"
+           " the queue has at the start, where the broker can browse (see batch-and-sql.md); elsewhere, or with"
+           " maxBytesPerTrigger, 10000. If the queue has more, the log of the batch read has a warning"),
+    Option("maxBytesPerTrigger", "source", None, _size(1), "Maximum number of bytes in a batch of a streaming query, or"
+           " in a batch read. Both have at least one message, whatever its size. Default: 64m in a streaming query;"
+           " in a batch read as for maxMessagesPerTrigger, with 64m"),
     Option("windowBytes", "source", None, _size(1), "Maximum number of unacknowledged bytes that the broker may"
            " deliver (prefetch window). Default: 2 × maxBytesPerTrigger; if only maxMessagesPerTrigger is set, 2 × that"
            " × 4 KB, at least 64 KB. On Classic and RabbitMQ, which count messages: one message for each 4 KB"),
@@ -297,11 +301,6 @@ OPTIONS: tuple[Option, ...] = (
            " arrived, the prefetch window is full, or maxTriggerDelay is over. AvailableNow does not wait"),
     Option("maxTriggerDelay", "source", "15m", _duration(), "Longest time that a batch waits for"
            " minMessagesPerTrigger"),
-    Option("maxMessages", "source", None, _number(1), "Maximum number of messages of a batch read. If the queue has"
-           " more, the log has a warning. Default: all messages that the queue has at the start, where the broker can"
-           " browse (see batch-and-sql.md); elsewhere, or with maxBytes, 10000"),
-    Option("maxBytes", "source", None, _size(1), "Maximum number of bytes of a batch read, as for maxMessages. At"
-           " least one message is read, whatever its size. Default: as for maxMessages, with 64m"),
     Option("journalLocation", "source", None, _folder, "Absolute path of a folder on a POSIX file system that outlives"
            " the driver (`/data/journals/orders`). With exactly-once over STOMP: where the messages of a batch are kept"
            " until it is done. See reading.md for where it may be"),

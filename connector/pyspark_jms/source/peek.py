@@ -42,16 +42,17 @@ _MAX_QUESTIONS = 12
 
 
 def peek(
-    options: SourceOptions, protocol: SourceProtocol, *, limits: str = "maxMessages and maxBytes"
+    options: SourceOptions, protocol: SourceProtocol, *, limits: str = "maxMessagesPerTrigger and maxBytesPerTrigger"
 ) -> Iterator[Any]:
-    """RecordBatches: at most ``maxMessages`` messages or ``maxBytes`` bytes, or what came before ``idleTimeout``.
+    """RecordBatches: at most ``maxMessagesPerTrigger`` messages and ``maxBytesPerTrigger`` bytes.
 
-    Without both options, the read shows all messages that a queue had at the start, where the broker can browse them.
-    A queue that does not exist is left out, because a subscription would create it. The log has a warning for such a
-    queue, and for a queue with more messages than the read shows: ``limits`` names what the user can raise.
+    The read ends sooner if nothing comes for ``idleTimeout``. Without both options, it shows all messages that a queue
+    had at the start, where the broker can browse them. A queue that does not exist is left out, because a subscription
+    would create it. The log has a warning for such a queue, and for a queue with more messages than the read shows:
+    ``limits`` names what the user can raise.
     """
     found = look_up_queues(protocol.open_management, options.connection, [each.name for each in options.destinations])
-    limited = Bounds(options.peek_messages or _DEFAULT_MESSAGES, options.peek_bytes or _DEFAULT_BYTES)
+    limited = Bounds(options.max_messages or _DEFAULT_MESSAGES, options.peek_bytes or _DEFAULT_BYTES)
     shown = 0
     for destination in options.destinations:
         queue = found.get(destination.name)
@@ -127,7 +128,7 @@ class Look:
     def ranges(self, limited: Bounds) -> Iterator[tuple[MessageRange, SourceLink]]:
         """What the queue shows, as long as there is room."""
         options = self._options
-        has_limits = options.peek_messages is not None or options.peek_bytes is not None
+        has_limits = options.max_messages is not None or options.peek_bytes is not None
         if has_limits and not limited.is_left:
             self._is_used_up = True
             return

@@ -21,7 +21,7 @@ class _WholeRead(InputPartition):
 
 
 class JmsPeek(DataSourceReader):
-    """At most ``maxMessages`` messages or ``maxBytes`` bytes, or what came before ``idleTimeout`` of silence."""
+    """At most ``maxMessagesPerTrigger`` messages and ``maxBytesPerTrigger`` bytes, or what came before a silence."""
 
     def __init__(self, options: SourceOptions) -> None:
         if options.destinations[0].kind is DestinationKind.TOPIC:

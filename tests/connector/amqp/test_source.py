@@ -115,7 +115,7 @@ def test_a_broker_that_was_not_seen_to_browse_gets_its_messages_back(product, ad
     """The peer repeats the distribution mode copy, as RabbitMQ 4.0 does, and delivers to an ordinary consumer."""
     with ProtonBroker(product=product) as peer:
         peer.queues[address] = ["one", "two", "three"]
-        for limit, shown in ({}, 3), ({"maxMessages": "2"}, 2):
+        for limit, shown in ({}, 3), ({"maxMessagesPerTrigger": "2"}, 2):
             read = {"brokerUrl": peer.amqp_url, "queue": "q", "idleTimeout": "200ms"}
             batches = peek(SourceOptions.parse(read | limit), AmqpSource())
             assert sum(batch.num_rows for batch in batches) == shown

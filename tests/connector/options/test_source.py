@@ -107,17 +107,14 @@ def test_least_and_most_in_order():
     SourceOptions.parse(SOURCE | {"minMessagesPerTrigger": "2", "maxMessagesPerTrigger": "2"})
 
 
-@pytest.mark.parametrize("name", ["maxMessages", "maxBytes"])
-def test_a_stream_refuses_the_bounds_of_a_batch(name):
-    with pytest.raises(UnknownOptionError, match=f"{name} .*batch.*stream"):
-        SourceOptions.parse(SOURCE | {name.lower(): "5"}, "stream")
-    SourceOptions.parse(SOURCE | {name: "5"}, "batch")
+@pytest.mark.parametrize("reading", ["stream", "batch", None])
+def test_a_batch_of_a_stream_and_a_batch_read_have_the_same_limits(reading):
+    options = SourceOptions.parse(SOURCE | {"maxMessagesPerTrigger": "5", "maxbytespertrigger": "6"}, reading)
+    assert (options.max_messages, options.max_bytes, options.peek_bytes) == (5, 6, 6)
 
 
-@pytest.mark.parametrize(
-    "name", ["maxMessagesPerTrigger", "maxBytesPerTrigger", "minMessagesPerTrigger", "windowBytes"]
-)
-def test_a_batch_refuses_the_bounds_of_a_stream(name):
+@pytest.mark.parametrize("name", ["minMessagesPerTrigger", "windowBytes"])
+def test_a_batch_refuses_what_only_a_stream_has(name):
     with pytest.raises(UnknownOptionError, match=f"{name} .*stream.*batch"):
         SourceOptions.parse(SOURCE | {name: "5"}, "batch")
     SourceOptions.parse(SOURCE | {name: "5"}, "stream")

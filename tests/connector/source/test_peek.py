@@ -43,7 +43,8 @@ def look(request, broker):
 
 
 @pytest.mark.parametrize(
-    ("bounds", "shown"), [({}, 20), ({"maxMessages": "7"}, 7), ({"maxBytes": "1"}, 1), ({"idleTimeout": "300ms"}, 20)]
+    ("bounds", "shown"),
+    [({}, 20), ({"maxMessagesPerTrigger": "7"}, 7), ({"maxBytesPerTrigger": "1"}, 1), ({"idleTimeout": "300ms"}, 20)],
 )
 def test_shows_what_is_there_within_the_bounds_and_takes_nothing(broker, queue, bounds, shown):
     fill(broker, queue, 20)
@@ -54,13 +55,15 @@ def test_shows_what_is_there_within_the_bounds_and_takes_nothing(broker, queue, 
     await_value(lambda: set(broker.delivery_counts(queue)), {0})
 
 
-@pytest.mark.parametrize("bounds", [{"maxMessages": "7"}, {"maxBytes": "1"}])
+@pytest.mark.parametrize("bounds", [{"maxMessagesPerTrigger": "7"}, {"maxBytesPerTrigger": "1"}])
 def test_warns_of_the_messages_that_it_does_not_show(broker, look, queue, caplog, bounds):
     fill(broker, queue, 20)
     shown = len(look(queue, **bounds))
     assert 1 <= shown < 20
     (line,) = [record.getMessage() for record in caplog.records]
-    assert line.startswith(f"! the read shows {shown} of the 20 messages of queue {queue}. Raise maxMessages and ")
+    assert line.startswith(
+        f"! the read shows {shown} of the 20 messages of queue {queue}. Raise maxMessagesPerTrigger and "
+    )
 
 
 def test_over_amqp_a_read_without_bounds_shows_all_that_was_there_at_the_start(broker, queue, caplog):
@@ -93,13 +96,13 @@ def test_over_amqp_it_shows_what_the_broker_had_confirmed_and_not_counted(broker
     time.sleep(1.1)  # as above
     fill(broker, queue, 3)
     assert shown + sum(len(each) for each, _ in ranges) == count
-    look.warn_of_rest("maxMessages")
+    look.warn_of_rest("maxMessagesPerTrigger")
     assert caplog.text == ""
 
 
 def test_is_silent_if_it_shows_all(broker, look, queue, caplog):
     fill(broker, queue, 7)
-    assert len(look(queue, maxMessages="7")) == 7
+    assert len(look(queue, maxMessagesPerTrigger="7")) == 7
     assert len(look(queue, selector="n = '3'")) == 1
     assert caplog.text == ""
 
@@ -107,7 +110,7 @@ def test_is_silent_if_it_shows_all(broker, look, queue, caplog):
 def test_bounds_are_of_all_queues_and_the_warnings_of_each(broker, look, queue, caplog):
     for name in ("a", "b", "c"):
         fill(broker, f"{queue}.{name}", 4)
-    assert len(look(f'["{queue}.a", "{queue}.b", "{queue}.c"]', maxMessages="6")) == 6
+    assert len(look(f'["{queue}.a", "{queue}.b", "{queue}.c"]', maxMessagesPerTrigger="6")) == 6
     lines = [record.getMessage().split(". Raise")[0] for record in caplog.records]
     assert lines == [
         f"! the read shows 2 of the 4 messages of queue {queue}.b",
@@ -125,7 +128,7 @@ def test_warns_of_messages_that_another_consumer_has(broker, look, queue, caplog
     caplog.clear()
     assert look(queue) == []
     assert f"the read shows 0 of the 5 messages of queue {queue}" in caplog.text
-    assert ("Raise maxMessages" in caplog.text) is ("in delivery to another consumer" not in caplog.text)
+    assert ("Raise maxMessagesPerTrigger" in caplog.text) is ("in delivery to another consumer" not in caplog.text)
     other.close()
 
 
@@ -135,7 +138,7 @@ UNMANAGED = {"user": "worker", "password": "pw"}
 
 def test_where_the_number_is_not_known_there_may_be_more(restricted, look, queue, caplog):
     fill(restricted, queue, 3)
-    assert len(look(queue, restricted, **UNMANAGED, maxMessages="2")) == 2
+    assert len(look(queue, restricted, **UNMANAGED, maxMessagesPerTrigger="2")) == 2
     assert f"the read shows 2 messages of queue {queue} and reached its limit: there may be more" in caplog.text
     caplog.clear()
     assert len(look(queue, restricted, **UNMANAGED)) == 3

@@ -31,9 +31,9 @@ def test_shows_what_is_there_and_leaves_it_untouched(spark, broker, queue):
 @pytest.mark.parametrize(
     ("bound", "seen"),
     [
-        pytest.param({"maxMessages": 7}, 7, marks=pytest.mark.releases),
-        ({"maxBytes": "25k"}, 2),
-        pytest.param({"maxBytes": 1}, 1, marks=pytest.mark.deep),
+        pytest.param({"maxMessagesPerTrigger": 7}, 7, marks=pytest.mark.releases),
+        ({"maxBytesPerTrigger": "25k"}, 2),
+        pytest.param({"maxBytesPerTrigger": 1}, 1, marks=pytest.mark.deep),
     ],
 )
 def test_is_bounded(spark, broker, queue, bound, seen):
@@ -49,7 +49,7 @@ def test_bounds_and_sequence_are_of_all_queues_together(spark, broker, queue):
     for name in names:
         fill(broker, name, 4)
     listed = '["' + '", "'.join(names) + '"]'
-    rows = peek(spark, broker, queue=listed, maxMessages=10).collect()
+    rows = peek(spark, broker, queue=listed, maxMessagesPerTrigger=10).collect()
     assert [row.sequence for row in rows] == list(range(10))
     assert [row.JMSDestination[-1] for row in rows] == list("0000111122")
 
@@ -60,7 +60,7 @@ def test_bytes_are_of_all_queues_together(spark, broker, queue):
         for name in names:
             client.send(name, [([], "x" * 10_000)])
     listed = '["' + '", "'.join(names) + '"]'
-    rows = peek(spark, broker, queue=listed, maxBytes="25k").collect()
+    rows = peek(spark, broker, queue=listed, maxBytesPerTrigger="25k").collect()
     assert [row.JMSDestination[-1] for row in rows] == list("01")
 
 
@@ -82,8 +82,8 @@ def test_a_topic_has_nothing_to_look_at(spark, broker):
 
 
 def test_options_of_a_stream_are_refused(spark, broker, queue):
-    with pytest.raises(AnalysisException, match=r"JMS_UNKNOWN_OPTION.*maxMessagesPerTrigger.*maxMessages"):
-        peek(spark, broker, queue=queue, maxMessagesPerTrigger=3).collect()
+    with pytest.raises(AnalysisException, match=r"JMS_UNKNOWN_OPTION.*minMessagesPerTrigger.*maxMessagesPerTrigger"):
+        peek(spark, broker, queue=queue, minMessagesPerTrigger=3).collect()
 
 
 def test_consuming_is_refused_with_the_reason_and_the_remedy(spark, broker, queue, tmp_path):
