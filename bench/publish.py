@@ -8,10 +8,14 @@ import re
 from pathlib import Path
 from typing import Any
 
-from bench.chart import draw
-from bench.table import KINDS, as_text, growth_as_text
+import matplotlib as mpl
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 
-__all__ = ["as_expected", "as_rows", "between_marks", "publish", "publish_growth"]
+from bench.results import ROLES, SPARK_ROLES
+from bench.table import CASES, KINDS, as_text, growth_as_text
+
+__all__ = ["as_expected", "as_rows", "between_marks", "draw", "publish", "publish_growth"]
 
 CHART = "performance.png"
 _ROOT = Path(__file__).resolve().parent.parent
@@ -44,7 +48,6 @@ _EXPECTED = (
     "1 KB of text, five properties, persistent; AMQP: sent by an AMQP client. CPU is in microseconds a message. Broker,"
     " Spark and clients\nshare the machine. `of a raw socket` is the median of the ratios of the rounds."
 )
-_SPARK = ("jvm", "runner", "workers")
 
 
 def publish(document: dict[str, Any], root: Path) -> None:
@@ -117,7 +120,7 @@ def _expected(title: str, measured: dict[str, Any] | None) -> str:
         return ""
     rate, ratio = measured["messages_per_s"]["median"], measured["ratio_to_raw"]["median"]
     cpu = {role: spread["median"] for role, spread in measured["cpu_us_per_message"].items()}
-    spark = sum(cpu.get(role, 0.0) for role in _SPARK)
+    spark = sum(cpu.get(role, 0.0) for role in SPARK_ROLES)
     return f"| {title} | {round(rate, -2):,.0f} | {ratio:.2f} | {cpu['broker']:.0f} | {spark:.0f} |"
 
 
@@ -153,6 +156,71 @@ def between_marks(page: str, name: str, block: str) -> str:
     if not found.search(page):
         raise ValueError(f"the page has no marks named {name}")
     return found.sub(lambda marks: f"{marks[1]}\n{block}\n{marks[2]}", page, count=1)
+
+
+# --- the chart: rates with their ranges, CPU by process, other kinds of message --------------------
+
+_COLOURS = {"broker": "#8c8c8c", "jvm": "#d95f02", "runner": "#1b9e77", "workers": "#7570b3", "client": "#66a61e"}
+_OUR_COLOUR, _OTHERS = "#1f77b4", "#c7d3e0"
+
+
+def draw(document: dict[str, Any], path: Path) -> None:
+    with mpl.rc_context({"font.size": 8, "axes.spines.top": False, "axes.spines.right": False}):
+        figure = Figure(figsize=(11, 7.5), layout="constrained")
+        rates, cpu, write, axes = figure.subplots(2, 2).flat
+        _draw_rates(rates, document, "read")
+        _draw_cpu(cpu, document)
+        _draw_rates(write, document, "write")
+        _draw_ratios(axes, document)
+        machine = document["machine"]
+        figure.suptitle(
+            f"1 KB, five properties, persistent; {machine['cores']} cores shared by broker, Spark and clients;"
+            f" medians of {document['rounds']} rounds, lines from lowest to highest"
+        )
+        figure.savefig(path, dpi=130)
+
+
+def _measured(document: dict[str, Any], way: str) -> list[str]:
+    """Measured cases in reverse order, because matplotlib draws bars from the bottom."""
+    return [case for case in CASES if case.startswith(way) and case in document["cases"]][::-1]
+
+
+def _draw_rates(axes: Axes, document: dict[str, Any], way: str) -> None:
+    cases = _measured(document, way)
+    spreads = [document["cases"][case]["messages_per_s"] for case in cases]
+    medians = [one["median"] for one in spreads]
+    whiskers = [[one["median"] - one["lowest"] for one in spreads], [one["highest"] - one["median"] for one in spreads]]
+    colours = [_OUR_COLOUR if case.endswith((".jms", ".journal")) else _OTHERS for case in cases]
+    axes.barh([CASES[case] for case in cases], medians, xerr=whiskers, color=colours, ecolor="#444444", capsize=2)
+    axes.set_title(f"{way}: messages a second")
+    axes.xaxis.set_major_formatter("{x:,.0f}")
+
+
+def _draw_cpu(axes: Axes, document: dict[str, Any]) -> None:
+    cases = _measured(document, "read") + _measured(document, "write")
+    left = [0.0] * len(cases)
+    for role in ROLES:
+        spent = [document["cases"][case]["cpu_us_per_message"].get(role, {"median": 0.0})["median"] for case in cases]
+        axes.barh(cases, spent, left=left, color=_COLOURS[role], label=role)
+        left = [before + more for before, more in zip(left, spent, strict=True)]
+    axes.set_title("CPU, microseconds a message, by process")
+    axes.legend(frameon=False)
+
+
+def _draw_ratios(axes: Axes, document: dict[str, Any]) -> None:
+    """Ratio of the connector's rate to the raw socket's rate, for the base case and each other kind of message."""
+    kinds = {"base case": document["cases"]} | {name: axis["cases"] for name, axis in document.get("axes", {}).items()}
+    bars = [
+        (f"{name}, {way}", cases[case]["ratio_to_raw"])
+        for name, cases in kinds.items()
+        for way, case in (("read", "read.journal" if name == "journal" else "read.jms"), ("write", "write.jms"))
+        if case in cases
+    ][::-1]
+    medians = [spread["median"] for _, spread in bars]
+    whiskers = [[s["median"] - s["lowest"] for _, s in bars], [s["highest"] - s["median"] for _, s in bars]]
+    axes.barh([name for name, _ in bars], medians, xerr=whiskers, color=_OUR_COLOUR, ecolor="#444444", capsize=2)
+    axes.axvline(1, color="#444444", linewidth=0.8)
+    axes.set_title("format('jms') through Spark, of the raw socket's rate")
 
 
 if __name__ == "__main__":

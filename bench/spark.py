@@ -13,7 +13,7 @@ import tempfile
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from datetime import datetime
 from functools import partial
 from pathlib import Path
@@ -189,14 +189,6 @@ _STOP_SECONDS = 15.0
 _WAKING_MESSAGES, _WAKING_BYTES = 4_000, 10_240
 
 
-@dataclass(slots=True)
-class Noted:
-    """``batches``: the progress of batches with rows. ``compiling``: CPU seconds of the JVM's compilers."""
-
-    batches: list[Progress] = field(default_factory=list)
-    compiling: float = 0.0
-
-
 class Reading:
     """``with Reading(side, job) as reading: fill(reading.job); reading.measure()``.
 
@@ -284,13 +276,13 @@ class Reading:
         messages = messages or self.job.messages
         goal = self.sequence() + messages
         roles = partial(self._side.roles_of, self.runners)
-        with noting(self._side, self.query) as noted, Meter(roles) as meter:
+        with _Batches(self._side, self.query, roles) as batches:
             self.release()
             for held in self._held if self._acknowledges else ():
                 until(self.query, lambda held=held: held.getMessageCount() == 0, self.job.time_limit)  # type: ignore[misc]
             until(self.query, lambda: self.sequence() >= goal, self.job.time_limit)
         self._hold()
-        return trigger_time(meter, noted, messages)
+        return batches.measured(messages)
 
 
 def start_query(
@@ -314,26 +306,32 @@ def _sequence(offset: Any) -> int:
     return int((json.loads(offset) if isinstance(offset, str) else offset)["seq"])
 
 
-@contextmanager
-def noting(side: SparkSide, query: StreamingQuery) -> Iterator[Noted]:
-    """The result is filled after the block, with the batches of the block."""
-    noted, before, compiling = Noted(), last_batch(query), compiler_seconds(side.jvm_pid)
-    yield noted
-    noted.compiling = compiler_seconds(side.jvm_pid) - compiling
-    noted.batches = progress_since(query, before)
+class _Batches:
+    """``with _Batches(side, query, roles) as batches: …`` and then ``measured``: the trigger time of its batches."""
 
+    def __init__(self, side: SparkSide, query: StreamingQuery, roles: Callable[[], dict[int, str]]) -> None:
+        self._side, self._query, self._meter = side, query, Meter(roles)
 
-def trigger_time(meter: Meter, noted: Noted, messages: int) -> Measured:
-    batches = noted.batches
-    rows = sum(batch["numInputRows"] for batch in batches)
-    if rows != messages:
-        raise RuntimeError(f"{messages} messages were sent and {rows} rows read")
-    notes = {"by_the_clock_seconds": meter.seconds, "batches": float(len(batches))}
-    notes["jvm_compiling_us_per_message"] = noted.compiling / messages * 1e6
-    for part in ("latestOffset", "addBatch"):
-        notes[f"{part}_seconds"] = sum(batch["durationMs"].get(part, 0) for batch in batches) / 1000
-    busy = sum(ended(batch) - max(began(batch), meter.began) for batch in batches)
-    return Measured(messages=messages, seconds=busy, cpu=meter.cpu, notes=notes)
+    def __enter__(self) -> Self:
+        self._before, self._compiling = last_batch(self._query), compiler_seconds(self._side.jvm_pid)
+        self._meter.__enter__()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._meter.__exit__()
+        self._compiling = compiler_seconds(self._side.jvm_pid) - self._compiling
+        self._progress = progress_since(self._query, self._before)
+
+    def measured(self, messages: int | None = None) -> Measured:
+        rows = sum(batch["numInputRows"] for batch in self._progress)
+        if messages not in {None, rows}:
+            raise RuntimeError(f"{messages} messages were sent and {rows} rows read")
+        notes = {"by_the_clock_seconds": self._meter.seconds, "batches": float(len(self._progress))}
+        notes["jvm_compiling_us_per_message"] = self._compiling / rows * 1e6
+        for part in ("latestOffset", "addBatch"):
+            notes[f"{part}_seconds"] = sum(batch["durationMs"].get(part, 0) for batch in self._progress) / 1000
+        busy = sum(ended(batch) - max(began(batch), self._meter.began) for batch in self._progress)
+        return Measured(messages=rows, seconds=busy, cpu=self._meter.cpu, notes=notes)
 
 
 # --- writing ---------------------------------------------------------------------------------------
@@ -386,13 +384,12 @@ class Writing:
         arrived = self._folder / "in" / f"batch-{time.time_ns()}"
         before = last_batch(self.query)
         # A source of files has no runner.
-        roles = partial(self._side.roles_of, ())
-        with noting(self._side, self.query) as noted, Meter(roles) as meter:
+        with _Batches(self._side, self.query, partial(self._side.roles_of, ())) as batches:
             staged.rename(arrived)
             until(self.query, lambda: last_batch(self.query) > before, self.job.time_limit)
         shutil.rmtree(arrived)  # of more than 32 folders Spark makes a job to list them, at each trigger
         self._empty(messages)
-        return trigger_time(meter, noted, messages)
+        return batches.measured(messages)
 
     def _empty(self, messages: int) -> None:
         # The broker confirms a durable commit. Once in hundreds of batches it has not yet queued all rows then.
@@ -436,9 +433,9 @@ def rate_source(side: SparkSide, job: Job) -> Measured:
     rows = min(_ROWS_A_BATCH, job.messages)
     with rate_query(side, job, rows=rows, tasks=2) as query:
         goal = last_batch(query) + -(-job.messages // rows)
-        with noting(side, query) as noted, Meter(lambda: {side.jvm_pid: "jvm"}) as meter:
+        with _Batches(side, query, lambda: {side.jvm_pid: "jvm"}) as batches:
             until(query, lambda: last_batch(query) >= goal)
-    return trigger_time(meter, noted, sum(batch["numInputRows"] for batch in noted.batches))
+    return batches.measured()
 
 
 def small_batches(side: SparkSide, job: Job, *, rows: int, seconds: float) -> list[Progress]:

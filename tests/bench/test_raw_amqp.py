@@ -14,21 +14,6 @@ from pyspark_jms.jms.model import Destination
 MESSAGES = 7
 
 
-@pytest.fixture
-def job(broker, queue):
-    return Job(
-        host=broker.host,
-        port=broker.port,
-        user=broker.user,
-        password=broker.password,
-        broker_pid=broker.pid,
-        queue=queue,
-        messages=MESSAGES,
-        per_transaction=3,
-        body_bytes=100,
-    )
-
-
 def row_of(job, i):
     context = BlockContext(dialect=ARTEMIS, source=Destination.parse("queue://q"), body_type="auto")
     return read_message(raw_amqp.message(job, i), context)

@@ -8,25 +8,9 @@ from waiting import await_count
 
 from bench import raw
 from bench.java_side import JavaSide
-from bench.job import Job
 from bench.spark import message_columns
 
 MESSAGES = 7
-
-
-@pytest.fixture
-def job(broker, queue):
-    return Job(
-        host=broker.host,
-        port=broker.port,
-        user=broker.user,
-        password=broker.password,
-        broker_pid=broker.pid,
-        queue=queue,
-        messages=MESSAGES,
-        per_transaction=3,
-        body_bytes=100,
-    )
 
 
 def wanted(job):

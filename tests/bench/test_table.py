@@ -2,12 +2,10 @@
 
 import pytest
 
-from bench.chart import draw
 from bench.job import Measured
-from bench.publish import as_rows
+from bench.publish import as_rows, draw
 from bench.results import cases_of, followed
-from bench.table import CASES, as_text
-from bench.table import growth_as_text as growth_text
+from bench.table import CASES, TARGETS, Target, as_text, growth_as_text, judged
 
 
 def rounds(*rates):
@@ -94,10 +92,29 @@ def test_a_step_of_growth_is_the_median_of_its_points():
         "peaks_mb": {"runner": 99.0}, "mb_per_hour": {"runner": {"slope": 1.5, "error": 0.5, "flat": False}},
         "storage_mb": {"before": 20.4, "most": 130.2, "after": 90.1},
     }  # fmt: skip
-    lines = growth_text({"growth": {"size": points}, "amqp.soak": soak}).splitlines()
+    lines = growth_as_text({"growth": {"size": points}, "amqp.soak": soak}).splitlines()
     first = next(line for line in lines if line.startswith("a "))
     assert first.split() == ["a", "500", "1.0", "0.50", "2", "4", "0.0", "2.0", "0.0", "0.0", "0", "3", "0", "0"]
     assert sum(line.startswith(("a ", "b ")) for line in lines) == 2
     assert "+1.50 MB/h +- 0.50  grows, at most 99 MB, 5.5 % of a core" in lines[-2]
     assert lines[-1].split(":")[1] == " 20 MB before, at most 130, 90 after"
     assert lines[-3].startswith("soak over AMQP: 30 minutes")
+
+
+def test_a_bound_is_met_at_the_bound():
+    least, most = Target("a", "a", 0.8), Target("b", "b", 20, most=True)
+    assert [least.met(value) for value in (0.79, 0.8, 0.9)] == [False, True, True]
+    assert [most.met(value) for value in (19, 20, 21)] == [True, True, False]
+
+
+def test_what_was_not_measured_is_not_judged():
+    verdicts = judged({"read.ratio_to_raw": 0.7, "import.ms": 3, "other": 1})
+    assert [(target.key, value, met) for target, value, met in verdicts] == [
+        ("read.ratio_to_raw", 0.7, False),
+        ("import.ms", 3, True),
+    ]
+
+
+def test_a_figure_has_one_target():
+    keys = [target.key for target in TARGETS]
+    assert len(keys) == len(set(keys))
