@@ -136,7 +136,7 @@ broker: $(READY) ## run the embedded broker until Ctrl-C
 	$(BIN)/pyspark-jms broker
 
 bench: $(READY) ## compare the connector with all alternative clients, under 25 minutes; see docs/benchmarks.md
-	$(BIN)/python -m bench.full --docs
+	$(BIN)/python -m bench.compare full --docs
 
 dist: $(READY) ## build wheel and source distribution twice, compare them, and write dist/ and its SHA256SUMS
 	$(BIN)/python tools/distributions.py dist
@@ -145,7 +145,7 @@ sbom: $(READY) ## list what `pip install` of the wheel in dist/ installs: dist/p
 	$(BIN)/python tools/sbom.py dist
 
 bench-quick: $(READY) ## compare the connector with raw sockets and a naive source, over STOMP and AMQP, under 3 minutes
-	$(BIN)/python -m bench.quick
+	$(BIN)/python -m bench.compare quick
 
 bench-long: $(READY) ## measure growth and run a soak, for hours; WHAT="size soak" selects a part
 	$(BIN)/python -m bench.long --docs $(WHAT)

@@ -9,13 +9,11 @@ import subprocess
 import sys
 from collections.abc import Callable
 from dataclasses import asdict
-from pathlib import Path
 
 from bench.job import Job, Measured
+from bench.machine import ROOT
 
 __all__ = ["in_child"]
-
-_ROOT = Path(__file__).resolve().parent.parent
 
 
 def in_child(client: Callable[[Job], Measured], job: Job) -> Measured:
@@ -25,7 +23,7 @@ def in_child(client: Callable[[Job], Measured], job: Job) -> Measured:
         input=json.dumps(asdict(job)),
         capture_output=True,
         text=True,
-        cwd=_ROOT,
+        cwd=ROOT,
         timeout=2 * job.time_limit,
         check=False,
     )

@@ -9,7 +9,7 @@ import subprocess
 import tempfile
 import threading
 from pathlib import Path
-from typing import IO, Self
+from typing import Self
 
 from bench.job import Job, Measured
 from bench.orders import orders
@@ -47,6 +47,9 @@ class JavaSide:
         try:
             self._compile(classpath)
             self._process = self._start(os.pathsep.join([str(self._folder), classpath]))
+            assert self._process.stdin is not None
+            assert self._process.stdout is not None
+            self._stdin, self._stdout = self._process.stdin, self._process.stdout
         except BaseException:
             shutil.rmtree(self._folder, ignore_errors=True)
             raise
@@ -83,16 +86,6 @@ class JavaSide:
                 stderr=log,
                 text=True,
             )
-
-    @property
-    def _stdin(self) -> IO[str]:
-        assert self._process.stdin is not None
-        return self._process.stdin
-
-    @property
-    def _stdout(self) -> IO[str]:
-        assert self._process.stdout is not None
-        return self._process.stdout
 
     def drain(self, job: Job, acknowledgement: str = "individual") -> Measured:
         """Measures from ``connection.start()`` until the session is closed. The client reads text and properties."""

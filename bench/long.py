@@ -21,8 +21,8 @@ import numpy as np
 
 from bench import raw, raw_amqp
 from bench.child import in_child
-from bench.command import ROOT, machine
 from bench.job import TIME_LIMIT, Job
+from bench.machine import ROOT, machine
 from bench.processes import Meter, Sampler, Trend, trend
 from bench.rounds import Stage, Variant, base_job, warm_up
 from bench.spark import Reading, until

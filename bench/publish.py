@@ -12,13 +12,13 @@ import matplotlib as mpl
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from bench.machine import ROOT
 from bench.results import ROLES, SPARK_ROLES
 from bench.table import CASES, KINDS, as_text, growth_as_text
 
 __all__ = ["as_expected", "as_rows", "between_marks", "draw", "publish", "publish_growth"]
 
 CHART = "performance.png"
-_ROOT = Path(__file__).resolve().parent.parent
 _SHOWN = {
     "read.raw": "reading: a raw socket that parses nothing",
     "read.jms": "reading: this source, through Spark",
@@ -224,6 +224,6 @@ def _draw_ratios(axes: Axes, document: dict[str, Any]) -> None:
 
 
 if __name__ == "__main__":
-    publish(json.loads((_ROOT / "bench" / "latest.json").read_text()), _ROOT)
-    if (_ROOT / "bench" / "growth.json").exists():
-        publish_growth(json.loads((_ROOT / "bench" / "growth.json").read_text()), _ROOT)
+    publish(json.loads((ROOT / "bench" / "latest.json").read_text()), ROOT)
+    if (ROOT / "bench" / "growth.json").exists():
+        publish_growth(json.loads((ROOT / "bench" / "growth.json").read_text()), ROOT)

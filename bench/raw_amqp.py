@@ -1,21 +1,224 @@
 """The upper limits over AMQP 1.0: one connection that drains a queue, and two that fill one, without Spark.
 
 Nothing of a received message is parsed. ``send`` creates the transfers before the clock starts, ``fill`` while sending.
+A connection is blocking, with one session, links and transactions, and no heart-beats and no windows.
 """
 
+import socket
 import struct
 import threading
+import time
+from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
-from typing import TypeAlias
+from typing import Any, Self, TypeAlias
 
-from bench.amqp_connection import AmqpConnection
 from bench.job import Job, Measured
 from bench.raw import meter
-from pyspark_jms.amqp.wire.types import Accepted, Disposition, TransactionalState, encode_performative, frame
+from pyspark_jms.amqp.wire import types as wire
+from pyspark_jms.amqp.wire.types import encode_performative, frame
 from pyspark_jms.amqp.wire.values import Symbol, TypedValue, encode
 
 __all__ = ["drain", "fill", "message", "section", "send", "wide"]
+
+_READ_BYTES = 1 << 18
+_MAX_FRAME_BYTES = 1 << 17
+_LARGE_FRAME = 1 << 16
+"""A smaller frame with a transfer holds a whole message or its end."""
+_MANY = (1 << 31) - 1
+_HEADER = 8
+_SHORTEST_TRANSFER, _CODE, _TRANSFER = 12, 10, 0x14
+_SIZE = struct.Struct(">I").unpack_from
+
+
+class _Connection:
+    """``with _Connection(job) as connection:`` has opened a connection and a session."""
+
+    def __init__(self, job: Job) -> None:
+        self._job = job
+        self._buffer = b""
+        self._handles = 0
+        self._credit: dict[int, int] = {}
+        self._sent: dict[int, int] = {}
+        self._coordinator = -1
+        self.delivery_id = 0
+        """Of the next transfer that this side sends."""
+        self.transactions: deque[bytes] = deque()
+        """Declared, and not used."""
+        self.confirmed = 0
+        """Discharges that the broker has confirmed."""
+
+    def __enter__(self) -> Self:
+        job = self._job
+        self.socket = socket.create_connection((job.host, job.port), job.time_limit)
+        self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        response = b"\0" + job.user.encode() + b"\0" + job.password.encode()
+        init = frame(0, wire.SaslInit(mechanism="PLAIN", initial_response=response), sasl=True)
+        opening = wire.Open(container_id=f"bench-{time.time_ns()}", hostname=job.host, max_frame_size=_MAX_FRAME_BYTES)
+        begin = wire.Begin(next_outgoing_id=0, incoming_window=_MANY, outgoing_window=_MANY)
+        self._take_header(wire.SASL_HEADER)
+        self._await_frame()
+        self.socket.sendall(init)
+        self._await_frame()
+        self._take_header(wire.AMQP_HEADER)
+        self.socket.sendall(frame(0, opening) + frame(0, begin))
+        self._await_frame()
+        self._await_frame()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.socket.close()
+
+    def _take_header(self, header: bytes) -> None:
+        self.socket.sendall(header)
+        while len(self._buffer) < len(header):
+            self._buffer += self._read()
+        self._buffer = self._buffer[len(header) :]
+
+    # --- links -----------------------------------------------------------------------------------
+
+    def attach_receiver(self, queue: str) -> int:
+        source = wire.Source(address=queue, capabilities=("queue",))
+        return self._attach(role=True, source=source, target=wire.Target(address="bench"))
+
+    def attach_sender(self, queue: str) -> int:
+        return self._attach_sender(wire.Target(address=queue, capabilities=("queue",)))
+
+    def attach_coordinator(self) -> None:
+        self._coordinator = self._attach_sender(wire.Coordinator(capabilities=("amqp:local-transactions",)))
+
+    def _attach_sender(self, target: Any) -> int:
+        handle = self._attach(role=False, source=wire.Source(address="bench"), target=target, initial_delivery_count=0)
+        self.read_until(lambda: self.credit(handle))
+        return handle
+
+    def _attach(self, **fields: Any) -> int:
+        handle, self._handles = self._handles, self._handles + 1
+        self._credit[handle] = self._sent[handle] = 0
+        name = f"bench-{time.time_ns()}"
+        self.send(wire.Attach(name=name, handle=handle, snd_settle_mode=2, rcv_settle_mode=0, **fields))
+        self._await_frame()
+        return handle
+
+    def credit(self, handle: int) -> int:
+        return self._credit[handle] - self._sent[handle]
+
+    def grant(self, handle: int, received: int, credit: int) -> bytes:
+        """A flow frame for a receiving link."""
+        flow = wire.Flow(
+            next_incoming_id=received,
+            incoming_window=_MANY,
+            next_outgoing_id=self.delivery_id,
+            outgoing_window=_MANY,
+            handle=handle,
+            delivery_count=received,
+            link_credit=credit,
+        )
+        return frame(0, flow)
+
+    # --- transactions ----------------------------------------------------------------------------
+
+    def declare(self) -> bytes:
+        """A frame; its answer is in ``transactions``."""
+        return self._request(wire.Declare())
+
+    def discharge(self, transaction: bytes) -> bytes:
+        """A frame; its answer is counted by ``confirmed``."""
+        return self._request(wire.Discharge(txn_id=transaction, fail=False))
+
+    def _request(self, body: wire.Declare | wire.Discharge) -> bytes:
+        identifier = self.delivery_id
+        self.sent(self._coordinator, 1)
+        transfer = wire.Transfer(
+            handle=self._coordinator,
+            delivery_id=identifier,
+            delivery_tag=identifier.to_bytes(4, "big"),
+            message_format=0,
+        )
+        return frame(0, transfer, b"\x00\x53\x77" + encode_performative(body))
+
+    def new_transaction(self) -> bytes:
+        self.socket.sendall(self.declare())
+        self.read_until(lambda: self.transactions)
+        return self.transactions.popleft()
+
+    def sent(self, handle: int, transfers: int) -> None:
+        self._sent[handle] += transfers
+        self.delivery_id += transfers
+
+    # --- reading ---------------------------------------------------------------------------------
+
+    def send(self, performative: Any) -> None:
+        self.socket.sendall(frame(0, performative))
+
+    def read_until(self, true: Callable[[], object]) -> int:
+        """The number of messages that have arrived before it is true."""
+        messages = self.take()
+        while not true():
+            self._buffer += self._read()
+            messages += self.take()
+        return messages
+
+    def read(self) -> int:
+        """Read once. Returns the number of messages in it."""
+        self._buffer += self._read()
+        return self.take()
+
+    def take(self) -> int:
+        """Take all whole frames, and count the messages that end in them."""
+        buffer, position, messages = self._buffer, 0, 0
+        last = len(buffer)
+        while last - position >= _HEADER:
+            (size,) = _SIZE(buffer, position)
+            if size > last - position:
+                break
+            if _SHORTEST_TRANSFER <= size < _LARGE_FRAME and buffer[position + _CODE] == _TRANSFER:
+                messages += 1
+            else:
+                messages += self._on_frame(position, position + size)
+            position += size
+        self._buffer = buffer[position:]
+        return messages
+
+    def _read(self) -> bytes:
+        data = self.socket.recv(_READ_BYTES)
+        if not data:
+            raise ConnectionError("the broker closed the connection")
+        return data
+
+    def _await_frame(self) -> None:
+        while len(self._buffer) < _HEADER or len(self._buffer) < _SIZE(self._buffer)[0]:
+            self._buffer += self._read()
+        (size,) = _SIZE(self._buffer)
+        self._on_frame(0, size)
+        self._buffer = self._buffer[size:]
+
+    def _on_frame(self, begin: int, end: int) -> int:
+        """Returns the number of messages that end in this frame."""
+        if end - begin == _HEADER:
+            return 0
+        performative, _ = wire.decode_performative(self._buffer, begin + _HEADER, end)
+        match performative:
+            case wire.Transfer():
+                return 0 if performative.more else 1
+            case wire.Flow() if performative.handle is not None:
+                self._credit[performative.handle] = (performative.delivery_count or 0) + (performative.link_credit or 0)
+            case wire.Disposition():
+                self._on_outcome(performative)
+            case wire.Close() | wire.End() | wire.Detach():
+                raise ConnectionError(f"the broker ended the connection or a link: {performative.error}")
+        return 0
+
+    def _on_outcome(self, disposition: wire.Disposition) -> None:
+        if isinstance(disposition.state, wire.Rejected):
+            raise ConnectionError(f"the broker rejected a transfer: {disposition.state.error}")
+        if isinstance(disposition.state, wire.Declared):
+            self.transactions.append(disposition.state.txn_id)
+        elif disposition.role:
+            self.confirmed += (disposition.last or disposition.first) - disposition.first + 1
+
+
+# --- clients ---------------------------------------------------------------------------------------
 
 _CREDIT = 20_000
 _ACK_EVERY = 2_000
@@ -32,7 +235,7 @@ def drain(job: Job) -> Measured:
     """Measures from the first credit to the confirmation of the last acknowledgements: one transaction for each 2,000
     messages, as settled acceptances of a range.
     """
-    with AmqpConnection(job) as connection:
+    with _Connection(job) as connection:
         link = connection.attach_receiver(job.queue)
         connection.attach_coordinator()
         transaction = connection.new_transaction()
@@ -53,8 +256,8 @@ def drain(job: Job) -> Measured:
 
 
 def _accepting(first: int, last: int, transaction: bytes) -> bytes:
-    state = TransactionalState(txn_id=transaction, outcome=Accepted())
-    return frame(0, Disposition(role=True, first=first, last=last, settled=True, state=state))
+    state = wire.TransactionalState(txn_id=transaction, outcome=wire.Accepted())
+    return frame(0, wire.Disposition(role=True, first=first, last=last, settled=True, state=state))
 
 
 def send(job: Job) -> Measured:
@@ -69,12 +272,12 @@ def fill(job: Job) -> Measured:
     return _send(job, _created)
 
 
-def _send(job: Job, transactions: Callable[[AmqpConnection, int, Job, list[range]], Iterator[Prepared]]) -> Measured:
+def _send(job: Job, transactions: Callable[[_Connection, int, Job, list[range]], Iterator[Prepared]]) -> Measured:
     failures: list[Exception] = []
     with ExitStack() as stack:
         threads = []
         for number in range(_CONNECTIONS):
-            connection = stack.enter_context(AmqpConnection(job))
+            connection = stack.enter_context(_Connection(job))
             link = connection.attach_sender(job.queue)
             connection.attach_coordinator()
             share = transactions(connection, link, job, list(job.transactions())[number::_CONNECTIONS])
@@ -89,7 +292,7 @@ def _send(job: Job, transactions: Callable[[AmqpConnection, int, Job, list[range
     return measuring.measured(job.messages)
 
 
-def _prepared(connection: AmqpConnection, link: int, job: Job, shares: list[range]) -> Iterator[Prepared]:
+def _prepared(connection: _Connection, link: int, job: Job, shares: list[range]) -> Iterator[Prepared]:
     ids = [connection.new_transaction() for _ in shares]
     first, prepared = connection.delivery_id, []
     for transaction, rows in zip(ids, shares, strict=True):
@@ -98,15 +301,13 @@ def _prepared(connection: AmqpConnection, link: int, job: Job, shares: list[rang
     return iter(prepared)
 
 
-def _created(connection: AmqpConnection, link: int, job: Job, shares: list[range]) -> Iterator[Prepared]:
+def _created(connection: _Connection, link: int, job: Job, shares: list[range]) -> Iterator[Prepared]:
     for rows in shares:
         transaction = connection.new_transaction()
         yield transaction, _transfers(job, rows, link, connection.delivery_id, transaction)
 
 
-def _send_all(
-    connection: AmqpConnection, link: int, transactions: Iterator[Prepared], failures: list[Exception]
-) -> None:
+def _send_all(connection: _Connection, link: int, transactions: Iterator[Prepared], failures: list[Exception]) -> None:
     try:
         for number, (transaction, frames) in enumerate(transactions, 1):
             begin = 0
@@ -157,7 +358,7 @@ _MAX_PAYLOAD = (1 << 17) - 512
 
 def _transfers(job: Job, rows: range, link: int, first_id: int, transaction: bytes) -> list[bytes]:
     """Presettled transfers; a message that is larger than a frame has several, in one entry."""
-    state = encode_performative(TransactionalState(txn_id=transaction))
+    state = encode_performative(wire.TransactionalState(txn_id=transaction))
     return [_transfer(message(job, i), link, first_id + n, state) for n, i in enumerate(rows)]
 
 

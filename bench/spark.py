@@ -25,6 +25,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from bench import raw
 from bench.job import TIME_LIMIT, Job, Measured
+from bench.machine import ROOT
 from bench.orders import DIFFERENT, text_at
 from bench.processes import Meter, compiler_seconds, source_runners, spark_roles
 from pyspark_jms.testing import EmbeddedArtemis
@@ -37,7 +38,6 @@ __all__ = [
 Progress = dict[str, Any]
 """Spark's progress of a batch: ``StreamingQueryProgress`` as JSON."""
 
-_ROOT = Path(__file__).resolve().parent.parent
 _POLL_SECONDS = 0.02
 _CHECKPOINTING = "org.apache.spark.sql.execution.streaming.checkpointing"
 _CONFIGURATION = {
@@ -130,7 +130,7 @@ class SparkSide:
 
 def _session(folder: Path, configuration: Mapping[str, str]) -> SparkSession:
     os.environ["PYSPARK_PYTHON"] = sys.executable
-    os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [str(_ROOT), os.environ.get("PYTHONPATH")]))
+    os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")]))
     os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
     builder = SparkSession.builder.master("local[2]").appName("pyspark-jms bench")
     every = _CONFIGURATION | {"spark.sql.warehouse.dir": str(folder / "warehouse")} | dict(configuration)

@@ -38,7 +38,7 @@ def outcome(tmp_path_factory):
     """What a run of 400 messages a case printed, and what it wrote."""
     folder = tmp_path_factory.mktemp("bench")
     sizes = ["--messages", "400", "--rounds", "2", "--seconds", "2", "--turns", "1"]
-    command = [sys.executable, "-m", "bench.quick", *sizes, "--out", folder / "out.json"]
+    command = [sys.executable, "-m", "bench.compare", "quick", *sizes, "--out", folder / "out.json"]
     ran = subprocess.run(
         command,
         cwd=ROOT,
