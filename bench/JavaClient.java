@@ -163,7 +163,7 @@ public final class JavaClient {
         }
     }
 
-    /** As bench/orders.py. */
+    /** As text_at of bench/job.py. */
     private String textAt(int number, int size) {
         int at = number % DIFFERENT * (orders.length() / DIFFERENT);
         if (at + size <= orders.length()) {

@@ -11,8 +11,7 @@ import threading
 from pathlib import Path
 from typing import Self
 
-from bench.job import Job, Measured
-from bench.orders import orders
+from bench.job import Job, Measured, orders
 from bench.processes import Meter
 from pyspark_jms.testing import EmbeddedArtemis
 from pyspark_jms.testing.jars import ResolverSettings, broker_classpath, cache_directory, resolve

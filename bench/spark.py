@@ -24,9 +24,8 @@ from pyspark.sql import functions as f
 from pyspark.sql.streaming.query import StreamingQuery
 
 from bench import raw
-from bench.job import TIME_LIMIT, Job, Measured
+from bench.job import DIFFERENT, TIME_LIMIT, Job, Measured, text_at
 from bench.machine import ROOT
-from bench.orders import DIFFERENT, text_at
 from bench.processes import Meter, compiler_seconds, source_runners, spark_roles
 from pyspark_jms.testing import EmbeddedArtemis
 
@@ -139,14 +138,12 @@ def _session(folder: Path, configuration: Mapping[str, str]) -> SparkSession:
     return builder.getOrCreate()
 
 
-def until(
-    query: StreamingQuery, true: Callable[[], bool], seconds: float = TIME_LIMIT, *, pause: float = _POLL_SECONDS
-) -> None:
+def until(query: StreamingQuery, true: Callable[[], bool], seconds: float = TIME_LIMIT) -> None:
     deadline = time.monotonic() + seconds
     while not true():
         if not query.isActive or time.monotonic() > deadline:
             raise RuntimeError(f"the query did not reach its goal: {query.exception() or query.lastProgress}")
-        time.sleep(pause)
+        time.sleep(_POLL_SECONDS)
 
 
 def last_progress(query: StreamingQuery) -> Progress | None:

@@ -12,7 +12,7 @@ import pytest
 ROOT = Path(__file__).parents[2]
 CASES = {
     "read.raw", "read.jms", "read.journal", "read.naive", "write.raw", "write.jms",
-    "read.amqp.raw", "read.amqp.jms", "read.amqp.core.raw", "read.amqp.core.jms",
+    "read.amqp.raw", "read.amqp.jms", "read.amqp.once", "read.amqp.core.raw", "read.amqp.core.jms",
     "write.amqp.raw", "write.amqp.jms",
 }  # fmt: skip
 FOLLOWED = {
