@@ -235,8 +235,8 @@ def _encoders() -> dict[str, tuple[Case, Case | None]]:
 
 
 def _batch(*, plain: bool = False) -> pa.RecordBatch:
-    """Orders of 1 KB. Unless ``plain``, each order has a time with two colons, every tenth note has a line feed, and every
-    seventh note and every third JMSType are null.
+    """Orders of 1 KB. Unless ``plain``, each order has a time with two colons, every tenth note has a line feed, and
+    every seventh note and every third JMSType are null.
     """
     return pa.record_batch(
         {
