@@ -235,10 +235,10 @@ def _measure_idle(side: SparkSide, job: Job, _: int) -> None:
     job = raw.smaller(job, 200)
     with Reading(side, replace(job, queue="bench.idle.read")) as reading, Writing(side, job, tasks=2) as writing:
         for wait, name in ((0, "first"), (0, "warm"), (0, "warm"), (_IDLE_SECONDS, "after idle time"), (0, "warm")):
-            staged = writing.staged(job.messages)
             time.sleep(wait)
             raw.fill(reading.job)
             _print_batch(f"read, {name}", reading.measure())
+            staged = writing.staged(job.messages)
             _print_batch(f"write, {name}", writing.write_staged(staged, job.messages))
 
 
