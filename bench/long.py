@@ -39,7 +39,7 @@ _MEGABYTE = 1 << 20
 
 @dataclass(frozen=True, slots=True)
 class _Protocol:
-    """``prefix``: of the names of its measurements. ``client``: its raw sockets."""
+    """The names of its measurements begin with ``prefix``, and ``client`` has its raw sockets."""
 
     prefix: str
     client: ModuleType

@@ -180,7 +180,7 @@ class Trend:
 
     @property
     def flat(self) -> bool:
-        """Whether the slope is negative or not significantly different from zero."""
+        """True if the slope is negative, or too small to be told from zero."""
         return self.per_hour <= self.error
 
 

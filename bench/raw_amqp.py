@@ -42,7 +42,7 @@ class _Connection:
         self._sent: dict[int, int] = {}
         self._coordinator = -1
         self.delivery_id = 0
-        """Of the next transfer that this side sends."""
+        """The delivery-id of the next transfer that this side sends."""
         self.transactions: deque[bytes] = deque()
         """Declared, and not used."""
         self.confirmed = 0

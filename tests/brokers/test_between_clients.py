@@ -13,6 +13,7 @@ import stomp
 from amqp_sending import put_encoded
 from broker_rows import access_over, read_batches, read_rows, write_batch, write_rows
 from rhea_messages import RHEA
+from streaming import PROTOCOL_PAIRS
 
 from pyspark_jms.errors import SelectorResidualError
 from pyspark_jms.testing import EmbeddedArtemis, EmbeddedClassic, JmsClient, Typed
@@ -49,15 +50,7 @@ VALUES = {
 """By JMS type: a value, its text in a row, and its literal in a selector."""
 
 
-@pytest.mark.parametrize(
-    ("written", "read"),
-    [
-        ("stomp", "amqp"),
-        ("amqp", "stomp"),
-        pytest.param("stomp", "stomp", marks=pytest.mark.deep),
-        pytest.param("amqp", "amqp", marks=pytest.mark.deep),
-    ],
-)
+@pytest.mark.parametrize(("written", "read"), PROTOCOL_PAIRS)
 def test_a_selector_on_a_property_of_this_sink_compares_what_the_broker_has(running, queue, written, read):
     """Over STOMP the broker has the text, over AMQP the type; the row is compared likewise."""
     target, source = access_over(running, written), access_over(running, read)

@@ -6,20 +6,12 @@ Written from JMS 3.1, the AMQP-JMS binding and docs/typed-messages.md; it shares
 import datetime as dt
 import struct
 
+from plain_encoder import BY_PROVIDER, DEFAULT_DESTINATION
+
 from jms_selector.meaning.conversions import java_text
 from jms_selector.syntax.kinds import Kind, Value
 
 EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
-DEFAULT_DESTINATION = "queue://default"
-BY_PROVIDER = {
-    "JMSXAppID",
-    "JMSXConsumerTXID",
-    "JMSXDeliveryCount",
-    "JMSXProducerTXID",
-    "JMSXRcvTimestamp",
-    "JMSXState",
-    "JMSXUserID",
-}
 OBJECT = "application/x-java-serialized-object"
 BYTES = "application/octet-stream"
 

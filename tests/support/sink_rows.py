@@ -1,12 +1,13 @@
 """Rows of the sink for unit tests of encoders."""
 
 import pyarrow as pa
+from plain_encoder import DEFAULT_DESTINATION
 
 from pyspark_jms.columns.row_parts import sink_columns
 from pyspark_jms.columns.rows import Rows
 from pyspark_jms.jms.model import Destination
 
-DESTINATION = Destination.parse("queue://default")
+DESTINATION = Destination.parse(DEFAULT_DESTINATION)
 """That of rows without one."""
 TEXT_MAP = pa.map_(pa.string(), pa.string())
 

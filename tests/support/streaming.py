@@ -6,6 +6,14 @@ import time
 
 import pytest
 
+PROTOCOL_PAIRS = [
+    ("stomp", "amqp"),
+    ("amqp", "stomp"),
+    pytest.param("stomp", "stomp", marks=pytest.mark.deep),
+    pytest.param("amqp", "amqp", marks=pytest.mark.deep),
+]
+"""The protocols of two clients of a broker. In `make test` they differ."""
+
 
 def access(broker):
     return {"brokerUrl": broker.url, "user": broker.user, "password": broker.password}

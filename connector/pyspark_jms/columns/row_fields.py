@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 from pyspark_jms.columns.rows import Rows
 from pyspark_jms.columns.strings import Int64s, Mask, mask_of
 from pyspark_jms.errors import InvalidDestinationError
-from pyspark_jms.jms.model import BodyType, DeliveryMode, Destination, DestinationKind
+from pyspark_jms.jms.model import DEFAULT_PRIORITY, BodyType, DeliveryMode, Destination, DestinationKind
 
 __all__ = [
     "BODY_TYPES",
@@ -37,7 +37,6 @@ __all__ = [
 PRIORITIES = 10
 """JMS 3.1 §3.4.9: 0..9. Artemis confirms a message of any other priority and drops it."""
 
-_DEFAULT_PRIORITY = 4  # JMS 3.1 §3.4.9
 _LATEST = np.iinfo(np.int64).max
 
 
@@ -49,7 +48,7 @@ def modes_and_priorities(rows: Rows) -> Int64s:
     modes = _or_default(rows, "JMSDeliveryMode", int(DeliveryMode.PERSISTENT))
     wrong = (modes < min(DeliveryMode)) | (modes > max(DeliveryMode))
     rows.refuse_any(wrong, "has a JMSDeliveryMode that is not 1 or 2", "Use 1 for NON_PERSISTENT, 2 for PERSISTENT.")
-    priorities = _or_default(rows, "JMSPriority", _DEFAULT_PRIORITY)
+    priorities = _or_default(rows, "JMSPriority", DEFAULT_PRIORITY)
     wrong = (priorities < 0) | (priorities >= PRIORITIES)
     rows.refuse_any(wrong, "has a JMSPriority outside 0 to 9", "JMS 3.1 §3.4.9: use a priority from 0 to 9.")
     return modes * PRIORITIES + priorities

@@ -9,6 +9,7 @@ from pyspark_jms.jms.conversions import READABLE_AS, JmsValue, ValueType, conver
 __all__ = [
     "BODY_MARKER",
     "DEAD_LETTER_PROPERTIES",
+    "DEFAULT_PRIORITY",
     "ERROR_PROPERTY",
     "MESSAGE_ID_PROPERTY",
     "MOVED_PROPERTY",
@@ -47,6 +48,9 @@ MESSAGE_ID_PROPERTY = "spark_jms_message_id"
 
 MOVED_PROPERTY = "spark_jms_moved"
 """Property of a message that ``pyspark-jms move`` has moved: the run that moved it."""
+
+DEFAULT_PRIORITY = 4
+"""The priority of a message without one: JMS 3.1 §3.4.9, AMQP 1.0 §3.2.1."""
 
 DEAD_LETTER_PROPERTIES = frozenset({ERROR_PROPERTY, SOURCE_PROPERTY, MESSAGE_ID_PROPERTY})
 

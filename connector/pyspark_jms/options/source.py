@@ -44,7 +44,7 @@ __all__ = ["Journal", "SourceOptions"]
 
 SMALLEST_WINDOW = 64 << 10
 _DEFAULT_BATCH_BYTES = 64 << 20
-"""maxBytesPerTrigger of a stream."""
+"""The default of maxBytesPerTrigger in a streaming query."""
 
 _STREAM_ONLY = frozenset(
     [
@@ -99,13 +99,13 @@ class SourceOptions:
     """How many connections receive from each queue."""
     fail_on_data_loss: bool
     max_messages: int | None
-    """Of a batch of a stream, or of a whole batch read."""
+    """The limit that the user gave for a batch of a streaming query, or for a whole batch read."""
     max_bytes: int
-    """Of a batch of a stream."""
+    """The limit of a batch of a streaming query."""
     min_messages: int | None
     max_delay: float
     peek_bytes: int | None
-    """Of a whole batch read. None: the user did not give maxBytesPerTrigger, whose default applies to streams only."""
+    """The limit that the user gave for a whole batch read. The default of maxBytesPerTrigger is one of streams."""
     window_bytes: int
     partition_bytes: int
     body_type: Literal["auto", "text", "bytes"]
@@ -353,7 +353,7 @@ def _batch_bytes(values: Mapping[str, Any]) -> int:
 
 
 def _window(values: Mapping[str, Any]) -> int:
-    """Bytes of the prefetch window."""
+    """Return the size of the prefetch window in bytes."""
     if values["windowBytes"] is not None:
         return int(values["windowBytes"])
     largest = 2 * _batch_bytes(values)

@@ -27,7 +27,7 @@ from proton import Message
 from proton.utils import BlockingConnection
 from proxy import Proxy
 from rawstomp import RawStomp
-from streaming import access
+from streaming import PROTOCOL_PAIRS, access
 from waiting import await_count, await_value, settled, wait_until
 
 from pyspark_jms.amqp.columns.decode import decode
@@ -233,16 +233,7 @@ def test_a_dead_letter_of_the_connector_goes_to_its_queue_without_the_reasons(br
     await_value(lambda: set(broker.delivery_counts(f"{queue}.dead")), {0})
 
 
-@pytest.mark.parametrize(
-    ("protocol", "protocol_of_producer"),
-    [
-        ("stomp", "amqp"),
-        ("amqp", "stomp"),
-        pytest.param("stomp", "stomp", marks=pytest.mark.deep),
-        pytest.param("amqp", "amqp", marks=pytest.mark.deep),
-    ],
-    indirect=["protocol"],
-)
+@pytest.mark.parametrize(("protocol", "protocol_of_producer"), PROTOCOL_PAIRS, indirect=["protocol"])
 def test_the_queue_that_the_broker_notes_comes_before_the_one_that_a_producer_names(
     broker, queue, protocol, protocol_of_producer
 ):

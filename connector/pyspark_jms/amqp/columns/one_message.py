@@ -52,7 +52,7 @@ from pyspark_jms.columns.envelope import UnreadableValueError
 from pyspark_jms.columns.read_columns import WantedColumns
 from pyspark_jms.columns.schema import ARROW_SCHEMA, FIRST_MS, LAST_MS
 from pyspark_jms.jms.conversions import ValueType
-from pyspark_jms.jms.model import DeliveryMode, Destination
+from pyspark_jms.jms.model import DEFAULT_PRIORITY, DeliveryMode, Destination
 from pyspark_jms.jms.rules import shown_name
 from pyspark_jms.jms.subscription import MAX_ELEMENTS, BodyChoice, too_many
 from pyspark_jms.sentences import joined_faults
@@ -64,7 +64,6 @@ _UBYTE, _BYTE, _TIMESTAMP = (bytes((code,)) for code in (constructors.UBYTE, con
 _UINTS = bytes((constructors.UINT, constructors.SMALL_UINT, constructors.UINT_0))
 _LONGS = bytes((constructors.LONG, constructors.SMALL_LONG))
 _TIMES = _LONGS + _TIMESTAMP
-_DEFAULT_PRIORITY = 4
 _MAX_INT = (1 << 31) - 1
 _MAP_SECTIONS = dict.fromkeys((DELIVERY_ANNOTATIONS, MESSAGE_ANNOTATIONS, FOOTER), "annotations") | {
     APPLICATION_PROPERTIES: "properties"
@@ -216,7 +215,7 @@ def _read_header(message: bytes, parts: _Parts, row: _Row) -> None:
     row.time_to_live = of(2, "ttl", _UINTS, "uint", 0)
     row.columns |= {
         "JMSDeliveryMode": int(DeliveryMode.PERSISTENT if durable else DeliveryMode.NON_PERSISTENT),
-        "JMSPriority": of(1, "priority", _UBYTE, "ubyte", _DEFAULT_PRIORITY),
+        "JMSPriority": of(1, "priority", _UBYTE, "ubyte", DEFAULT_PRIORITY),
         "JMSRedelivered": earlier > 0,
     }
     row.properties[_COUNT] = (ValueType.INT, str(min(earlier + 1, _MAX_INT)))

@@ -37,11 +37,10 @@ from pyspark_jms.amqp.wire.sections import EMPTY_MESSAGE_ID, digest, fingerprint
 from pyspark_jms.columns.read_columns import WantedColumns
 from pyspark_jms.columns.schema import BODY_COLUMNS, COLUMNS, PROPERTY_MAPS
 from pyspark_jms.columns.strings import Ints, Uint8s, contents, strings_at
-from pyspark_jms.jms.model import DeliveryMode
+from pyspark_jms.jms.model import DEFAULT_PRIORITY, DeliveryMode
 
 __all__ = ["MorePartsNeededError", "columns_of", "needed_parts"]
 
-_DEFAULT_PRIORITY = 4
 _SLASH = pa.scalar("/", pa.string())
 _NO_ID, _TRUE = pa.scalar(EMPTY_MESSAGE_ID, pa.string()), pa.scalar(value=True, type=pa.bool_())
 _DELIVERY_TIME = {**TIME, LONG: None, SMALL_LONG: None}
@@ -196,7 +195,7 @@ class _Rows:
         )
 
     def _priorities(self) -> pa.Array:
-        return _int32(self._header(1, UBYTE, absent=_DEFAULT_PRIORITY))
+        return _int32(self._header(1, UBYTE, absent=DEFAULT_PRIORITY))
 
     def _header(self, number: int, codes: Mapping[int, int | None], *, absent: int) -> Ints:
         field = field_at(self._parts.header, number)

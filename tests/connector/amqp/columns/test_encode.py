@@ -10,7 +10,8 @@ import pyarrow as pa
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from plain_amqp_rows import DEFAULT_DESTINATION, expected_row, time_to_live
+from plain_amqp_rows import expected_row, time_to_live
+from sink_rows import DESTINATION
 
 from pyspark_jms.amqp.columns import encode as module
 from pyspark_jms.amqp.columns.decode import decode
@@ -56,7 +57,7 @@ def batch_of(rows, columns=None):
 def blocks_of(batch, **changed):
     arguments = {
         "dialect": ARTEMIS,
-        "destination": Destination.parse(DEFAULT_DESTINATION),
+        "destination": DESTINATION,
         "property_columns": (),
         "now_ms": NOW_MS,
         "message_id_prefix": PREFIX,

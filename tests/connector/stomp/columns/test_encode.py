@@ -8,15 +8,14 @@ import pyarrow as pa
 import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
+from sink_rows import DESTINATION
 
 from pyspark_jms.columns.schema import TYPED_VALUE
 from pyspark_jms.errors import JMSError, MessageFormatError, MessageTooLargeError
-from pyspark_jms.jms.model import Destination
 from pyspark_jms.stomp.columns import encode as module
 from pyspark_jms.stomp.columns.encode import encode
 from pyspark_jms.stomp.dialects import ARTEMIS
 
-DESTINATION = Destination.parse(plain_encoder.DEFAULT_DESTINATION)
 NOW_MS = 1_760_000_000_000
 TYPES = {
     "destination": pa.string(),
