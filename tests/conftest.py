@@ -145,8 +145,8 @@ def examples():
 
 @pytest.fixture
 def queue(request):
-    """A new queue name, also on a broker that other sessions use."""
-    return f"{request.node.originalname}.{uuid.uuid4().hex[:8]}"
+    """A new queue name, also on a broker that other sessions use. It does not end in a number, as registers do."""
+    return f"{request.node.originalname}.q{uuid.uuid4().hex[:8]}"
 
 
 @pytest.fixture(scope="session")

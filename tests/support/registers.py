@@ -72,7 +72,7 @@ class ReaderQuery:
 
 def left_registers(broker, queue, *texts, readers=2, **options):
     """The base of the registers of a query that has read these messages, and has ended. Its last batch is in them."""
-    base = f"pyspark-jms.staging.{uuid.uuid4().hex[:8]}"
+    base = f"pyspark-jms.staging.s{uuid.uuid4().hex[:8]}"
     running = ReaderQuery(broker, queue=queue, readers=readers, stagingQueue=base, **options)
     try:
         amqp_sending.put(broker, queue, *texts)

@@ -405,6 +405,7 @@ def _require_distinct_queues(values: Mapping[str, Any]) -> None:
     if staging is None:
         return
     _require_plain("stagingQueue", staging, parsed=_PARSED)
+    _refuse_number_at_end(staging)
     own = [staging, *(f"{staging}.{reader}" for reader in range(values["readers"] or 1))]
     if values["clientId"] is not None and (name := values["subscriptionName"]) in own:
         raise OptionConflictError(
@@ -426,6 +427,16 @@ def _require_plain(option: str, name: str, *, parsed: Iterable[str]) -> None:
     if found is not None or name != name.strip():
         what = "a blank at an end" if found is None else found
         raise InvalidOptionError(f"Option {option}={name!r} has {what}.", "Give one plain name of a queue.")
+
+
+def _refuse_number_at_end(name: str) -> None:
+    """``orders.1`` is the second reader's queue of ``orders``, also for ``pyspark-jms staging`` and ``check``."""
+    base, _, end = name.rpartition(".")
+    if base and end.isdecimal():
+        raise InvalidOptionError(
+            f"Option stagingQueue={name} ends in a number, as the queues of readers do.",
+            f"Give a name without it, as {base}-{end}.",
+        )
 
 
 def _require_not_own(name: str) -> None:

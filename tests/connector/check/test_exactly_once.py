@@ -205,6 +205,8 @@ def test_a_staging_queue_that_is_missing_or_no_lock_or_in_use(strict, queue, amq
     missing = state.staging_queue(queue)
     assert missing.verdict is Verdict.PROBLEM
     assert f"Create the address {queue}.0 with the multicast queue {queue}.0" in missing.advice
+    no_reader = state.staging_queue(f"{queue}.07")
+    assert f"Create the address {queue}.07.0 with the multicast queue {queue}.07.0" in no_reader.advice
     _create_staging(strict, f"{queue}.shared", max_consumers=-1)
     shared = state.staging_queue(f"{queue}.shared")
     assert shared.verdict is Verdict.PROBLEM

@@ -59,7 +59,7 @@ def test_the_queues_of_all_readers_are_deleted_together(command, broker, queue):
 
 
 def test_the_queue_of_a_reader_is_not_deleted_while_the_query_waits_for_messages(command, broker, queue):
-    base = f"pyspark-jms.staging.{uuid.uuid4().hex[:8]}"
+    base = f"pyspark-jms.staging.s{uuid.uuid4().hex[:8]}"
     running = ReaderQuery(broker, queue=queue, stagingQueue=base)
     put(broker, queue, "one")
     assert running.texts(1) == ["one"]

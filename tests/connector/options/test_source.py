@@ -280,9 +280,16 @@ def test_a_name_that_a_broker_parses_keeps_no_messages(name):
             SourceOptions.parse(AMQP | LETTERS | {"queue": "a", "deadLetterQueue": name})
 
 
+@pytest.mark.parametrize("name", ["orders.2024", "orders.0", "a.b.01", "orders.\u0663"])
+def test_a_name_that_ends_as_the_queue_of_a_reader_is_refused(name):
+    with pytest.raises(InvalidOptionError, match=r"ends in a number.*orders-|ends in a number.*a\.b-01"):
+        SourceOptions.parse(ONCE | {"queue": "a", "stagingQueue": name})
+
+
 @pytest.mark.parametrize(
     "given",
     [
+        ONCE | {"queue": "a", "stagingQueue": "orders-2024"},
         ONCE | LETTERS | {"queue": "s.a", "stagingQueue": "s", "deadLetterQueue": "s.dead"},
         ONCE | LETTERS | {"queue": "a", "deadLetterQueue": "address::dead"},
         DURABLE | {"topic": "a.*", "stagingQueue": "s"},

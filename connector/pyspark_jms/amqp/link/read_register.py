@@ -5,6 +5,7 @@ When the connection ends, the lock, the value and the messages of the sources ar
 
 import dataclasses
 import logging
+import re
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Sequence
@@ -26,6 +27,9 @@ __all__ = ["ReadRegister", "RegisterName", "connected", "driver_container", "kee
 
 _log = logging.getLogger("pyspark_jms.link")
 
+_ADDRESS = re.compile(r"(?P<base>.+)\.(?P<reader>0|[1-9][0-9]{0,5})", re.DOTALL)
+"""As :attr:`RegisterName.address` writes it: the number is ASCII and has no leading zeros."""
+
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class RegisterName:
@@ -41,8 +45,8 @@ class RegisterName:
     @classmethod
     def of(cls, address: str, client_id: str | None = None) -> "RegisterName | None":
         """The name of the register at this address, ``BASE.N``. None: no register has such an address."""
-        base, _, reader = address.rpartition(".")
-        return cls(base, int(reader), client_id) if base and reader.isdecimal() else None
+        found = _ADDRESS.fullmatch(address)
+        return cls(found["base"], int(found["reader"]), client_id) if found else None
 
     @property
     def address(self) -> str:

@@ -24,7 +24,19 @@ def packed(*messages):
 
 @pytest.fixture
 def name():
-    return RegisterName(f"pyspark-jms.staging.{uuid.uuid4().hex[:8]}", 1)
+    return RegisterName(f"pyspark-jms.staging.s{uuid.uuid4().hex[:8]}", 1)
+
+
+@pytest.mark.parametrize("address", ["a.0", "a.12", "a.b.3", "a.2024.1", "a.07.0"])
+def test_a_name_is_that_of_its_address(address):
+    assert RegisterName.of(address).address == address
+
+
+@pytest.mark.parametrize(
+    "address", ["a", "a.", ".1", "a.b", "a.06647148", "a.01", "a.\u0663", "a.\u00b2", "a.-1", "a.1234567"]
+)
+def test_no_register_has_another_address(address):
+    assert RegisterName.of(address) is None
 
 
 @pytest.fixture
