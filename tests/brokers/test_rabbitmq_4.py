@@ -3,10 +3,11 @@
 import json
 import uuid
 from contextlib import closing, contextmanager
+from urllib.parse import quote
 
 import pyarrow as pa
 import pytest
-from broker_rows import access_over
+from broker_rows import access_over, write_rows
 from proton import Message
 from proton.utils import BlockingConnection
 from rabbit4 import Rabbit4, require_rabbit4
@@ -174,18 +175,31 @@ def test_a_full_queue_refuses_a_row(rabbit):
 
 
 def test_a_virtual_host_has_its_own_queues(rabbit):
-    host = f"dev.{uuid.uuid4().hex[:8]}"
+    host = f"dev/{uuid.uuid4().hex[:8]}"
     rabbit.control("add_vhost", host)
     rabbit.control("set_permissions", "-p", host, rabbit.user, ".*", ".*", ".*")
     name = uuid.uuid4().hex[:8]
     rabbit.create_queue(name)
     write(rabbit, ["x"], queue=name)
-    assert shown(rabbit, queue=name, virtualHost="/") == ["x"]
+    assert shown(rabbit, queue=name, brokerUrl=f"{rabbit.amqp_url}/%2F") == ["x"]
+    there = f"{rabbit.amqp_url}/{quote(host, safe='')}"
     for broker in ("auto", "rabbitmq"):
         with pytest.raises(InvalidDestinationError, match=f"vhost '{host}'"):
-            shown(rabbit, queue=name, virtualHost=host, broker=broker)
+            shown(rabbit, queue=name, brokerUrl=there, broker=broker)
         with pytest.raises(BrokerUnreachableError, match=r"virtual host none"):
-            shown(rabbit, queue=name, virtualHost="none", broker=broker)
+            shown(rabbit, queue=name, brokerUrl=f"{rabbit.amqp_url}/none", broker=broker)
+
+
+def test_a_virtual_host_is_the_same_over_stomp(rabbit):
+    host = f"dev/{uuid.uuid4().hex[:8]}"
+    rabbit.control("add_vhost", host)
+    rabbit.control("set_permissions", "-p", host, rabbit.user, ".*", ".*", ".*")
+    path = f"/{quote(host, safe='')}"
+    stomp = access_over(rabbit, "stomp") | {"brokerUrl": rabbit.url + path}
+    write_rows(stomp, "orders", [{"text": "x"}])
+    assert shown(rabbit, queue="orders", brokerUrl=rabbit.amqp_url + path, bodyType="text") == ["x"]
+    with pytest.raises(JMSError, match="none"):
+        write_rows(stomp | {"brokerUrl": f"{rabbit.url}/none"}, "orders", [{"text": "x"}])
 
 
 def test_what_it_does_not_have_is_refused_before_anything_is_read_or_sent(rabbit, queue, capsys):

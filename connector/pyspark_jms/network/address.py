@@ -1,11 +1,12 @@
 """``brokerUrl`` text → addresses. Does not connect."""
 
 import contextlib
+import re
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
-from urllib.parse import SplitResult, urlsplit
+from urllib.parse import SplitResult, quote, unquote, urlsplit
 
-__all__ = ["Address", "Protocol", "parse_broker_url"]
+__all__ = ["DEFAULT_VIRTUAL_HOST", "Address", "Protocol", "parse_broker_url"]
 
 Protocol: TypeAlias = Literal["stomp", "amqp"]
 
@@ -19,7 +20,11 @@ _SCHEMES: dict[str, tuple[Protocol, bool, int]] = {
 
 _SCHEME_OF = {(protocol, tls): scheme for scheme, (protocol, tls, _) in _SCHEMES.items()}
 _FORM = "an address reads stomp://HOST:PORT or amqp://HOST:PORT, with TLS stomp+ssl://HOST:PORT or amqps://HOST:PORT"
+_BROKEN_ESCAPE = re.compile("%(?![0-9A-Fa-f]{2})")
 _JAVA = "the protocol of the broker's Java clients (CORE or OpenWire, port 61616)"
+DEFAULT_VIRTUAL_HOST = "/"
+"""Over STOMP the name of RabbitMQ's first virtual host; over AMQP it stands for the host of the address."""
+
 _OTHERS = {
     "tcp": _JAVA,
     "nio": _JAVA,
@@ -47,17 +52,20 @@ class Address:
     port: int
     tls: bool = False
     protocol: Protocol = "stomp"
+    virtual_host: str = DEFAULT_VIRTUAL_HOST
 
     def __str__(self) -> str:
         host = f"[{self.host}]" if ":" in self.host else self.host
-        return f"{_SCHEME_OF[self.protocol, self.tls]}://{host}:{self.port}"
+        path = "" if self.virtual_host == DEFAULT_VIRTUAL_HOST else "/" + quote(self.virtual_host, safe="")
+        return f"{_SCHEME_OF[self.protocol, self.tls]}://{host}:{self.port}{path}"
 
 
 def parse_broker_url(text: str) -> tuple[Address, ...]:
     """``stomp://host:61613,stomp://other:61613`` → the failover list, in order.
 
-    The default ports are 61613 for STOMP and 5672 for AMQP, with TLS 61614 and 5671. Raises a ``ValueError`` that
-    describes the problem and never repeats a password from the text.
+    The default ports are 61613 for STOMP and 5672 for AMQP, with TLS 61614 and 5671. A path is the virtual host, with
+    percent-encoding as in RabbitMQ's URIs. Raises a ``ValueError`` that describes the problem and never repeats a
+    password from the text.
     """
     if text.lstrip().lower().startswith(("failover:", "(", "fanout:", "discovery:")):
         raise ValueError(
@@ -72,6 +80,11 @@ def parse_broker_url(text: str) -> tuple[Address, ...]:
             "addresses that all use TLS, or none: with both, the password and the messages would be sent unencrypted"
             " whenever no address with TLS answers"
         )
+    if len({address.virtual_host for address in addresses}) > 1:
+        raise ValueError(
+            "addresses with one virtual host: write the same path after each of them, as"
+            " amqp://HOST1:PORT/orders,amqp://HOST2:PORT/orders"
+        )
     return addresses
 
 
@@ -85,13 +98,30 @@ def _address(text: str) -> Address:
         url = urlsplit(text)
     except ValueError:  # the error's text repeats the URL
         raise ValueError("a host is a name, an IPv4 address, or an IPv6 address in brackets") from None
-    if url.path.strip("/") or url.query or url.fragment:
-        raise ValueError("an address has a host and a port, and nothing after them")
+    if url.query or url.fragment:
+        raise ValueError("an address has a host, a port and the path of a virtual host, and nothing after them")
     if not url.hostname:
         raise ValueError("an address needs a host")
     protocol, tls, default_port = _SCHEMES[scheme.lower()]
     port = _port(url)
-    return Address(url.hostname, default_port if port is None else port, tls, protocol)
+    return Address(url.hostname, default_port if port is None else port, tls, protocol, _virtual_host(url.path))
+
+
+def _virtual_host(path: str) -> str:
+    """The path has one segment (https://www.rabbitmq.com/docs/uri-spec). As no path, ``/`` is the default here."""
+    name = path.removeprefix("/")
+    if "/" in name:
+        raise ValueError(
+            "the path of an address is the name of a virtual host, and a slash in the name is written %2F; a queue is"
+            " named by option queue"
+        )
+    try:
+        decoded = unquote(name, errors="strict")
+    except UnicodeDecodeError:
+        decoded = "\0"
+    if _BROKEN_ESCAPE.search(name) or not decoded.isprintable():
+        raise ValueError("the name of a virtual host has printable characters; percent-encoding is of UTF-8, as %C3%BC")
+    return decoded or DEFAULT_VIRTUAL_HOST
 
 
 def _other_scheme(scheme: str) -> str:

@@ -95,7 +95,6 @@ class ConnectionSettings:
     tls: TlsSettings = TlsSettings()
     broker: str = "auto"
     client_id: str | None = None
-    virtual_host: str = "/"
     connect_timeout: float = 10.0
     receipt_timeout: float = 30.0
     heartbeat: float = 10.0

@@ -24,6 +24,7 @@ _NO_PARTITIONS = "A queue has no partitions. A batch has one read task for each 
 _DESTINATION = "Name the destination with option queue or topic."
 _ACCOUNT = "Give the login with the options user and password, passwordFile or passwordEnv."
 _ADDRESS = "Give the broker's address with option brokerUrl: amqp://HOST:5672 or stomp://HOST:61613."
+_VIRTUAL_HOST = "The virtual host is the path of brokerUrl: amqp://HOST:5672/NAME or stomp://HOST:61613/NAME."
 _GROUP = (
     "Queries that read one queue share its messages. Several queries share a topic's messages with subscriptionName and"
     " sharedSubscription=true."
@@ -71,6 +72,8 @@ _OTHERS: Mapping[str, str] = MappingProxyType(
         "host": _ADDRESS,
         "port": _ADDRESS,
         "brokers": _ADDRESS,
+        "virtualHost": _VIRTUAL_HOST,
+        "vhost": _VIRTUAL_HOST,
         "username": _ACCOUNT,
         "login": _ACCOUNT,
         "passcode": _ACCOUNT,

@@ -247,8 +247,9 @@ def _property_columns(text: str) -> tuple[str, ...]:
 
 OPTIONS: tuple[Option, ...] = (
     Option("brokerUrl", "both", None, parse_broker_url, "`stomp://HOST:61613` or `amqp://HOST:5672`, with TLS"
-           " `stomp+ssl://HOST:61614` or `amqps://HOST:5671`. Several addresses of one broker (live and backup) are"
-           " separated by commas and tried in order"),
+           " `stomp+ssl://HOST:61614` or `amqps://HOST:5671`. A path is the virtual host of RabbitMQ:"
+           " `amqp://HOST:5672/orders`. Several addresses of one broker (live and backup) are separated by commas and"
+           " tried in order"),
     Option("user", "both", None, _text, "User name"),
     Option("password", "both", None, _secret, "Password of the user. Prefer passwordFile or passwordEnv", secret=True),
     Option("passwordFile", "both", None, _text, "File that contains the password. It is read in the process that"
@@ -264,8 +265,6 @@ OPTIONS: tuple[Option, ...] = (
            " brokerUrl"),
     Option("broker", "both", "auto", _one_of("auto", *BROKERS), "Kind of broker. auto detects it when the connection"
            " is made"),
-    Option("virtualHost", "both", "/", _text, "RabbitMQ virtual host. Over AMQP: the virtual host to open; / stands for"
-           " the host of brokerUrl"),
     Option("queue", "both", None, _destinations, "Reading: the queue to read, or several as a JSON array (each"
            " with connections of its own). Writing: the default destination of rows without one. A name with a comma is"
            " given as a JSON array"),

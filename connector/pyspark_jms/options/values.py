@@ -89,7 +89,6 @@ def connection_settings(values: Mapping[str, Any]) -> ConnectionSettings:
         password=_password(values),
         broker=values["broker"],
         client_id=values.get("clientId"),
-        virtual_host=values["virtualHost"],
         connect_timeout=values["connectTimeout"],
         receipt_timeout=values["receiptTimeout"],
         heartbeat=values["heartbeat"],

@@ -16,6 +16,13 @@ ONE = [
     ("AMQP://host:1", Address("host", 1, protocol="amqp")),
     ("amqps://host", Address("host", 5671, tls=True, protocol="amqp")),
     ("amqps://[::1]:5", Address("::1", 5, tls=True, protocol="amqp")),
+    ("amqp://host/", Address("host", 5672, protocol="amqp")),
+    ("amqp://host:5/%2F", Address("host", 5, protocol="amqp")),
+    ("amqp://host:5/orders", Address("host", 5, protocol="amqp", virtual_host="orders")),
+    ("stomp+ssl://host/orders", Address("host", 61614, tls=True, virtual_host="orders")),
+    ("stomp://[::1]:5/%2Fprod%2fb%25c%2c%40", Address("::1", 5, virtual_host="/prod/b%c,@")),
+    ("stomp://host:5/B%C3%BCro+1 a", Address("host", 5, virtual_host="Büro+1 a")),
+    ("stomp://host:5/vhost:dev", Address("host", 5, virtual_host="vhost:dev")),
 ]
 
 
@@ -43,6 +50,17 @@ def test_a_list_keeps_its_order():
 def test_a_list_does_not_fall_back_to_no_tls(text):
     with pytest.raises(ValueError, match=r"TLS.*unencrypted"):
         parse_broker_url(text)
+
+
+@pytest.mark.parametrize("text", ["amqp://a/x,amqp://b/y", "stomp://a/x,stomp://b", "stomp://a,stomp://b:1/x"])
+def test_a_list_has_one_virtual_host(text):
+    with pytest.raises(ValueError, match=r"one virtual host: write the same path after each of them"):
+        parse_broker_url(text)
+
+
+def test_a_list_of_one_virtual_host():
+    assert [each.virtual_host for each in parse_broker_url("amqp://a/x, amqp://b/%78")] == ["x", "x"]
+    assert [each.virtual_host for each in parse_broker_url("amqp://a,amqp://b/,amqp://c/%2F")] == ["/"] * 3
 
 
 def test_a_list_has_one_protocol():
@@ -85,8 +103,17 @@ def test_an_address_of_another_protocol_is_refused_with_a_reason(text, reason):
         ("stomp://host:65536", "1 to 65535"),
         ("stomp://host:-1", "1 to 65535"),
         ("stomp://host:abc", "1 to 65535"),
-        ("stomp://host:1/queue", "nothing after"),
+        ("amqp://host:1/orders/invoices", "a slash in the name is written %2F"),
+        ("amqp://host:1/orders/", "a slash in the name is written %2F"),
+        ("amqp://host:1//", "a slash in the name is written %2F"),
+        ("amqp://host:1/a%", "percent-encoding"),
+        ("amqp://host:1/a%2g", "percent-encoding"),
+        ("amqp://host:1/%ff", "percent-encoding"),
+        ("stomp://host:1/a%0Ab", "printable"),
+        ("stomp://host:1/a%00", "printable"),
+        ("stomp://host:1/\ud800", "printable"),
         ("stomp://host:1?a=b", "nothing after"),
+        ("stomp://host:1/a?b=c", "nothing after"),
         ("stomp://host:1#a", "nothing after"),
         ("stomp://[::1", "in brackets"),
         ("stomp://a\u2100b:1", "in brackets"),

@@ -51,7 +51,13 @@ def test_what_both_have_is_no_unknown_option():
 
 
 @pytest.mark.parametrize(
-    ("key", "says"), [("username", "option"), ("url", "brokerUrl"), ("queueName", "queue or topic")]
+    ("key", "says"),
+    [
+        ("username", "option"),
+        ("url", "brokerUrl"),
+        ("queueName", "queue or topic"),
+        ("virtualHost", "amqp://HOST:5672/NAME"),
+    ],
 )
 @pytest.mark.parametrize(("_parser", "scope"), BOTH)
 def test_names_of_other_connectors_get_an_answer(_parser, scope, key, says):

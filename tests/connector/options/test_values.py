@@ -32,6 +32,7 @@ ONCE = {"deliveryGuarantee": "exactly-once"}
 JOURNAL = {"max_bytes": 4 << 30, "shared": False}
 TABLE = [
     ("brokerUrl", "stomp://a:1,stomp://b:2", {}, "connection.addresses", (Address("a", 1), Address("b", 2)), None),
+    ("brokerUrl", "stomp://a:1/x", {}, "connection.addresses", (Address("a", 1, virtual_host="x"),), None),
     ("user", "me", {}, "connection.user", "me", None),
     ("password", "pw", {"user": "me"}, "connection.password", Password(value="pw"), None),
     ("password", "", {"user": "me"}, "connection.password", Password(value=""), None),
@@ -44,7 +45,6 @@ TABLE = [
     ("sslVerifyHostname", "false", {}, "connection.tls.verify_hostname", False, True),
     ("sslVerifyHostname", "TRUE", {}, "connection.tls.verify_hostname", True, True),
     ("broker", "Artemis", {}, "connection.broker", "artemis", "auto"),
-    ("virtualHost", "/prod", {}, "connection.virtual_host", "/prod", "/"),
     ("selector", "a = 1", {}, "selector", CHECKED, None),
     ("selectorInSpark", "RESIDUAL", {"selector": "a = 1"}, "selector", SelectorOptions("a = 1", "residual"), CHECKED),
     ("selectorInSpark", "off", {"selector": "a = 1"}, "selector", SelectorOptions("a = 1", "off"), CHECKED),
@@ -126,6 +126,7 @@ ELSEWHERE = {"deadLetterQueue", "queue", "topic", "subscriptionName", "clientId"
 WRONG = [
     ("brokerUrl", "host:61613", "stomp://HOST:PORT"),
     ("brokerUrl", "stomp://u:s3cr3t@host:1", "use the options user and password"),
+    ("brokerUrl", "amqp://a:1/orders,amqp://b:1", "write the same path after each"),
     ("user", "", "not empty"),
     ("user", "a\nb", "without line ends"),
     ("passwordFile", "", "not empty"),
@@ -135,7 +136,6 @@ WRONG = [
     ("sslKeyFile", "", "not empty"),
     ("sslVerifyHostname", "yes", "one of true, false"),
     ("broker", "rabbit", "one of auto, artemis"),
-    ("virtualHost", "", "not empty"),
     ("queue", "", "not empty"),
     ("queue", "[", "JSON array"),
     ("queue", "[]", "JSON array"),

@@ -28,7 +28,7 @@ from pyspark_jms.errors import (
     ConnectionLostError,
     JMSError,
 )
-from pyspark_jms.network.address import Address
+from pyspark_jms.network.address import DEFAULT_VIRTUAL_HOST, Address
 from pyspark_jms.network.connection import StateCondition
 from pyspark_jms.network.failures import connection_lost, first_that_answers, late, unreachable
 from pyspark_jms.network.settings import ConnectionSettings
@@ -66,22 +66,22 @@ def _connected(address: Address, settings: ConnectionSettings, condition: StateC
 
 def _hostname(settings: ConnectionSettings, address: Address, dialect: Dialect | None = None) -> str:
     """§2.7.1: the name of the host, or of the virtual host to open. ``dialect``: of the broker, once it is known."""
-    if settings.virtual_host == "/":
+    if address.virtual_host == DEFAULT_VIRTUAL_HOST:
         return address.host
     if dialect is None and settings.broker != "auto":
         dialect = dialect_named(settings.broker)
     prefix = dialect.virtual_host_prefix if dialect is not None else ""
-    return prefix + settings.virtual_host.removeprefix(prefix)
+    return prefix + address.virtual_host.removeprefix(prefix)
 
 
-def _closed_at_open(address: Address, settings: ConnectionSettings) -> JMSError:
+def _closed_at_open(address: Address) -> JMSError:
     """Return the error of a connection that the broker closed in place of an answer. RabbitMQ does so for a virtual
     host that it does not have, or that the user may not access.
     """
-    if settings.virtual_host == "/":
+    if address.virtual_host == DEFAULT_VIRTUAL_HOST:
         return unreachable(address, None)
     return BrokerUnreachableError(
-        f"{address} closed the connection and did not open virtual host {settings.virtual_host}.",
+        f"{address} closed the connection and did not open virtual host {address.virtual_host}.",
         "Check that the virtual host exists, that the user may access it, and whether the port uses TLS (amqps://).",
     )
 
@@ -140,7 +140,7 @@ class Connection:
                 "Check that this is the broker's AMQP port, and whether it uses TLS (amqps://).",
             )
         if self._core.peer is None and self._core.error is None and self._failure is None:
-            raise _closed_at_open(self.address, self._settings)
+            raise _closed_at_open(self.address)
         self.check()
 
     @property

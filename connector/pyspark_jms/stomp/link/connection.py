@@ -87,7 +87,7 @@ class Connection:
     def _open(self) -> None:
         limit = self._settings.connect_timeout
         deadline = time.monotonic() + limit
-        connect = _connect_frame(self._settings)
+        connect = _connect_frame(self._settings, self.address)
         try:
             self._transport.start()
             self.send(connect)
@@ -217,16 +217,16 @@ def _dialect(settings: ConnectionSettings, server: str | None) -> Dialect:
     return dialect_of_server(server) if settings.broker == "auto" else dialect_named(settings.broker)
 
 
-def _connect_frame(settings: ConnectionSettings) -> SecretBytes:
+def _connect_frame(settings: ConnectionSettings, address: Address) -> SecretBytes:
     optional = {
         "login": settings.user,
         "passcode": settings.password.reveal() if settings.password else None,
         "client-id": settings.client_id,
     }
-    _refuse_unwritable(optional | {"host": settings.virtual_host})
+    _refuse_unwritable(optional | {"host": address.virtual_host})
     headers = {
         "accept-version": "1.2",
-        "host": settings.virtual_host,
+        "host": address.virtual_host,
         "heart-beat": f"{_heartbeat_ms(settings)},{_heartbeat_ms(settings)}",
     }
     headers |= {name: value for name, value in optional.items() if value is not None}

@@ -51,7 +51,8 @@ def test_connected_detected_and_closed(broker, settings_for, opened):
 def test_a_virtual_host_is_opened_by_the_name_that_its_broker_has_for_it(product, broker, virtual_host, opened_hosts):
     """RabbitMQ opens its default virtual host for a name that it does not understand."""
     with ProtonBroker(product=product) as peer:
-        connection = connect(replace(peer.settings, broker=broker, virtual_host=virtual_host))
+        there = tuple(replace(address, virtual_host=virtual_host) for address in peer.settings.addresses)
+        connection = connect(replace(peer.settings, broker=broker, addresses=there))
         connection.close()
         assert peer.hostnames == opened_hosts
 

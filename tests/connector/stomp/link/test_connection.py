@@ -25,7 +25,7 @@ from pyspark_jms.errors import (
     TlsError,
     UnknownBrokerError,
 )
-from pyspark_jms.network.address import Address
+from pyspark_jms.network.address import Address, parse_broker_url
 from pyspark_jms.network.settings import TlsSettings
 from pyspark_jms.stomp.link import connection as module
 from pyspark_jms.stomp.link.connection import connect
@@ -126,6 +126,19 @@ def test_a_wrong_password(settings):
 @pytest.mark.parametrize("changes", [{"user": "a\nb"}, {"password": "a\rb"}, {"client_id": "a\0b"}])
 def test_connect_has_no_escapes(settings, changes):
     refused(settings(**changes), InvalidOptionError, "holds a line end or NUL")
+
+
+@pytest.mark.parametrize(("path", "host"), [("", "/"), ("/", "/"), ("/orders", "orders"), ("/%2Fa%3Ab", "/a:b")])
+def test_the_path_is_the_virtual_host(settings, path, host):
+    sent = []
+
+    def conversation(link):
+        sent.append(link.recv(4096))
+        link.sendall(CONNECTED)
+
+    with peer(conversation) as there:
+        connect(settings(addresses=parse_broker_url(f"stomp://{there.host}:{there.port}{path}"))).drop()
+    assert f"\nhost:{host}\n".encode() in sent[0]
 
 
 def test_a_wrong_port(settings):
