@@ -74,9 +74,9 @@ class EnvelopeElements:
     """The reason, by row, for each text that cannot be read."""
 
 
-def read_elements(kind: EnvelopeKind, texts: pa.Array, max_elements: int = MAX_ELEMENTS) -> EnvelopeElements:
+def read_elements(kind: EnvelopeKind, texts: pa.Array) -> EnvelopeElements:
     """The elements of each text of a binary column."""
-    reasons = _with_too_many(kind, texts, max_elements)
+    reasons = _with_too_many(kind, texts)
     lists = _by_arrow(kind, _without(texts, reasons))
     odd = _odd(lists)
     read: list[list[Element] | None] = []
@@ -94,29 +94,26 @@ def read_elements(kind: EnvelopeKind, texts: pa.Array, max_elements: int = MAX_E
     return EnvelopeElements(_MAKERS[kind](lists), reasons)
 
 
-def _with_too_many(kind: EnvelopeKind, texts: pa.Array, most: int) -> dict[int, str]:
-    """By row, the reason not to parse a text. A text of no more bytes than ``most`` has no more elements."""
-    long = np.flatnonzero(pc.greater(pc.binary_length(texts), pa.scalar(most)))
-    return {
-        row: f"the {kind} has {too_many('elements', most)}"
-        for row in long.tolist()
-        if _exceeds(texts[row].as_py(), most)
-    }
+def _with_too_many(kind: EnvelopeKind, texts: pa.Array) -> dict[int, str]:
+    """By row, the reason not to parse a text. A text of no more than ``MAX_ELEMENTS`` bytes cannot have too many."""
+    long = np.flatnonzero(pc.greater(pc.binary_length(texts), pa.scalar(MAX_ELEMENTS)))
+    return {row: f"the {kind} has {too_many('elements')}" for row in long.tolist() if _exceeds(texts[row].as_py())}
 
 
-def _exceeds(data: bytes, most: int) -> bool:
-    """Whether a JSON text has more objects, arrays or members than an envelope of ``most`` elements.
+def _exceeds(data: bytes) -> bool:
+    """Whether a JSON text has more objects, arrays or members than an envelope of ``MAX_ELEMENTS``.
 
     They are counted before the text is parsed, because each takes a hundred bytes of memory when it is.
     """
-    if not _counts_exceed(data, most):
+    if not _counts_exceed(data):
         return False
     without_escapes = data.replace(rb"\\", b"").replace(rb"\"", b"")
-    return _counts_exceed(_STRING.sub(b"", without_escapes), most)
+    return _counts_exceed(_STRING.sub(b"", without_escapes))
 
 
-def _counts_exceed(data: bytes, most: int) -> bool:
-    return data.count(b"{") + data.count(b"[") > most + _OUTER or data.count(b",") > most * len(_KEYS[BodyType.MAP])
+def _counts_exceed(data: bytes) -> bool:
+    objects, members = data.count(b"{") + data.count(b"["), data.count(b",")
+    return objects > MAX_ELEMENTS + _OUTER or members > MAX_ELEMENTS * len(_KEYS[BodyType.MAP])
 
 
 def _without(texts: pa.Array, rows: Iterable[int]) -> pa.Array:
@@ -300,21 +297,21 @@ _MAKERS = {BodyType.MAP: _map, BodyType.STREAM: _stream}
 # --- property_types -----------------------------------------------------------------------------
 
 
-def read_types_of(texts: pa.Array, names: Sequence[str], max_elements: int = MAX_ELEMENTS) -> list[pa.Array]:
+def read_types_of(texts: pa.Array, names: Sequence[str]) -> list[pa.Array]:
     """By name, the JMS type of that property in each text; null where the text does not state it or cannot be read."""
     encoded = texts.dictionary_encode()
-    found = [_readable(text, max_elements) or {} for text in encoded.dictionary.to_pylist()]
+    found = [_readable(text) or {} for text in encoded.dictionary.to_pylist()]
     return [pa.array([types.get(name) for types in found], pa.string()).take(encoded.indices) for name in names]
 
 
-def _readable(text: str, max_elements: int) -> dict[str, str] | None:
-    return None if text.count(":") > max_elements else _types_in(text)
+def _readable(text: str) -> dict[str, str] | None:
+    return None if text.count(":") > MAX_ELEMENTS else _types_in(text)
 
 
-def read_types(texts: pa.Array, max_elements: int = MAX_ELEMENTS) -> tuple[pa.Array, Ints]:
+def read_types(texts: pa.Array) -> tuple[pa.Array, Ints]:
     """Property name → JMS type, from each text; and the rows whose text cannot be read. Equal texts are read once."""
     encoded = texts.dictionary_encode()
-    found = [_readable(text, max_elements) for text in encoded.dictionary.to_pylist()]
+    found = [_readable(text) for text in encoded.dictionary.to_pylist()]
     bad = np.array([types is None for types in found] + [False])
     codes = encoded.indices.fill_null(len(found)).to_numpy()
     column = pa.array([types and list(types.items()) for types in found], ARROW_SCHEMA.field("property_types").type)

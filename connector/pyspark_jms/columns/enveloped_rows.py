@@ -16,7 +16,7 @@ from pyspark_jms.columns.envelope import EnvelopeKind, UnreadableValueError, rea
 from pyspark_jms.columns.schema import ARROW_SCHEMA
 from pyspark_jms.columns.strings import Ints, Mask
 from pyspark_jms.jms.model import BODY_MARKER, TYPES_MARKER, BodyType
-from pyspark_jms.jms.subscription import MAX_ELEMENTS, BodyChoice
+from pyspark_jms.jms.subscription import BodyChoice
 
 __all__ = ["open_envelopes"]
 
@@ -30,7 +30,7 @@ _JSON = "json"
 _CHANGED = ("properties", "property_types", "body_type", "body_error", *_BODIES)
 
 
-def open_envelopes(rows: pa.RecordBatch, choice: BodyChoice, max_elements: int = MAX_ELEMENTS) -> pa.RecordBatch:
+def open_envelopes(rows: pa.RecordBatch, choice: BodyChoice) -> pa.RecordBatch:
     """With the columns that the STOMP decoder reads from an envelope. A marker that cannot be read stays a property.
 
     Rows without all columns of the schema have no envelopes: ``decode`` gives all columns if there is one. ``choice``:
@@ -43,8 +43,8 @@ def open_envelopes(rows: pa.RecordBatch, choice: BodyChoice, max_elements: int =
         return rows
     some = rows.take(pa.array(found))
     columns = {name: some.column(name) for name in ARROW_SCHEMA.names}
-    opened = [_open(row, choice, max_elements) for row in some.select(_CHANGED).to_pylist()]
-    columns |= {kind.value: _lists(kind, opened, max_elements) for kind in (BodyType.MAP, BodyType.STREAM)}
+    opened = [_open(row, choice) for row in some.select(_CHANGED).to_pylist()]
+    columns |= {kind.value: _lists(kind, opened) for kind in (BodyType.MAP, BodyType.STREAM)}
     for name in set(_CHANGED) - {"map", "stream"}:
         columns[name] = pa.array([row[name] for row in opened], ARROW_SCHEMA.field(name).type)
     numbers = np.arange(len(rows))
@@ -52,13 +52,13 @@ def open_envelopes(rows: pa.RecordBatch, choice: BodyChoice, max_elements: int =
     return merged(rows, numbers, pa.RecordBatch.from_arrays(list(columns.values()), schema=ARROW_SCHEMA))
 
 
-def _lists(kind: EnvelopeKind, rows: list[dict[str, Any]], max_elements: int) -> pa.Array:
+def _lists(kind: EnvelopeKind, rows: list[dict[str, Any]]) -> pa.Array:
     """The column of maps or streams. A row whose JSON cannot be read gets a ``body_error``."""
     own = pa.array([row[kind.value] for row in rows], ARROW_SCHEMA.field(kind.value).type)
     at = [number for number, row in enumerate(rows) if _JSON in row and row["body_type"] == kind]
     if not at:
         return own
-    read = read_elements(kind, pa.array([rows[number][_JSON] for number in at], pa.binary()), max_elements)
+    read = read_elements(kind, pa.array([rows[number][_JSON] for number in at], pa.binary()))
     for number, reason in read.reasons.items():
         rows[at[number]] |= {"body_error": reason, "bytes": rows[at[number]][_JSON]}
     places = np.arange(len(rows))
@@ -80,10 +80,10 @@ def _enveloped(rows: pa.RecordBatch) -> Ints:
     return found[whole[found]]
 
 
-def _open(row: dict[str, Any], choice: BodyChoice, max_elements: int) -> dict[str, Any]:
+def _open(row: dict[str, Any], choice: BodyChoice) -> dict[str, Any]:
     properties, types = dict(row["properties"]), dict(row["property_types"] or ())
     row = row | _body(row, properties, choice)
-    stated = read_types(pa.array([properties.get(TYPES_MARKER)], pa.string()), max_elements)[0][0].as_py()
+    stated = read_types(pa.array([properties.get(TYPES_MARKER)], pa.string()))[0][0].as_py()
     if stated is not None:
         del properties[TYPES_MARKER]
         types |= dict(stated)

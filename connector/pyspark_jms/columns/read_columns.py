@@ -174,6 +174,5 @@ class DecodeOptions(TypedDict):
     source: Destination
     first_sequence: int
     body_type: BodyChoice
-    max_elements: NotRequired[int]
     wanted: NotRequired[WantedColumns | None]
     """The columns to decode. The result has these, or all columns of the schema."""

@@ -22,8 +22,8 @@ ASSUMED_MESSAGE_BYTES = 4 << 10
 """The size of a message where bytes must be converted to messages before the first message arrives."""
 
 MAX_ELEMENTS = 100_000
-"""The default of option maxMessageElements. An element takes one byte of a message, and up to 300 bytes of memory
-where it is decoded.
+"""The most properties of a message, and elements of its map or stream, that are decoded. An element takes one byte of
+a message, and up to 300 bytes of memory where it is decoded: without this limit, one message could end a task.
 """
 
 BodyChoice: TypeAlias = Literal["auto", "text", "bytes"]
@@ -81,6 +81,6 @@ def source_name(destination: Destination, durable: DurableSubscription | None) -
     return str(destination) if durable is None else f"{destination} for {durable}"
 
 
-def too_many(what: str, most: int) -> str:
-    """The reason why a message is not decoded that has more of ``what`` than option maxMessageElements."""
-    return f"more {what} than maxMessageElements ({most:,})"
+def too_many(what: str) -> str:
+    """The reason why a message is not decoded that has more of ``what`` than ``MAX_ELEMENTS``."""
+    return f"more than {MAX_ELEMENTS:,} {what}"

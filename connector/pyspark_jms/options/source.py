@@ -109,7 +109,6 @@ class SourceOptions:
     window_bytes: int
     partition_bytes: int
     body_type: Literal["auto", "text", "bytes"]
-    max_elements: int
     on_bad_message: Literal["keep", "fail", "deadLetter"]
     dead_letter_queue: str | None
     idle_timeout: float
@@ -154,7 +153,6 @@ class SourceOptions:
             window_bytes=_window(values),
             partition_bytes=values["partitionBytes"],
             body_type=values["bodyType"],
-            max_elements=values["maxMessageElements"],
             on_bad_message=values["onBadMessage"],
             dead_letter_queue=_dead_letter_queue(values, reading),
             idle_timeout=values["idleTimeout"],

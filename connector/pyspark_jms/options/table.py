@@ -18,7 +18,6 @@ from pyspark_jms.columns.sink_schema import EVERY_OTHER
 from pyspark_jms.delivery.commit_token import identity_of
 from pyspark_jms.jms.rules import SET_BY_PROVIDER, property_name_problem
 from pyspark_jms.jms.secret_text import SecretText
-from pyspark_jms.jms.subscription import MAX_ELEMENTS
 from pyspark_jms.network.address import parse_broker_url
 from pyspark_jms.options.broker import BROKERS
 
@@ -293,9 +292,6 @@ OPTIONS: tuple[Option, ...] = (
            " × 4 KB, at least 64 KB. On Classic and RabbitMQ, which count messages: one message for each 4 KB"),
     Option("maxMessageBytes", "both", "100m", _size(1), "Maximum size of a message body in bytes. Reading: onTooLarge"
            " decides about larger ones. Writing: a larger row fails its task"),
-    Option("maxMessageElements", "source", str(MAX_ELEMENTS), _number(1), "Maximum number of properties of a message,"
-           " and of elements of its map or stream. onBadMessage decides about a message with more, which takes many"
-           " times its size in memory"),
     Option("minMessagesPerTrigger", "source", None, _number(1), "A batch waits until this number of messages has"
            " arrived, the prefetch window is full, or maxTriggerDelay is over. AvailableNow does not wait"),
     Option("maxTriggerDelay", "source", "15m", _duration(), "Longest time that a batch waits for"

@@ -90,9 +90,8 @@ def unmappable(
         source=source,
         first_sequence=0,
         body_type=options.body_type,
-        max_elements=options.max_elements,
     )
-    return body_errors(open_envelopes(rows, options.body_type, options.max_elements), options.columns)
+    return body_errors(open_envelopes(rows, options.body_type), options.columns)
 
 
 def oversized_dead_letter(source: Destination, message: OversizedMessage, options: SourceOptions) -> DeadLetter:

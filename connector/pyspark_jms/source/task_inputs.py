@@ -41,13 +41,12 @@ def rows_of(part: PartitionSlice, options: SourceOptions, protocol: SourceProtoc
         source=source,
         first_sequence=part.first_sequence,
         body_type=options.body_type,
-        max_elements=options.max_elements,
         wanted=_wanted(options, chosen),
     )
     kept = batch if chosen is None else chosen.apply(batch, source.kind)
     from pyspark_jms.columns.enveloped_rows import open_envelopes  # with pyarrow's kernels, as decode
 
-    rows = open_envelopes(kept, options.body_type, options.max_elements)
+    rows = open_envelopes(kept, options.body_type)
     asked, errors = _asked(options.columns, rows)
     if options.on_bad_message == "fail":
         _require_good(batch.column("body_error"))

@@ -20,6 +20,7 @@ from amqp_messages import (
     timestamp,
     uint,
 )
+from element_limit import limit_elements
 from proton_broker import ProtonBroker
 from proxy import Proxy
 from streaming import access
@@ -370,18 +371,19 @@ def test_a_message_that_is_too_large_goes_to_the_dead_letter_queue(broker, queue
     assert message.properties["spark_jms_message_id"].value == "ID:1"
 
 
-def test_a_message_with_too_many_elements_goes_to_the_dead_letter_queue(broker, queue, put):
+def test_a_message_with_too_many_elements_goes_to_the_dead_letter_queue(broker, queue, put, monkeypatch):
+    limit_elements(monkeypatch, 4)
     with JmsClient(broker) as java:
         java.send(queue, ["v"] * 5, body_type=BodyType.STREAM)
     put(broker, queue, "two")
     dead = f"{queue}.dead"
-    options = {"onBadMessage": "deadLetter", "deadLetterQueue": dead, "maxMessageElements": "4"}
+    options = {"onBadMessage": "deadLetter", "deadLetterQueue": dead}
     with receiving(broker, queue, **options) as receiver:
         assert read(receiver, 1) == ["two"]
     with JmsClient(broker) as java:
         message = java.receive(dead)
     assert [element.value for element in message.body] == ["v"] * 5
-    assert message.properties["spark_jms_error"].value == "the body has more elements than maxMessageElements (4)"
+    assert message.properties["spark_jms_error"].value == "the body has more than 4 elements"
 
 
 def test_what_the_protocol_knows_without_a_connection():

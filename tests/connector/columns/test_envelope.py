@@ -2,6 +2,7 @@ import json
 
 import pyarrow as pa
 import pytest
+from element_limit import limit_elements
 from generated import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -286,10 +287,11 @@ def with_elements(kind, count):
 
 @pytest.mark.parametrize("beside", [0, MANY], ids=["alone", "among others"])
 @pytest.mark.parametrize("kind", [MAP, STREAM])
-def test_a_text_with_too_many_elements_is_not_parsed(kind, beside):
+def test_a_text_with_too_many_elements_is_not_parsed(kind, beside, monkeypatch):
+    limit_elements(monkeypatch, 10)
     texts = [with_elements(kind, count) for count in (10, 11, 10)] + [with_elements(kind, 2)] * beside
-    found = read_elements(kind, pa.array(texts, pa.binary()), 10)
-    assert found.reasons == {1: f"the {kind} has more elements than maxMessageElements (10)"}
+    found = read_elements(kind, pa.array(texts, pa.binary()))
+    assert found.reasons == {1: f"the {kind} has more than 10 elements"}
     assert [len(elements) if elements else None for elements in found.column.to_pylist()[:3]] == [10, None, 10]
 
 
@@ -304,29 +306,36 @@ def test_a_text_with_too_many_elements_is_not_parsed(kind, beside):
     ],
     ids=["objects", "arrays", "texts", "nested", "escapes"],
 )
-def test_a_text_is_not_parsed_when_its_values_are_too_many(text):
+def test_a_text_is_not_parsed_when_its_values_are_too_many(text, monkeypatch):
     """Each of them would take memory before the text is found to be no envelope."""
-    reasons = read_elements(STREAM, pa.array([text], pa.binary()), 10).reasons
-    assert reasons == {0: "the stream has more elements than maxMessageElements (10)"}
+    limit_elements(monkeypatch, 10)
+    reasons = read_elements(STREAM, pa.array([text], pa.binary())).reasons
+    assert reasons == {0: "the stream has more than 10 elements"}
 
 
 @pytest.mark.parametrize("value", ["{[,", '\\"{[,', "\\\\", '\\\\\\"{[,:'])
-def test_what_stands_in_a_value_is_not_counted(value):
+def test_what_stands_in_a_value_is_not_counted(value, monkeypatch):
     """A value may be a long JSON text itself."""
+    limit_elements(monkeypatch, 10)
     text = '{"stream": [{"type": "string", "value": "%s"}]}' % (value * 50)
-    found = read_elements(STREAM, pa.array([text], pa.binary()), 10)
+    found = read_elements(STREAM, pa.array([text], pa.binary()))
     assert not found.reasons
     ((element,),) = found.column.to_pylist()
     assert element["value"] == json.loads(f'"{value * 50}"')
 
 
-def test_types_of_too_many_properties_are_not_read():
+@pytest.mark.parametrize(("most", "unread"), [(10, [0]), (11, [])])
+def test_types_of_too_many_properties_are_not_read(most, unread, monkeypatch):
+    limit_elements(monkeypatch, most)
     text = json.dumps({f"p{number}": "int" for number in range(11)})
-    assert [list(read_types(pa.array([text]), most)[1]) for most in (10, 11)] == [[0], []]
+    assert list(read_types(pa.array([text]))[1]) == unread
+    (of_one,) = read_types_of(pa.array([text]), ["p3"])
+    assert of_one.null_count == len(unread)
 
 
-def test_the_types_of_some_properties_are_those_of_all():
+def test_the_types_of_some_properties_are_those_of_all(monkeypatch):
+    limit_elements(monkeypatch, 10)
     texts = pa.array(['{"a":"int","b":"long"}', None, "{", '{"b":"string"}', '{"a":"char"}', "{" + ":" * 20])
-    every = [dict(types or ()) for types in read_types(texts, 10)[0].to_pylist()]
-    for name, found in zip("abc", read_types_of(texts, "abc", 10), strict=True):
+    every = [dict(types or ()) for types in read_types(texts)[0].to_pylist()]
+    for name, found in zip("abc", read_types_of(texts, "abc"), strict=True):
         assert found.to_pylist() == [types.get(name) for types in every]

@@ -4,6 +4,7 @@ import json
 
 import pyarrow as pa
 import pytest
+from element_limit import limit_elements
 
 from pyspark_jms.columns.enveloped_rows import open_envelopes
 from pyspark_jms.columns.schema import ARROW_SCHEMA
@@ -123,12 +124,14 @@ def test_what_is_no_envelope_stays():
     assert (found[2]["map"], found[2]["properties"]) == (native["map"], [])
 
 
-def test_an_envelope_with_too_many_elements_is_a_body_error():
+def test_an_envelope_with_too_many_elements_is_a_body_error(monkeypatch):
     """As over STOMP; the elements are counted before they are parsed."""
+    limit_elements(monkeypatch, 20)
     text = json.dumps({"stream": [{"type": "int", "value": "1"}] * 30})
     rows = pa.RecordBatch.from_pylist([row(text, {BODY_MARKER: "stream"})], schema=ARROW_SCHEMA)
-    [found] = open_envelopes(rows, "auto", 20).to_pylist()
-    assert "maxMessageElements (20)" in found["body_error"]
+    [found] = open_envelopes(rows, "auto").to_pylist()
+    assert "more than 20 elements" in found["body_error"]
     assert (found["body_type"], found["stream"], found["bytes"]) == ("stream", None, text.encode())
-    [found] = open_envelopes(rows, "auto", 30).to_pylist()
+    limit_elements(monkeypatch, 30)
+    [found] = open_envelopes(rows, "auto").to_pylist()
     assert len(found["stream"]) == 30

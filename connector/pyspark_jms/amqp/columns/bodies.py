@@ -30,7 +30,7 @@ from pyspark_jms.columns.schema import COLUMNS, TYPED_VALUE
 from pyspark_jms.columns.strings import Ints, Mask, is_utf8, not_utf8, strings_at
 from pyspark_jms.columns.value_texts import BODY_TYPE_NAMES
 from pyspark_jms.jms.model import BodyType
-from pyspark_jms.jms.subscription import MAX_ELEMENTS, BodyChoice
+from pyspark_jms.jms.subscription import BodyChoice
 
 __all__ = ["body_columns"]
 
@@ -68,7 +68,6 @@ def body_columns(
     annotations: Ints,
     content_types: Callable[[], pa.Array],
     choice: BodyChoice,
-    max_elements: int = MAX_ELEMENTS,
     wanted: Collection[str] = COLUMNS,
 ) -> dict[str, pa.Array]:
     """The wanted columns of bodies. ``annotations``: ``x-opt-jms-msg-type`` of each row, -1 without one.
@@ -83,7 +82,7 @@ def body_columns(
     if not fits.all():
         refusals.add(np.flatnonzero(~fits))
         shapes = np.where(fits, shapes, _NO_SECTION)
-    bodies = _Bodies(reader, parts, kinds, shapes, refusals, max_elements)
+    bodies = _Bodies(reader, parts, kinds, shapes, refusals)
     columns: dict[str, Callable[[], pa.Array]] = {
         "body_type": bodies.types,
         "text": bodies.text,
@@ -129,7 +128,6 @@ class _Bodies:
     kinds: Ints
     shapes: Ints
     refusals: Refusals
-    max_elements: int
 
     def types(self) -> pa.Array:
         first = int(self.kinds[0])
@@ -197,11 +195,11 @@ class _Bodies:
         values = [element_types(flat), texts_of(self.reader, flat, self.refusals)]
         return pa.StructArray.from_arrays(values, fields=list(TYPED_VALUE))
 
-    def _inside(self, rows: Ints, read: Callable[[ByteReader, Ints, Ints, int], tuple[Entries, Mask]]) -> Entries:
+    def _inside(self, rows: Ints, read: Callable[[ByteReader, Ints, Ints], tuple[Entries, Mask]]) -> Entries:
         """The entries of the bodies of some rows. A row with a value that JMS does not have is refused."""
         if not len(rows):
             return []
-        found, bad = read(self.reader, self.parts.body_at[rows], self.parts.ends[rows], self.max_elements)
+        found, bad = read(self.reader, self.parts.body_at[rows], self.parts.ends[rows])
         self.refusals.add(rows[bad])
         placed = [entry._replace(field=entry.field._replace(rows=rows[entry.field.rows])) for entry in found]
         return [

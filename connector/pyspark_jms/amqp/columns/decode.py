@@ -24,7 +24,7 @@ from pyspark_jms.columns.schema import ARROW_SCHEMA
 from pyspark_jms.columns.strings import Ints, require_offsets
 from pyspark_jms.errors import IllegalStateError
 from pyspark_jms.jms.model import Destination
-from pyspark_jms.jms.subscription import MAX_ELEMENTS, BodyChoice
+from pyspark_jms.jms.subscription import BodyChoice
 
 __all__ = ["decode"]
 
@@ -41,7 +41,6 @@ def decode(
     source: Destination,
     first_sequence: int,
     body_type: BodyChoice,
-    max_elements: int = MAX_ELEMENTS,
     wanted: WantedColumns | None = None,
 ) -> pa.RecordBatch:
     """Decode the bare messages of a block (AMQP 1.0 §3.2), of whose index only ``ends`` is used.
@@ -50,9 +49,7 @@ def decode(
     ``body_error`` states the reason, with the message in ``bytes``; none raises. ``wanted``: the columns of the rows;
     the rows have all columns if one of them is in an envelope, which is opened later.
     """
-    context = BlockContext(
-        dialect=dialect, source=source, body_type=body_type, max_elements=max_elements, wanted=wanted
-    )
+    context = BlockContext(dialect=dialect, source=source, body_type=body_type, wanted=wanted)
     if not len(block):
         return pa.RecordBatch.from_pylist([], schema=context.schema)
     try:
@@ -107,13 +104,13 @@ def _read(reader: ByteReader, begins: Ints, ends: Ints, context: BlockContext) -
     """The rows of the messages that can be read all at once, and by message, the number of its row; -1: it has none."""
     numbers = np.full(len(begins), -1, np.int64)
     needed = needed_parts(context.wanted, reader.raw[begins[0] : ends[0]])
-    parts = walk(reader, begins, ends, context.max_elements, needed)
+    parts = walk(reader, begins, ends, needed)
     if not len(parts):
         return pa.RecordBatch.from_pylist([], schema=context.schema), numbers
     try:
         columns, refused = columns_of(reader, parts, context)
     except MorePartsNeededError:
-        parts = walk(reader, begins, ends, context.max_elements)
+        parts = walk(reader, begins, ends)
         columns, refused = columns_of(reader, parts, context)
     numbers[parts.numbers] = np.arange(len(parts))
     numbers[parts.numbers[refused]] = -1

@@ -78,7 +78,6 @@ class BlockContext:
     dialect: Dialect
     source: Destination
     body_type: BodyChoice
-    max_elements: int = MAX_ELEMENTS
     wanted: WantedColumns | None = None
     """The columns to decode. None: all."""
 
@@ -122,7 +121,7 @@ def read_message(message: bytes, context: BlockContext) -> dict[str, Any]:
     """The columns of one message without ``sequence``. It never raises."""
     row = _Row()
     try:
-        parts = _parts_of(message, context.max_elements)
+        parts = _parts_of(message)
     except MalformedMessageError as malformed:
         row.faults.append(f"the message is malformed: {malformed}")
         row.columns["JMSDestination"] = str(context.source)
@@ -154,17 +153,17 @@ def delivery_id(context: BlockContext, id_: str | None, message: Buffer) -> str:
     return f"{context.source.name}/{id_}"
 
 
-def _parts_of(message: bytes, max_elements: int) -> _Parts:
+def _parts_of(message: bytes) -> _Parts:
     parts = _Parts({}, {}, {}, [], [], [])
     in_body = 0
     for code, value, _ in sections(message):
         count = count_of(message, value)
         if DATA <= code <= VALUE:
             in_body += max(1, count // 2 if message[value] in MAPS else count)
-            if in_body <= max_elements:
+            if in_body <= MAX_ELEMENTS:
                 parts.bodies.append((code, value))
-        elif code in _MAP_SECTIONS and count // 2 > max_elements:
-            parts.faults.append(f"the message has {too_many(_MAP_SECTIONS[code], max_elements)}")
+        elif code in _MAP_SECTIONS and count // 2 > MAX_ELEMENTS:
+            parts.faults.append(f"the message has {too_many(_MAP_SECTIONS[code])}")
         elif code == HEADER:
             parts.header.update(_fields(message, value, _HEADER_FIELDS))
         elif code == MESSAGE_ANNOTATIONS:
@@ -175,8 +174,8 @@ def _parts_of(message: bytes, max_elements: int) -> _Parts:
             parts.application_properties.extend(_pairs(message, value))
         else:
             _pairs(message, value)
-    if in_body > max_elements:
-        parts.faults.append(f"the body has {too_many('elements', max_elements)}")
+    if in_body > MAX_ELEMENTS:
+        parts.faults.append(f"the body has {too_many('elements')}")
     return parts
 
 

@@ -190,7 +190,6 @@ class _Rows:
             annotations=types,
             content_types=lambda: self._content_types,
             choice=self._reading.body_type,
-            max_elements=self._reading.max_elements,
             wanted=wanted,
         )
 

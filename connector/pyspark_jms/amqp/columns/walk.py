@@ -337,11 +337,9 @@ _ALL = NeededParts()
 _NOWHERE = (np.zeros(0, np.int64), np.zeros(0, np.int64))
 
 
-def walk(
-    reader: ByteReader, begins: Ints, ends: Ints, max_elements: int = MAX_ELEMENTS, needed: NeededParts = _ALL
-) -> Parts:
+def walk(reader: ByteReader, begins: Ints, ends: Ints, needed: NeededParts = _ALL) -> Parts:
     """The needed parts of every message that has the usual sections, each of them once."""
-    cursors = _Cursors(reader, begins.copy(), ends, max_elements)
+    cursors = _Cursors(reader, begins.copy(), ends)
     header = cursors.fields(HEADER, needed.header)
     after_header = cursors.at.copy()
     cursors.entries(DELIVERY_ANNOTATIONS, _SYMBOL_KEYS)
@@ -375,9 +373,8 @@ def walk(
 class _Cursors:
     """One position in each message. ``bad`` messages are not read again."""
 
-    def __init__(self, reader: ByteReader, begins: Ints, ends: Ints, max_elements: int) -> None:
+    def __init__(self, reader: ByteReader, begins: Ints, ends: Ints) -> None:
         self._reader = reader
-        self._max_elements = max_elements
         self.at = begins
         self._cursor = CachedCursor(reader, begins)
         self._ends = ends
@@ -394,7 +391,7 @@ class _Cursors:
         return found
 
     def entries(self, section: int, keys: tuple[int, int]) -> Entries:
-        inside = self._inside(section, MAP_CODES, 2 * self._max_elements)
+        inside = self._inside(section, MAP_CODES, 2 * MAX_ELEMENTS)
         if inside is None:
             return []
         found = list(inside.entries(keys))
@@ -404,7 +401,7 @@ class _Cursors:
     def pass_over(self, section: int) -> tuple[Ints, Ints]:
         """Where the section of maps begins and ends, in the rows where it is the next one; moves on to its end."""
         before = self.at
-        inside = self._inside(section, MAP_CODES, 2 * self._max_elements)
+        inside = self._inside(section, MAP_CODES, 2 * MAX_ELEMENTS)
         if inside is None:
             return _NOWHERE
         here = self.at > before
@@ -471,14 +468,16 @@ class _Cursors:
         return section, Field(self._every, code, start, stop)
 
 
-def entries_of(reader: ByteReader, at: Ints, limit: Ints, most: int = MAX_ELEMENTS) -> tuple[Entries, Mask]:
+def entries_of(reader: ByteReader, at: Ints, limit: Ints) -> tuple[Entries, Mask]:
     """The entries of the maps at positions, and which maps cannot be read; rows are numbered from 0."""
-    return _of_bodies(_lists(reader, at, limit, MAP_CODES, 2 * most), lambda inside: inside.entries(_STRING_KEYS))
+    return _of_bodies(
+        _lists(reader, at, limit, MAP_CODES, 2 * MAX_ELEMENTS), lambda inside: inside.entries(_STRING_KEYS)
+    )
 
 
-def elements_of(reader: ByteReader, at: Ints, limit: Ints, most: int = MAX_ELEMENTS) -> tuple[Entries, Mask]:
+def elements_of(reader: ByteReader, at: Ints, limit: Ints) -> tuple[Entries, Mask]:
     """The elements of the lists at positions, and which lists cannot be read."""
-    return _of_bodies(_lists(reader, at, limit, LIST_CODES, most), CompoundCursor.elements)
+    return _of_bodies(_lists(reader, at, limit, LIST_CODES, MAX_ELEMENTS), CompoundCursor.elements)
 
 
 def _lists(

@@ -60,7 +60,6 @@ def read_bodies(
     codes: Ints,
     unread: dict[int, str],
     transformed: Mask | None = None,
-    max_elements: int = MAX_ELEMENTS,
     *,
     wanted: Collection[str] = COLUMNS,
 ) -> Bodies:
@@ -80,7 +79,7 @@ def read_bodies(
         text = bodies.strings_where(is_text & ~wrong)
     columns = {"body_type": BODY_TYPE_NAMES.take(pa.array(codes)), "text": text}
     if ("bytes" in wanted or "map" in wanted or "stream" in wanted) and (codes > _BYTES).any():
-        columns |= _typed(bodies, codes, transformed, reasons, max_elements)
+        columns |= _typed(bodies, codes, transformed, reasons)
     if "bytes" not in wanted:
         return Bodies(columns, [])
     raw = (codes == _BYTES) | (codes == _OBJECT)
@@ -107,15 +106,13 @@ class _BodyBytes:
         return given
 
 
-def _typed(
-    bodies: _BodyBytes, codes: Ints, transformed: Mask | None, reasons: dict[int, str], max_elements: int
-) -> dict[str, pa.Array]:
+def _typed(bodies: _BodyBytes, codes: Ints, transformed: Mask | None, reasons: dict[int, str]) -> dict[str, pa.Array]:
     """``map`` and ``stream``. Adds to ``reasons`` why a body could not be read."""
     columns: dict[str, pa.Array] = {}
     unread = np.zeros(len(codes), np.bool_)
     unread[list(reasons)] = True
     in_xml = np.zeros(len(codes), np.bool_) if transformed is None else transformed & (codes == _MAP)
-    places: tuple[tuple[EnvelopeKind, Mask, Callable[[EnvelopeKind, pa.Array, int], EnvelopeElements]], ...] = (
+    places: tuple[tuple[EnvelopeKind, Mask, Callable[[EnvelopeKind, pa.Array], EnvelopeElements]], ...] = (
         (BodyType.MAP, (codes == _MAP) & ~in_xml, read_elements),
         (BodyType.MAP, in_xml, read_xml),
         (BodyType.STREAM, codes == _STREAM, read_elements),
@@ -123,7 +120,7 @@ def _typed(
     for kind, mask, read in places:
         rows = np.flatnonzero(mask & ~unread)
         if len(rows):
-            elements = read(kind, bodies.only(rows), max_elements)
+            elements = read(kind, bodies.only(rows))
             reasons |= {int(rows[index]): reason for index, reason in elements.reasons.items()}
             column = _spread(elements.column, rows, len(codes))
             columns[kind.value] = pc.coalesce(columns[kind.value], column) if kind.value in columns else column
@@ -235,21 +232,21 @@ _NAMED = {"lt": "<", "gt": ">", "amp": "&", "quot": '"', "apos": "'"}
 _NO_MAP = "body is not the XML of a map"
 
 
-def read_xml(kind: EnvelopeKind, texts: pa.Array, max_elements: int = MAX_ELEMENTS) -> EnvelopeElements:
+def read_xml(kind: EnvelopeKind, texts: pa.Array) -> EnvelopeElements:
     """The elements of each text of a binary column."""
     assert kind is BodyType.MAP, "the broker transforms no streams"
     found: list[list[Element] | None] = []
     reasons = {}
     for row, text in enumerate(texts.to_pylist()):
         try:
-            found.append(_elements(text, max_elements))
+            found.append(_elements(text))
         except UnreadableValueError as unreadable:
             found.append(None)
             reasons[row] = str(unreadable)
     return EnvelopeElements(column_of(kind, found), reasons)
 
 
-def _elements(data: bytes, most: int) -> list[Element]:
+def _elements(data: bytes) -> list[Element]:
     try:
         whole = _MAP_XML.fullmatch(data.decode())
     except UnicodeDecodeError:
@@ -261,8 +258,8 @@ def _elements(data: bytes, most: int) -> list[Element]:
     at = number = 0
     while at < len(entries) and (entry := _ENTRY.match(entries, at)):
         number += 1
-        if number > most:
-            raise UnreadableValueError(f"the map has {too_many('elements', most)}")
+        if number > MAX_ELEMENTS:
+            raise UnreadableValueError(f"the map has {too_many('elements')}")
         element = _element(entry, number)
         elements[element["name"] or ""] = element
         at = entry.end()

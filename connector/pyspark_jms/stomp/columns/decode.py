@@ -17,7 +17,7 @@ from pyspark_jms.columns.read_columns import WantedColumns
 from pyspark_jms.columns.schema import ARROW_SCHEMA, BODY_COLUMNS, PROPERTY_MAPS
 from pyspark_jms.columns.strings import require_offsets
 from pyspark_jms.jms.model import Destination
-from pyspark_jms.jms.subscription import MAX_ELEMENTS, BodyChoice
+from pyspark_jms.jms.subscription import BodyChoice
 from pyspark_jms.sentences import joined_faults
 from pyspark_jms.stomp.columns.bodies import BodyTypes, detect_body_types, force_body_type, lost_bodies, read_bodies
 from pyspark_jms.stomp.columns.frames import FrameBounds, with_few_headers
@@ -40,7 +40,6 @@ def decode(
     source: Destination,
     first_sequence: int,
     body_type: BodyChoice,
-    max_elements: int = MAX_ELEMENTS,
     wanted: WantedColumns | None = None,
 ) -> pa.RecordBatch:
     """Decode the MESSAGE frames of a block, which is as ``FrameScanner`` makes it.
@@ -54,9 +53,9 @@ def decode(
     rows = len(frames)
     if not rows:
         return pa.RecordBatch.from_pylist([], schema=schema)
-    frames, too_many = with_few_headers(frames, dialect, max_elements)
+    frames, too_many = with_few_headers(frames, dialect)
     require_offsets(frames.raw.size + rows * (len(source.name.encode()) + _ROW_PREFIX))
-    read = _FrameReader(frames, too_many, dialect, source, first_sequence, body_type, max_elements, wanted)
+    read = _FrameReader(frames, too_many, dialect, source, first_sequence, body_type, wanted)
     few = None if wanted is None else _few_lines(frames, dialect, wanted)
     if few is not None:
         try:
@@ -74,7 +73,6 @@ class _FrameReader:
     source: Destination
     first_sequence: int
     body_type: BodyChoice
-    max_elements: int
     wanted: WantedColumns | None
 
     def batch(self, lines: Lines) -> pa.RecordBatch:
@@ -83,13 +81,13 @@ class _FrameReader:
         names = frozenset(schema.names)
         texts = _header_texts(lines, self.dialect, wanted)
         types = _body_types(texts, self.dialect, self.body_type)
-        headers = Headers(texts, self.dialect, types.unread_markers, self.max_elements)
+        headers = Headers(texts, self.dialect, types.unread_markers)
         columns, faults = headers.columns(names), headers.faults
         columns |= headers.property_columns(() if wanted is None else wanted.properties)
         if names & BODY_COLUMNS:
             lost = lost_bodies(texts, self.dialect, frames.body_ends - frames.body_starts)
             unread = types.unread | lost | self.too_many
-            bodies = read_bodies(frames, types.codes, unread, types.transformed, self.max_elements, wanted=names)
+            bodies = read_bodies(frames, types.codes, unread, types.transformed, wanted=names)
             columns, faults = columns | bodies.columns, faults + bodies.faults
         made: dict[str, Callable[[], pa.Array]] = {
             "sequence": lambda: _numbered(self.first_sequence, rows),

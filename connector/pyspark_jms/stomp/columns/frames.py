@@ -11,7 +11,7 @@ import pyarrow as pa
 from pyspark_jms.blocks.block import MessageBlock, index_of, positions_of
 from pyspark_jms.columns.strings import Ints, Uint8s, require_offsets
 from pyspark_jms.errors import IllegalStateError
-from pyspark_jms.jms.subscription import too_many
+from pyspark_jms.jms.subscription import MAX_ELEMENTS, too_many
 from pyspark_jms.stomp.dialects.base import Dialect
 
 __all__ = [
@@ -96,27 +96,27 @@ _END = b"\0\n"
 _KEPT_ROLES = ("@message-id", "@destination")
 
 
-def with_few_headers(frames: FrameBounds, dialect: Dialect, most: int) -> tuple[FrameBounds, dict[int, str]]:
-    """In the place of each frame with more than ``most`` headers, one with those that have a column of their own.
+def with_few_headers(frames: FrameBounds, dialect: Dialect) -> tuple[FrameBounds, dict[int, str]]:
+    """In the place of each frame with more than ``MAX_ELEMENTS`` headers, one with those that have their own column.
 
     The body of such a frame is the whole frame that the broker sent. Returns the reason for each of them, too.
     """
     view: Uint8s = np.frombuffer(frames.raw, np.uint8)
-    long = np.flatnonzero(frames.heads - frames.starts > most)  # a line has a byte at least
-    many = [row for row in long.tolist() if _headers(view, frames, row) > most]
+    long = np.flatnonzero(frames.heads - frames.starts > MAX_ELEMENTS)  # a line has a byte at least
+    many = [row for row in long.tolist() if _headers(view, frames, row) > MAX_ELEMENTS]
     if not many:
         return frames, {}
     names = [name for name, role in dialect.message_headers.items() if role[0] != "@" or role in _KEPT_ROLES]
     wanted = re.compile(rb"^(?:%s):[^\n]*\n" % b"|".join(re.escape(name.encode()) for name in names), re.MULTILINE)
-    reason = f"the message has {too_many('headers', most)}"
-    return _replaced(frames, set(many), wanted, most), dict.fromkeys(many, reason)
+    reason = f"the message has {too_many('headers')}"
+    return _replaced(frames, set(many), wanted), dict.fromkeys(many, reason)
 
 
 def _headers(view: Uint8s, frames: FrameBounds, row: int) -> int:
     return int(np.count_nonzero(view[frames.starts[row] + COMMAND_LENGTH : frames.heads[row] + 1] == _LF))
 
 
-def _replaced(frames: FrameBounds, rows: set[int], wanted: re.Pattern[bytes], most: int) -> FrameBounds:
+def _replaced(frames: FrameBounds, rows: set[int], wanted: re.Pattern[bytes]) -> FrameBounds:
     data, heads, ends = bytearray(), [], []
     raw = memoryview(frames.raw)
     places = zip(frames.starts.tolist(), frames.heads.tolist(), frames.ends.tolist(), strict=True)
@@ -125,7 +125,7 @@ def _replaced(frames: FrameBounds, rows: set[int], wanted: re.Pattern[bytes], mo
         if row in rows:
             lines = wanted.finditer(raw, start + COMMAND_LENGTH, head + 1)
             data += _COMMAND
-            for line in islice(lines, most):
+            for line in islice(lines, MAX_ELEMENTS):
                 data += line[0]
             heads.append(len(data) - 1)
             data += b"\n"

@@ -13,7 +13,6 @@ from pyspark_jms.columns.schema import ARROW_SCHEMA, COLUMNS, FIRST_MS, LAST_MS,
 from pyspark_jms.columns.strings import Ints, contents, strings_at
 from pyspark_jms.columns.value_texts import integers
 from pyspark_jms.jms.model import DeliveryMode, Destination, DestinationKind
-from pyspark_jms.jms.subscription import MAX_ELEMENTS
 from pyspark_jms.stomp.columns.layout import HeaderTexts, with_properties
 from pyspark_jms.stomp.columns.lines import Fault
 from pyspark_jms.stomp.dialects.base import Dialect
@@ -35,15 +34,12 @@ _TOPIC, _NOTHING = pa.scalar(f"{DestinationKind.TOPIC}://", pa.string()), pa.sca
 class Headers:
     """The headers of all frames, by the column that they fill."""
 
-    def __init__(
-        self, headers: HeaderTexts, dialect: Dialect, unread_markers: Ints, max_elements: int = MAX_ELEMENTS
-    ) -> None:
+    def __init__(self, headers: HeaderTexts, dialect: Dialect, unread_markers: Ints) -> None:
         """``unread_markers``: lines of body markers that stay properties."""
         self._headers = headers
         self._lines, self._layout = headers.lines, headers.layout
         self._dialect = dialect
         self._unread_markers = unread_markers
-        self._max_elements = max_elements
         self.faults: list[Fault] = list(headers.lines.faults)
 
     def columns(self, wanted: Collection[str] = COLUMNS) -> dict[str, pa.Array]:
@@ -60,7 +56,7 @@ class Headers:
     def property_columns(self, names: Sequence[str]) -> dict[str, pa.Array]:
         """The text and the type of each of these properties."""
         found: dict[str, pa.Array] = {}
-        types = read_types_of(self._headers.text("@types"), names, self._max_elements) if names else []
+        types = read_types_of(self._headers.text("@types"), names) if names else []
         for name, stated in zip(names, types, strict=True):
             text, kind = property_keys(name)
             found |= {text: self._lines.values(self._layout.lines_of(name)), kind: stated}
@@ -122,7 +118,7 @@ class Headers:
         markers = self._headers.line("@types")
         if "@types" not in self._layout.roles:
             return pa.nulls(len(self._headers), ARROW_SCHEMA.field("property_types").type), markers[:0]
-        types, unreadable = read_types(self._headers.text("@types"), self._max_elements)
+        types, unreadable = read_types(self._headers.text("@types"))
         return types, markers[unreadable]
 
     def _properties(self, unread_types: Ints) -> pa.Array:

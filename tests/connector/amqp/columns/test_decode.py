@@ -35,6 +35,7 @@ from amqp_messages import (
     uint,
     ulong,
 )
+from element_limit import limit_elements
 from plain_amqp import row_of
 from rhea_messages import RHEA
 
@@ -486,14 +487,15 @@ def with_elements(count):
 
 @pytest.mark.parametrize("beside", [0, 40], ids=["alone", "among others"])
 @pytest.mark.parametrize("place", with_elements(1))
-def test_a_message_with_too_many_elements_is_a_row_with_its_bytes(place, beside):
+def test_a_message_with_too_many_elements_is_a_row_with_its_bytes(place, beside, monkeypatch):
     """Also among so many messages that all are read at once; one element less is read."""
+    limit_elements(monkeypatch, LIMIT)
     above, below = with_elements(LIMIT + 1)[place], with_elements(LIMIT)[place]
     block = block_of([below] * beside + [above, below, SMALL])
-    batch = decode(block, dialect=ARTEMIS, source=QUEUE, first_sequence=0, body_type="auto", max_elements=LIMIT)
+    batch = decode(block, dialect=ARTEMIS, source=QUEUE, first_sequence=0, body_type="auto")
     batch.validate(full=True)
     *_, row, fits, small = batch.to_pylist()
-    assert "maxMessageElements (20)" in row["body_error"]
+    assert "more than 20 " in row["body_error"]
     assert row["bytes"] == above
     assert row["JMSMessageID"] == "ID:1"
     assert row["delivery_id"] == "orders/ID:1"
@@ -502,12 +504,17 @@ def test_a_message_with_too_many_elements_is_a_row_with_its_bytes(place, beside)
     assert [fits["body_error"], small["body_error"]] == [None, None]
 
 
-def test_nested_values_are_one_element():
+def test_the_limit_is_100_000():
+    messages = [section(0x77, list_(*[TRUE] * count, wide=True)) for count in (100_001, 100_000)]
+    above, fits = read(messages)
+    assert (above["body_error"], above["bytes"]) == ("the body has more than 100,000 elements", messages[0])
+    assert (fits["body_error"], len(fits["stream"])) == (None, 100_000)
+
+
+def test_nested_values_are_one_element(monkeypatch):
     """A list inside of a list is not decoded, however many elements it has."""
-    message = section(0x77, list_(list_(*[TRUE] * 500, wide=True), TRUE))
-    (row,) = decode(
-        block_of([message]), dialect=ARTEMIS, source=QUEUE, first_sequence=0, body_type="auto", max_elements=LIMIT
-    ).to_pylist()
+    limit_elements(monkeypatch, LIMIT)
+    (row,) = read([section(0x77, list_(list_(*[TRUE] * 500, wide=True), TRUE))])
     assert row["body_error"] is None
     assert row["stream"] == [{"type": "list", "value": None}, {"type": "boolean", "value": "true"}]
 
