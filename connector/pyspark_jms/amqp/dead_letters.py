@@ -29,8 +29,7 @@ from pyspark_jms.amqp.wire.sections import (
 from pyspark_jms.amqp.wire.types import Target
 from pyspark_jms.amqp.wire.values import Described, TypedValue, decode, encode, encode_list, encode_map
 from pyspark_jms.blocks.block import MessageBlock, index_of
-from pyspark_jms.blocks.dead_letter import DeadLetter
-from pyspark_jms.blocks.oversized import OversizedMessage, not_kept
+from pyspark_jms.blocks.dead_letter import DeadLetter, OversizedMessage, not_kept
 from pyspark_jms.errors import MalformedFrameError, UnsupportedError
 from pyspark_jms.jms.model import (
     DEAD_LETTER_PROPERTIES,

@@ -11,7 +11,7 @@ from pyspark_jms.amqp.link.management_node import open_amqp_management
 from pyspark_jms.amqp.link.subscriptions import end_subscription
 from pyspark_jms.amqp.recognition import recognition_of
 from pyspark_jms.blocks.block import MessageBlock
-from pyspark_jms.blocks.oversized import OversizedMessage
+from pyspark_jms.blocks.dead_letter import OversizedMessage
 from pyspark_jms.columns.read_columns import DecodeOptions
 from pyspark_jms.delivery.subscription_ledger import Recognition
 from pyspark_jms.errors import JMSError

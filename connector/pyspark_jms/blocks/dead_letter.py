@@ -1,11 +1,95 @@
-"""A message on its way to the dead-letter queue, as it was received, and why."""
+"""A message that does not become a row: too large, in a temporary file or nowhere; or a dead letter, and why."""
 
+import contextlib
+import tempfile
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from types import MappingProxyType
+from typing import BinaryIO, Final, Self
 
 from pyspark_jms.blocks.block import MessageBlock
-from pyspark_jms.blocks.oversized import OversizedMessage
+from pyspark_jms.errors import MessageTooLargeError
 
-__all__ = ["DeadLetter"]
+__all__ = ["KEPT", "DeadLetter", "OversizedMessage", "not_kept", "too_large"]
+
+
+class OversizedMessage:
+    """``identifier`` as a block has it, ``size`` counts the bytes so far. ``body`` None: they are not kept.
+
+    Over STOMP ``head`` is the frame up to its blank line, and the body follows it. Over AMQP all bytes are the body.
+    """
+
+    def __init__(self, head: bytes, identifier: bytes, body: BinaryIO | None) -> None:
+        self.head = head
+        self.identifier = identifier
+        self.body = body
+        self.size = 0
+
+    @property
+    def is_kept(self) -> bool:
+        return self.body is not None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """The temporary file is deleted when it is closed."""
+        if self.body is not None:
+            self.body.close()
+
+    def add(self, part: bytes | bytearray | memoryview) -> None:
+        self.size += len(part)
+        if self.body is not None:
+            try:
+                self.body.write(part)
+            except OSError as error:
+                with contextlib.suppress(OSError):
+                    self.body.close()
+                raise not_kept(error) from None
+
+    def __repr__(self) -> str:
+        return f"OversizedMessage({self.size:,} bytes)"
+
+
+def too_large(size: int, limit: int) -> MessageTooLargeError:
+    """For onTooLarge=fail."""
+    return MessageTooLargeError(
+        f"A message of {size:,} bytes exceeds maxMessageBytes ({limit:,}).",
+        "It stays on the broker. Choose onTooLarge=deadLetter or drop, take the message off with another client, or"
+        " raise maxMessageBytes: where the driver receives, a message needs ten times its size of heap there"
+        " (spark.driver.memory) and must fit into a task (spark.rpc.message.maxSize, 128 MB).",
+    )
+
+
+def not_kept(error: OSError) -> MessageTooLargeError:
+    """Permanent: the next connection would receive the same message, and cost all others a delivery attempt."""
+    return MessageTooLargeError(
+        "A message above maxMessageBytes cannot be kept in a temporary file on its way to deadLetterQueue:"
+        f" {error.strerror or error}.",
+        "It stays on the broker. Make room for twice its size in the driver's folder for temporary files (TMPDIR), or"
+        " choose onTooLarge=drop.",
+    )
+
+
+def _nowhere() -> None:
+    return None
+
+
+def _temporary_file() -> BinaryIO:
+    try:
+        return tempfile.TemporaryFile()
+    except OSError as error:
+        raise not_kept(error) from None
+
+
+KEPT: Final[Mapping[str, Callable[[], BinaryIO | None]]] = MappingProxyType(
+    {
+        "fail": _nowhere,
+        "drop": _nowhere,
+        "deadLetter": _temporary_file,  # the body may be larger than memory allows; the file ends with the process
+    }
+)
+"""Where a message above maxMessageBytes is kept, by the value of option onTooLarge."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)

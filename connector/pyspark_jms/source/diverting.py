@@ -9,8 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 
 from pyspark_jms.blocks.block import MessageBlock
-from pyspark_jms.blocks.dead_letter import DeadLetter
-from pyspark_jms.blocks.oversized import OversizedMessage
+from pyspark_jms.blocks.dead_letter import DeadLetter, OversizedMessage
 from pyspark_jms.errors import ConnectionLostError
 from pyspark_jms.jms.dialect import BrokerDialect
 from pyspark_jms.jms.model import Destination

@@ -8,8 +8,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any, Protocol, Unpack
 
 from pyspark_jms.blocks.block import MessageBlock
-from pyspark_jms.blocks.dead_letter import DeadLetter
-from pyspark_jms.blocks.oversized import OversizedMessage
+from pyspark_jms.blocks.dead_letter import DeadLetter, OversizedMessage
 from pyspark_jms.columns.read_columns import DecodeOptions
 from pyspark_jms.delivery.subscription_ledger import Recognition
 from pyspark_jms.jms.dialect import BrokerDialect

@@ -236,7 +236,8 @@ _PROBE_SECONDS = 0.25
 class Intake:
     """Which subscriptions are read, what waits, and when nothing more is to come.
 
-    ``drain`` None: the query goes on until it is stopped."""
+    ``drain`` None: the query goes on until it is stopped.
+    """
 
     def __init__(
         self,

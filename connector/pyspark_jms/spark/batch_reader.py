@@ -9,9 +9,8 @@ from pyspark_jms.errors import UnsupportedError
 from pyspark_jms.jms.model import DestinationKind
 from pyspark_jms.options.source import SourceOptions
 from pyspark_jms.source.peek import peek
-from pyspark_jms.spark.gc_freeze import freeze_gc
+from pyspark_jms.spark.calls import freeze_gc, short_traceback_of_rows
 from pyspark_jms.spark.protocols import source_protocol
-from pyspark_jms.spark.short_tracebacks import short_traceback_of_rows
 
 __all__ = ["JmsPeek"]
 

@@ -10,7 +10,7 @@ from pyspark.sql.streaming.datasource import (
 )
 
 from pyspark_jms.errors import UnsupportedError
-from pyspark_jms.spark.short_tracebacks import short_traceback
+from pyspark_jms.spark.calls import short_traceback
 from pyspark_jms.spark.stream_reading import StreamReading
 
 __all__ = ["JmsStreamReader"]

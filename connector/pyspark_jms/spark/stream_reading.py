@@ -12,9 +12,8 @@ from pyspark_jms.errors import UnsupportedError
 from pyspark_jms.options.source import SourceOptions
 from pyspark_jms.source.readers.reader_input import ReaderInput
 from pyspark_jms.source.task_inputs import TaskInput, read_task
-from pyspark_jms.spark.gc_freeze import freeze_gc
+from pyspark_jms.spark.calls import freeze_gc, short_traceback, short_traceback_of_rows
 from pyspark_jms.spark.protocols import SourceEngine, source_engine, source_protocol
-from pyspark_jms.spark.short_tracebacks import short_traceback, short_traceback_of_rows
 
 __all__ = ["JmsBasicStreamReader", "StreamReading"]
 

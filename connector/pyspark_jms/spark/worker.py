@@ -11,7 +11,7 @@ from pyspark_jms.errors import IllegalStateError, TransactionRolledBackError
 from pyspark_jms.options.sink import SinkOptions
 from pyspark_jms.sink.sending import send_at_least_once
 from pyspark_jms.sink.tasks import LedgerTask, TaskResult
-from pyspark_jms.spark.gc_freeze import freeze_gc
+from pyspark_jms.spark.calls import freeze_gc
 from pyspark_jms.spark.protocols import connect_sink
 from pyspark_jms.spark.writers import TaskReport
 

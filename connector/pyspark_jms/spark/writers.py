@@ -13,8 +13,8 @@ from pyspark_jms.delivery.commit_token import LedgerOwner
 from pyspark_jms.errors import IllegalStateError, OptionConflictError, UnsupportedError
 from pyspark_jms.options.sink import SinkOptions
 from pyspark_jms.sink.tasks import LedgerTask, TaskResult, log_dropped_rows, may_be_repeated, require_identity
+from pyspark_jms.spark.calls import short_traceback
 from pyspark_jms.spark.releases import StreamArrowWriter
-from pyspark_jms.spark.short_tracebacks import short_traceback
 
 __all__ = ["JmsBatchWriter", "JmsStreamWriter", "TaskReport"]
 

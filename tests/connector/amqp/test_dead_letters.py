@@ -23,8 +23,7 @@ from pyspark_jms.amqp.dialects import ARTEMIS, CLASSIC, RABBITMQ
 from pyspark_jms.amqp.wire.sections import sections
 from pyspark_jms.amqp.wire.values import decode
 from pyspark_jms.blocks.block import block_of
-from pyspark_jms.blocks.dead_letter import DeadLetter
-from pyspark_jms.blocks.oversized import KEPT, OversizedMessage
+from pyspark_jms.blocks.dead_letter import KEPT, DeadLetter, OversizedMessage
 from pyspark_jms.errors import BrokerError
 from pyspark_jms.jms.model import ERROR_PROPERTY, MESSAGE_ID_PROPERTY, SOURCE_PROPERTY
 from pyspark_jms.testing import JmsClient

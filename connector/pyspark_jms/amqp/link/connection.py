@@ -22,7 +22,7 @@ from pyspark_jms.amqp.wire.sasl import Login
 from pyspark_jms.amqp.wire.sections import Buffer
 from pyspark_jms.amqp.wire.session import Session
 from pyspark_jms.amqp.wire.states import ConnectionState, EndpointState
-from pyspark_jms.blocks.oversized import KEPT
+from pyspark_jms.blocks.dead_letter import KEPT
 from pyspark_jms.errors import (
     BrokerUnreachableError,
     ConnectionLostError,

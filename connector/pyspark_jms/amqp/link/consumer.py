@@ -13,7 +13,7 @@ from pyspark_jms.amqp.link.sources import require_echo, require_kind, require_sh
 from pyspark_jms.amqp.link.subscriptions import require_harmless, require_unchanged
 from pyspark_jms.amqp.wire.receiver import Receiver
 from pyspark_jms.blocks.block import MessageBlock
-from pyspark_jms.blocks.oversized import too_large
+from pyspark_jms.blocks.dead_letter import too_large
 from pyspark_jms.errors import JMSError
 from pyspark_jms.jms.subscription import Subscription
 from pyspark_jms.network.connection import OnConnection, StateCondition

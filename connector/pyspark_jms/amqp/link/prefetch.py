@@ -9,7 +9,7 @@ from pyspark_jms.amqp.link.pull import drain
 from pyspark_jms.amqp.wire.credit import CreditWindow
 from pyspark_jms.amqp.wire.receiver import Receiver
 from pyspark_jms.blocks.block import MessageBlock
-from pyspark_jms.blocks.oversized import OversizedMessage
+from pyspark_jms.blocks.dead_letter import OversizedMessage
 from pyspark_jms.errors import ReceiptTimeoutError
 from pyspark_jms.jms.subscription import Subscription
 

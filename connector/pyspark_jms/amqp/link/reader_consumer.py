@@ -12,7 +12,7 @@ from pyspark_jms.amqp.link.prefetch import Prefetch
 from pyspark_jms.amqp.link.subscriptions import require_harmless
 from pyspark_jms.amqp.wire.receiver import Receiver
 from pyspark_jms.blocks.block import MessageBlock
-from pyspark_jms.blocks.oversized import OversizedMessage
+from pyspark_jms.blocks.dead_letter import OversizedMessage
 from pyspark_jms.errors import JMSError
 from pyspark_jms.jms.subscription import Subscription
 from pyspark_jms.network.connection import OnConnection

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import BinaryIO
 
-from pyspark_jms.blocks.oversized import KEPT
+from pyspark_jms.blocks.dead_letter import KEPT
 
 __all__ = [
     "MAX_DEPTH",

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, TypeAlias
 from pyspark_jms.amqp.wire.constructors import BIN8, FIXED_WIDTHS, SMALL_UINT, UINT, UINT_0
 from pyspark_jms.amqp.wire.limits import Limits
 from pyspark_jms.blocks.block import MessageBlock
-from pyspark_jms.blocks.oversized import OversizedMessage
+from pyspark_jms.blocks.dead_letter import OversizedMessage
 from pyspark_jms.errors import MessageTooLargeError
 
 __all__ = ["Transfers", "plain_handle"]

@@ -19,8 +19,7 @@ from pyspark_jms.errors import (
     TransactionRolledBackError,
 )
 from pyspark_jms.network.patience import keep_trying
-from pyspark_jms.source.readers.new_value import Run, joined
-from pyspark_jms.source.readers.value_rows import ValueRows
+from pyspark_jms.source.readers.value import Run, ValueRows, joined
 
 __all__ = ["Attempt"]
 

@@ -17,7 +17,7 @@ from pyspark_jms.source.diverting import log_dead_letters, log_dropped, oversize
 from pyspark_jms.source.draining import Drain
 from pyspark_jms.source.links import SourceProtocol
 from pyspark_jms.source.progress import Counts
-from pyspark_jms.source.readers.new_value import NewValue
+from pyspark_jms.source.readers.value import NewValue
 
 __all__ = [
     "TaskIntake",

@@ -20,8 +20,8 @@ from pyspark_jms.source.progress import Counts
 from pyspark_jms.source.readers.attempt import Attempt
 from pyspark_jms.source.readers.connecting import connect_register, require_broker, subscriptions_of
 from pyspark_jms.source.readers.intake import TaskIntake
-from pyspark_jms.source.readers.new_value import NewValue, Run
 from pyspark_jms.source.readers.reader_input import ReaderInput, report_number
+from pyspark_jms.source.readers.value import NewValue, Run
 from pyspark_jms.source.task_inputs import rows_of
 
 __all__ = ["read_reader"]

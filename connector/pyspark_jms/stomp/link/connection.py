@@ -11,7 +11,7 @@ from stomp.exception import NotConnectedException
 from stomp.listener import HeartbeatListener
 
 from pyspark_jms.blocks.block import ByteArray, MessageBlock
-from pyspark_jms.blocks.oversized import OversizedMessage
+from pyspark_jms.blocks.dead_letter import OversizedMessage
 from pyspark_jms.errors import (
     BrokerUnreachableError,
     ConnectionLostError,

@@ -4,7 +4,7 @@ import logging
 from collections.abc import Iterable
 
 from pyspark_jms.blocks.block import MessageBlock
-from pyspark_jms.blocks.oversized import OversizedMessage
+from pyspark_jms.blocks.dead_letter import OversizedMessage
 from pyspark_jms.errors import InvalidDestinationError, JMSError, JMSSecurityError, UnsupportedError
 from pyspark_jms.jms.model import Destination, DestinationKind
 from pyspark_jms.jms.names import has_wildcards

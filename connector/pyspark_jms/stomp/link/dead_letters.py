@@ -12,8 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import BinaryIO, NamedTuple
 
 from pyspark_jms.blocks.block import MessageBlock
-from pyspark_jms.blocks.dead_letter import DeadLetter
-from pyspark_jms.blocks.oversized import OversizedMessage, not_kept
+from pyspark_jms.blocks.dead_letter import DeadLetter, OversizedMessage, not_kept
 from pyspark_jms.jms.model import (
     BODY_MARKER,
     DEAD_LETTER_PROPERTIES,

@@ -3,7 +3,7 @@
 from typing import Literal
 
 from pyspark_jms.blocks.block import MessageBlock
-from pyspark_jms.blocks.oversized import KEPT, OversizedMessage
+from pyspark_jms.blocks.dead_letter import KEPT, OversizedMessage
 from pyspark_jms.errors import JMSError
 from pyspark_jms.network.connection import StateCondition
 from pyspark_jms.stomp.link.prefetch_limit import NOT_SUBSCRIBED, PrefetchLimit

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import BinaryIO
 
 from pyspark_jms.blocks.block import MessageBlock
-from pyspark_jms.blocks.oversized import OversizedMessage, too_large
+from pyspark_jms.blocks.dead_letter import OversizedMessage, too_large
 from pyspark_jms.errors import MalformedFrameError, MessageTooLargeError
 
 __all__ = ["MAX_HEADER_BYTES", "FrameScanner"]

@@ -9,7 +9,7 @@ from waiting import wait_until
 
 from pyspark_jms.amqp.reading import ReaderLink
 from pyspark_jms.errors import InvalidOptionError, MessageTooLargeError, SelectorChangedError, StoppedError
-from pyspark_jms.source.readers.new_value import NewValue
+from pyspark_jms.source.readers.value import NewValue
 
 BAD = b"\x00\x53\x74\xc1\x05\x02\x40\x42\x40\x41" + section(0x77, string("x"))
 """A text whose application properties have a name that is not text."""

@@ -8,8 +8,7 @@ import pytest
 from rawstomp import RawStomp
 
 from pyspark_jms.blocks.block import MessageBlock, index_of
-from pyspark_jms.blocks.dead_letter import DeadLetter
-from pyspark_jms.blocks.oversized import OversizedMessage
+from pyspark_jms.blocks.dead_letter import DeadLetter, OversizedMessage
 from pyspark_jms.network.settings import TlsSettings
 from pyspark_jms.stomp.link.dead_letters import send_dead_letters
 

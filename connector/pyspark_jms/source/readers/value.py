@@ -1,7 +1,13 @@
-"""The messages of a value, by their numbers: as a task receives and sends them, and in its memory."""
+"""The messages of a value, by their numbers: as a task receives and sends them, in its memory, and their rows.
 
-from collections.abc import Iterable, Iterator
+The rows are made while the broker executes the transaction, or when they are asked for.
+"""
+
+import contextlib
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -10,11 +16,7 @@ from pyspark_jms.blocks.block import MessageBlock, index_of, positions_of
 from pyspark_jms.blocks.staged import pack_all
 from pyspark_jms.delivery.message_range import MessageRange
 
-__all__ = [
-    "NewValue",
-    "Run",
-    "joined",
-]
+__all__ = ["NewValue", "Run", "ValueRows", "joined"]
 
 _RUN_BYTES, _RUN_MESSAGES = 15 << 20, 1 << 14
 """Staged blocks are joined up to this size: a task decodes one large block faster than many small ones."""
@@ -91,3 +93,33 @@ class NewValue:
         self.runs.append(Run(self.end, source, dialect, part))
         self.end += len(range_)
         self.size += range_.size
+
+
+class ValueRows:
+    """Iterate once: for each run its RecordBatch, and how many of its messages became no row.
+
+    The bytes of a run are kept until its rows are made, and the rows until they are asked for.
+    """
+
+    def __init__(self, runs: Iterable[Run] = (), rows_of: Callable[[Run], tuple[Any, int]] | None = None) -> None:
+        """``rows_of``: None, if there are no runs."""
+        self._runs = deque(runs)
+        self._rows_of = rows_of
+        self._made = deque[tuple[Any, int]]()
+
+    def make(self) -> None:
+        """Raises nothing: an error comes when the rows are asked for."""
+        with contextlib.suppress(Exception):
+            while self._runs:
+                self._made.append(self._of(self._runs[0]))
+                self._runs.popleft()
+
+    def __iter__(self) -> Iterator[tuple[Any, int]]:
+        while self._made:
+            yield self._made.popleft()
+        while self._runs:
+            yield self._of(self._runs.popleft())
+
+    def _of(self, run: Run) -> tuple[Any, int]:
+        assert self._rows_of is not None
+        return self._rows_of(run)

@@ -1,4 +1,6 @@
 import logging
+import subprocess
+import sys
 import traceback
 
 import pyarrow as pa
@@ -8,7 +10,7 @@ from pyspark_jms.errors import IllegalStateError, JMSError, OptionError
 from pyspark_jms.options.sink import SinkOptions
 from pyspark_jms.options.source import SourceOptions
 from pyspark_jms.spark.batch_reader import JmsPeek
-from pyspark_jms.spark.short_tracebacks import short_traceback, short_traceback_of_rows
+from pyspark_jms.spark.calls import short_traceback, short_traceback_of_rows
 from pyspark_jms.spark.stream_reader import JmsStreamReader
 from pyspark_jms.spark.writers import JmsBatchWriter
 
@@ -50,3 +52,22 @@ def test_a_bug_keeps_its_frames_and_the_log_has_the_others(kind, shown, caplog):
             call()
         assert ("in deep" in "".join(traceback.format_tb(caught.value.__traceback__))) is shown
         assert ("in deep" in caplog.text) is not shown
+
+
+PROBE = """
+import gc
+from pyspark_jms.spark.calls import freeze_gc
+freeze_gc()
+first = gc.get_freeze_count()
+kept = [[] for _ in range(1000)]
+freeze_gc()
+second = gc.get_freeze_count()
+import wave
+freeze_gc()
+print(first > 1000, second == first, gc.get_freeze_count() > second + 1000)
+"""
+
+
+def test_freezes_again_only_after_an_import():
+    ended = subprocess.run([sys.executable, "-c", PROBE], capture_output=True, text=True, timeout=30, check=True)
+    assert ended.stdout == "True True True\n"
