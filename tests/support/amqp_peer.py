@@ -1,7 +1,6 @@
 """The other side of an AMQP connection, in the same process and without a socket: it answers our protocol core."""
 
 from pyspark_jms.amqp.wire.connection import Connection
-from pyspark_jms.amqp.wire.limits import Limits
 from pyspark_jms.amqp.wire.sasl import Login
 from pyspark_jms.amqp.wire.types import (
     AMQP_HEADER,
@@ -11,6 +10,7 @@ from pyspark_jms.amqp.wire.types import (
     Declared,
     Disposition,
     Flow,
+    Limits,
     Open,
     SaslMechanisms,
     SaslOutcome,

@@ -3,7 +3,7 @@ import pytest
 from waiting import wait_until
 
 from pyspark_jms.amqp.reading import Probe
-from pyspark_jms.amqp.wire.limits import MAX_FRAME_BYTES
+from pyspark_jms.amqp.wire.types import MAX_FRAME_BYTES
 from pyspark_jms.errors import InvalidDestinationError
 from pyspark_jms.jms.model import Destination, DurableSubscription
 

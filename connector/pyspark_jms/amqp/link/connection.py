@@ -15,13 +15,13 @@ from pyspark_jms.amqp.dialects import AMQP, Dialect, dialect_named, dialect_of_h
 from pyspark_jms.amqp.link.reasons import error_of
 from pyspark_jms.amqp.link.stream import Stream
 from pyspark_jms.amqp.wire.connection import Connection as Core
-from pyspark_jms.amqp.wire.limits import Limits
+from pyspark_jms.amqp.wire.connection import Session
 from pyspark_jms.amqp.wire.link import Link, PeerError
 from pyspark_jms.amqp.wire.receiver import Receiver
 from pyspark_jms.amqp.wire.sasl import Login
 from pyspark_jms.amqp.wire.sections import Buffer
-from pyspark_jms.amqp.wire.session import Session
 from pyspark_jms.amqp.wire.states import ConnectionState, EndpointState
+from pyspark_jms.amqp.wire.types import Limits
 from pyspark_jms.blocks.dead_letter import KEPT
 from pyspark_jms.errors import (
     BrokerUnreachableError,

@@ -6,9 +6,8 @@ from collections.abc import Callable, Iterator, Sequence
 
 from pyspark_jms.amqp.link.connection import Connection
 from pyspark_jms.amqp.link.sources import copy_of, require_echo
-from pyspark_jms.amqp.wire.receiver import Receiver
+from pyspark_jms.amqp.wire.receiver import Receiver, Transfers
 from pyspark_jms.amqp.wire.states import EndpointState
-from pyspark_jms.amqp.wire.transfers import Transfers
 from pyspark_jms.amqp.wire.types import Source
 from pyspark_jms.blocks.block import MessageBlock
 from pyspark_jms.errors import ReceiptTimeoutError

@@ -4,10 +4,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from pyspark_jms.amqp.wire.limits import Limits
 from pyspark_jms.amqp.wire.sections import Buffer
 from pyspark_jms.amqp.wire.states import LINK, EndpointEvent, EndpointMachine, EndpointState
-from pyspark_jms.amqp.wire.types import Attach, Detach, Error, Performative
+from pyspark_jms.amqp.wire.types import Attach, Detach, Error, Limits, Performative
 
 __all__ = ["Channel", "Link", "PeerError", "peer_error"]
 

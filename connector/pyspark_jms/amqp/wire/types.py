@@ -5,17 +5,19 @@ specification.
 """
 
 import struct
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import MISSING, dataclass, fields
-from typing import Any, TypeAlias
+from typing import Any, BinaryIO, TypeAlias
 
-from pyspark_jms.amqp.wire.limits import MAX_PERFORMATIVE_BYTES, Limits
 from pyspark_jms.amqp.wire.values import Buffer, Described, Symbol, TypedValue, decode, encode, encode_list, malformed
+from pyspark_jms.blocks.dead_letter import KEPT
 from pyspark_jms.sentences import with_article
 
 __all__ = [
     "AMQP_HEADER",
     "EMPTY_FRAME",
+    "MAX_FRAME_BYTES",
+    "MIN_MAX_FRAME_BYTES",
     "SASL_HEADER",
     "Accepted",
     "Attach",
@@ -30,6 +32,7 @@ __all__ = [
     "End",
     "Error",
     "Flow",
+    "Limits",
     "Modified",
     "Open",
     "Performative",
@@ -381,6 +384,9 @@ _PYTHON: Mapping[str, type | tuple[type, ...]] = {
 _UNSIGNED = {_Y: 1 << 8, "ushort": 1 << 16, _U: 1 << 32, "ulong": 1 << 64}
 """The number of values of each unsigned type (§1.6). A field may have come with the constructor of another type."""
 
+_MAX_PERFORMATIVE_BYTES = 1 << 20
+"""A frame that is not a transfer holds names, filters and errors only."""
+
 
 def encode_performative(performative: Performative) -> bytes:
     code, types = _TYPES[type(performative)]
@@ -407,7 +413,7 @@ def _encode_field(kind: str, value: Any) -> bytes:
 
 def decode_performative(buffer: Buffer, position: int, end: int) -> tuple[Performative, int]:
     """The performative of a frame's body, and where the payload begins."""
-    described, position = decode(buffer, position, min(end, position + MAX_PERFORMATIVE_BYTES))
+    described, position = decode(buffer, position, min(end, position + _MAX_PERFORMATIVE_BYTES))
     performative = _composite(described)
     if type(performative) not in _TYPES:
         raise malformed("a frame without a performative")
@@ -467,6 +473,29 @@ _HEADER = struct.Struct(">IBBH")
 HEADER_BYTES = _HEADER.size
 EMPTY_FRAME = _HEADER.pack(8, 2, 0, 0)
 """§2.4.5: keeps a connection alive."""
+
+MIN_MAX_FRAME_BYTES = 512
+"""§2.7.1: every peer takes frames of this size."""
+
+MAX_FRAME_BYTES = 1 << 17
+"""Artemis and Classic send frames of at most 128 KB, whatever a client offers."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """What a client takes of its peer. What is larger ends the connection, except a message: it comes into no block."""
+
+    max_frame_bytes: int = MAX_FRAME_BYTES
+    """The largest frame that the peer may send."""
+
+    max_message_bytes: int = 100 << 20
+    """A larger message does not come into a block."""
+
+    max_delivery_bytes: int = 1 << 32
+    """A message that has not ended at this size, the largest of one section, ends the connection."""
+
+    keep_oversized: Callable[[], BinaryIO | None] = KEPT["drop"]
+    """Opens the place for the bytes of such a message; None: they are not kept."""
 
 
 def frame(channel: int, performative: Performative, payload: bytes = b"", *, sasl: bool = False) -> bytes:

@@ -13,12 +13,25 @@ from dataclasses import dataclass
 from typing import Any, NoReturn, TypeAlias
 
 from pyspark_jms.amqp.wire import constructors
-from pyspark_jms.amqp.wire.limits import MAX_DEPTH
 from pyspark_jms.errors import MalformedFrameError
 
-__all__ = ["Described", "Symbol", "TypedValue", "decode", "encode", "encode_list", "encode_map", "malformed", "sized"]
+__all__ = [
+    "MAX_DEPTH",
+    "Described",
+    "Symbol",
+    "TypedValue",
+    "decode",
+    "encode",
+    "encode_list",
+    "encode_map",
+    "malformed",
+    "sized",
+]
 
 Buffer: TypeAlias = bytes | bytearray | memoryview
+
+MAX_DEPTH = 16
+"""Nesting of values in a performative. The deepest one of AMQP 1.0 is a filter in a source in an attach: 4."""
 
 
 class Symbol(str):

@@ -4,12 +4,13 @@ import dataclasses
 
 import pytest
 
-from pyspark_jms.amqp.wire.limits import Limits
 from pyspark_jms.amqp.wire.types import (
     _NAMES,
     _REQUIRED,
     _TYPES,
     EMPTY_FRAME,
+    MAX_FRAME_BYTES,
+    MIN_MAX_FRAME_BYTES,
     Accepted,
     Attach,
     Begin,
@@ -19,6 +20,7 @@ from pyspark_jms.amqp.wire.types import (
     Disposition,
     Error,
     Flow,
+    Limits,
     Open,
     Rejected,
     SaslInit,
@@ -212,3 +214,8 @@ def test_the_size_of_a_frame():
 def test_frames_that_cannot_be(header, reason):
     with pytest.raises(MalformedFrameError, match=reason):
         frame_size(bytearray(bytes.fromhex(header)), 0, Limits())
+
+
+def test_the_limits_of_the_specification():
+    assert MIN_MAX_FRAME_BYTES == 512
+    assert Limits().max_frame_bytes == MAX_FRAME_BYTES >= MIN_MAX_FRAME_BYTES

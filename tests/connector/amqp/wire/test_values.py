@@ -8,8 +8,16 @@ from generated import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pyspark_jms.amqp.wire.limits import MAX_DEPTH
-from pyspark_jms.amqp.wire.values import Described, Symbol, TypedValue, decode, encode, encode_list, encode_map
+from pyspark_jms.amqp.wire.values import (
+    MAX_DEPTH,
+    Described,
+    Symbol,
+    TypedValue,
+    decode,
+    encode,
+    encode_list,
+    encode_map,
+)
 from pyspark_jms.errors import MalformedFrameError
 
 UUID = uuid.UUID("12345678-1234-5678-1234-567812345678")
