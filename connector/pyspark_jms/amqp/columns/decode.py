@@ -4,34 +4,56 @@ Each step works on all messages at once. What it does not take is read one messa
 Does not know sockets and Spark.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import replace
+from functools import cached_property
+from os.path import commonprefix
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
-from pyspark_jms.amqp.columns.byte_reader import ByteReader, TooNearTheEndError
+from pyspark_jms.amqp.columns.bodies import body_columns
+from pyspark_jms.amqp.columns.byte_reader import ByteReader, Refusals, TooNearTheEndError
+from pyspark_jms.amqp.columns.fields import (
+    ABSENT,
+    BOOLEAN,
+    BYTE,
+    KINDS,
+    TIME,
+    UBYTE,
+    UINT,
+    Annotations,
+    destination_of,
+    field_at,
+    fingerprint_texts,
+    ids,
+    numbers,
+    reply_to_of,
+    string,
+    times,
+)
+from pyspark_jms.amqp.columns.one_body import BY_ANNOTATION
 from pyspark_jms.amqp.columns.one_message import BlockContext, read_message
-from pyspark_jms.amqp.columns.properties import MARKERS, EnvelopedError
-from pyspark_jms.amqp.columns.rows import MorePartsNeededError, columns_of, needed_parts
-from pyspark_jms.amqp.columns.walk import TooManyAtOnceError, walk
+from pyspark_jms.amqp.columns.properties import MARKERS, EnvelopedError, property_columns, wanted_properties
+from pyspark_jms.amqp.columns.walk import NeededParts, Parts, TooManyAtOnceError, walk
 from pyspark_jms.amqp.dialects.base import Dialect
+from pyspark_jms.amqp.wire.constructors import LONG, SMALL_LONG, STR8, STR32, SYM8, SYM32
+from pyspark_jms.amqp.wire.sections import EMPTY_MESSAGE_ID, digest, fingerprint
 from pyspark_jms.blocks.block import MessageBlock, positions_of
 from pyspark_jms.columns.batches import merged, stacked
 from pyspark_jms.columns.read_columns import WantedColumns, property_keys
-from pyspark_jms.columns.schema import ARROW_SCHEMA
-from pyspark_jms.columns.strings import Ints, require_offsets
+from pyspark_jms.columns.schema import ARROW_SCHEMA, BODY_COLUMNS, COLUMNS, PROPERTY_MAPS
+from pyspark_jms.columns.strings import Ints, Uint8s, contents, require_offsets, strings_at
 from pyspark_jms.errors import IllegalStateError
-from pyspark_jms.jms.model import Destination
+from pyspark_jms.jms.model import DEFAULT_PRIORITY, DeliveryMode, Destination
 from pyspark_jms.jms.subscription import BodyChoice
 
-__all__ = ["decode"]
+__all__ = ["columns_of", "decode"]
 
 _ROW_PREFIX = len("queue://") + len("/~") + 32
 """The most that JMSDestination, JMSReplyTo and delivery_id add to a name, in bytes."""
-
-_BYTES_AT_ONCE = 1 << 18
 
 
 def decode(
@@ -103,19 +125,273 @@ def _bounds(block: MessageBlock, size: int) -> tuple[Ints, Ints]:
 def _read(reader: ByteReader, begins: Ints, ends: Ints, context: BlockContext) -> tuple[pa.RecordBatch, Ints]:
     """The rows of the messages that can be read all at once, and by message, the number of its row; -1: it has none."""
     numbers = np.full(len(begins), -1, np.int64)
-    needed = needed_parts(context.wanted, reader.raw[begins[0] : ends[0]])
+    needed = _needed_parts(context.wanted, reader.raw[begins[0] : ends[0]])
     parts = walk(reader, begins, ends, needed)
     if not len(parts):
         return pa.RecordBatch.from_pylist([], schema=context.schema), numbers
     try:
         columns, refused = columns_of(reader, parts, context)
-    except MorePartsNeededError:
+    except _MorePartsNeededError:
         parts = walk(reader, begins, ends)
         columns, refused = columns_of(reader, parts, context)
     numbers[parts.numbers] = np.arange(len(parts))
     numbers[parts.numbers[refused]] = -1
     arrays = [columns[f.name] if f.name in columns else pa.nulls(len(parts), f.type) for f in context.schema]
     return pa.RecordBatch.from_arrays(arrays, schema=context.schema), numbers
+
+
+# --- which parts are needed -------------------------------------------------------------------------
+
+_MESSAGE_ID, _TO, _SUBJECT, _REPLY_TO, _CORRELATION_ID, _CONTENT_TYPE = 0, 2, 3, 4, 5, 6
+_EXPIRY, _CREATED = 8, 9
+_TTL = 2
+_HEADER_FIELDS = {"JMSDeliveryMode": 1, "JMSPriority": 2, "JMSExpiration": 3, "JMSRedelivered": 5}
+_PROPERTIES_FIELDS = {
+    "JMSMessageID": _MESSAGE_ID + 1,
+    "delivery_id": _MESSAGE_ID + 1,
+    "JMSDestination": _TO + 1,
+    "JMSType": _SUBJECT + 1,
+    "JMSReplyTo": _REPLY_TO + 1,
+    "JMSCorrelationID": _CORRELATION_ID + 1,
+    "content_type": _CONTENT_TYPE + 1,
+    "JMSExpiration": _CREATED + 1,
+    "JMSTimestamp": _CREATED + 1,
+}
+"""By column: how many fields of the section must be known."""
+
+_BODY_ANNOTATION = "x-opt-jms-msg-type"
+_MARKER_PREFIX = commonprefix(sorted(MARKERS)).encode()  # noqa: RUF071 - names, not paths
+
+
+class _MorePartsNeededError(Exception):
+    """A part was not walked, and decides about a wanted column."""
+
+
+def _needed_parts(wanted: WantedColumns | None, first: Uint8s) -> NeededParts:
+    """What must be located in each message. ``first``: the bytes of the first one.
+
+    The others mostly state the type of their body if it does. Where that is wrong, ``columns_of`` raises
+    ``_MorePartsNeededError``.
+    """
+    if wanted is None or wanted.properties or PROPERTY_MAPS & wanted.fixed:
+        return NeededParts()
+    properties = max((_PROPERTIES_FIELDS.get(name, 0) for name in wanted.fixed), default=0)
+    if BODY_COLUMNS & wanted.fixed and _BODY_ANNOTATION.encode() not in first.tobytes():
+        properties = max(properties, _CONTENT_TYPE + 1)
+    header = max((_HEADER_FIELDS.get(name, 0) for name in wanted.fixed), default=0)
+    return NeededParts(header, properties, application_properties=False)
+
+
+# --- the columns of the messages that are read all at once ------------------------------------------
+
+_SLASH = pa.scalar("/", pa.string())
+_NO_ID, _TRUE = pa.scalar(EMPTY_MESSAGE_ID, pa.string()), pa.scalar(value=True, type=pa.bool_())
+_DELIVERY_TIME = {**TIME, LONG: None, SMALL_LONG: None}
+
+
+def columns_of(reader: ByteReader, parts: Parts, context: BlockContext) -> tuple[dict[str, pa.Array], Ints]:
+    """Every wanted column but ``sequence``, and the rows that are left to the reader of one message."""
+    refusals = Refusals()
+    return _Rows(reader, parts, context, refusals).columns(), refusals.rows()
+
+
+class _Rows:
+    def __init__(self, reader: ByteReader, parts: Parts, context: BlockContext, refusals: Refusals) -> None:
+        self._reader = reader
+        self._parts = parts
+        self._reading = context
+        self._refusals = refusals
+        self._annotations = Annotations(reader, parts.annotations, len(parts), refusals)
+
+    def columns(self) -> dict[str, pa.Array]:
+        """Each step is carried out only for a column that is wanted. A fault elsewhere in the message is not seen."""
+        wanted = self._reading.wanted
+        names = frozenset(COLUMNS) if wanted is None else wanted.fixed
+        found = {name: read() for name, read in self._readers().items() if name in names}
+        if BODY_COLUMNS & names:
+            found |= self._bodies(names)
+        if PROPERTY_MAPS & names:
+            found |= self._properties()
+        return found if wanted is None else found | self._wanted_properties(wanted)
+
+    @cached_property
+    def _message_ids(self) -> pa.Array:
+        return self._ids(_MESSAGE_ID, of_messages=True)
+
+    @cached_property
+    def _content_types(self) -> pa.Array:
+        if self._parts.needed.properties <= _CONTENT_TYPE:
+            raise _MorePartsNeededError
+        return self._string(_CONTENT_TYPE, (SYM8, SYM32))
+
+    @cached_property
+    def _earlier(self) -> Ints:
+        """How often each message was delivered before."""
+        return self._header(4, UINT, absent=0)
+
+    def _readers(self) -> dict[str, Callable[[], pa.Array]]:
+        """The columns that are read for themselves."""
+        return {
+            "JMSMessageID": lambda: self._message_ids,
+            "JMSRedelivered": lambda: pa.array(self._earlier > 0),
+            "delivery_id": lambda: self._delivery_ids(self._message_ids),
+            "JMSType": lambda: self._string(_SUBJECT),
+            "JMSCorrelationID": lambda: self._ids(_CORRELATION_ID, of_messages=False),
+            "JMSDestination": self._destinations,
+            "JMSReplyTo": self._reply_tos,
+            "JMSTimestamp": lambda: times(self._time(_CREATED)),
+            "JMSExpiration": self._expirations,
+            "JMSDeliveryTime": self._delivery_times,
+            "JMSDeliveryMode": self._delivery_modes,
+            "JMSPriority": self._priorities,
+            "content_type": lambda: self._content_types,
+            "body_error": lambda: pa.nulls(len(self._parts), pa.string()),
+        }
+
+    def _properties(self) -> dict[str, pa.Array]:
+        return property_columns(
+            self._reader,
+            self._parts,
+            self._refusals,
+            self._reading.dialect,
+            from_stomp=np.asarray(self._message_ids.is_null()),
+            delivery_counts=self._earlier,
+        )
+
+    def _wanted_properties(self, wanted: WantedColumns) -> dict[str, pa.Array]:
+        if not self._parts.needed.application_properties:
+            self._require_no_marker()
+            return {}
+        return wanted_properties(
+            self._reader,
+            self._parts,
+            self._refusals,
+            self._reading.dialect,
+            wanted.properties,
+            from_stomp=np.asarray(self._message_ids.is_null()),
+            delivery_counts=self._earlier,
+        )
+
+    def _require_no_marker(self) -> None:
+        """Whether what looks like a marker is the name of a property is only known from all properties."""
+        begins, ends = self._parts.passed_over
+        found, limits = contents(strings_at(self._reader.buffer, begins, ends))
+        if found.slice(0, int(limits[-1])).to_pybytes().find(_MARKER_PREFIX) >= 0:
+            raise _MorePartsNeededError
+
+    def _bodies(self, wanted: Collection[str]) -> dict[str, pa.Array]:
+        types = self._annotations.small(_BODY_ANNOTATION, BYTE, range(len(BY_ANNOTATION)))
+        return body_columns(
+            self._reader,
+            self._parts,
+            self._refusals,
+            annotations=types,
+            content_types=lambda: self._content_types,
+            choice=self._reading.body_type,
+            wanted=wanted,
+        )
+
+    def _priorities(self) -> pa.Array:
+        return _int32(self._header(1, UBYTE, absent=DEFAULT_PRIORITY))
+
+    def _header(self, number: int, codes: Mapping[int, int | None], *, absent: int) -> Ints:
+        field = field_at(self._parts.header, number)
+        return numbers(self._reader, field, len(self._parts), codes, absent=absent, refusals=self._refusals)
+
+    def _string(self, number: int, codes: tuple[int, int] = (STR8, STR32)) -> pa.Array:
+        field = field_at(self._parts.properties, number)
+        return string(self._reader, field, len(self._parts), self._refusals, codes)
+
+    def _ids(self, number: int, *, of_messages: bool) -> pa.Array:
+        field = field_at(self._parts.properties, number)
+        return ids(self._reader, field, len(self._parts), self._refusals, of_messages=of_messages)
+
+    def _time(self, number: int) -> Ints:
+        field = field_at(self._parts.properties, number)
+        return numbers(self._reader, field, len(self._parts), TIME, absent=0, refusals=self._refusals)
+
+    def _expirations(self) -> pa.Array:
+        """``absolute-expiry-time``; without one, ``creation-time`` and ``ttl``."""
+        expiry, life = self._time(_EXPIRY), self._header(_TTL, UINT, absent=0)
+        if life.any():
+            created = self._time(_CREATED)
+            # A sum that is too large for int64 lies outside of the years that Spark has, before and after it wraps.
+            expiry = np.where((expiry == 0) & (created != 0) & (life != 0), created + life, expiry)
+        return times(expiry)
+
+    def _delivery_times(self) -> pa.Array:
+        found = self._annotations.numbers("x-opt-delivery-time", _DELIVERY_TIME)
+        return times(np.where(found == ABSENT, 0, found))
+
+    def _delivery_modes(self) -> pa.Array:
+        durable = self._header(0, BOOLEAN, absent=0)
+        return _int32(np.where(durable == 1, DeliveryMode.PERSISTENT, DeliveryMode.NON_PERSISTENT))
+
+    # --- destinations and ids ---------------------------------------------------------------------
+
+    def _destinations(self) -> pa.Array:
+        kinds = self._annotations.small("x-opt-jms-dest", BYTE, range(len(KINDS)))
+        source, dialect = self._reading.source, self._reading.dialect
+        return _by_pair(*self._different(_TO), kinds, lambda to, kind: destination_of(to, kind, source, dialect))
+
+    def _reply_tos(self) -> pa.Array:
+        if field_at(self._parts.properties, _REPLY_TO) is None:
+            return pa.nulls(len(self._parts), pa.string())
+        kinds = self._annotations.small("x-opt-jms-reply-to", BYTE, range(len(KINDS)))
+        dialect = self._reading.dialect
+        return _by_pair(*self._different(_REPLY_TO), kinds, lambda name, kind: reply_to_of(name, kind, dialect))
+
+    def _different(self, number: int) -> tuple[list[str | None], Ints]:
+        """The different texts of a field, which end with None, and the number of each row's text."""
+        texts = self._string(number)
+        field = field_at(self._parts.properties, number)
+        if field is not None and field.content is not None and len(field.rows) == len(texts):
+            return [texts[0].as_py(), None], np.zeros(len(texts), np.int64)
+        encoded = texts.dictionary_encode()
+        different = encoded.dictionary.to_pylist()
+        return [*different, None], encoded.indices.fill_null(len(different)).to_numpy().astype(np.int64)
+
+    def _delivery_ids(self, message_ids: pa.Array) -> pa.Array:
+        """``NAME/message-id``, or ``NAME/~fingerprint`` without a message-id."""
+        without = np.flatnonzero(np.asarray(pc.equal(message_ids, _NO_ID).fill_null(_TRUE)))
+        if len(without):
+            digests = self._fingerprints(without)
+            mask = np.zeros(len(message_ids), np.bool_)
+            mask[without] = True
+            message_ids = pc.replace_with_mask(message_ids, pa.array(mask), digests)
+        return pc.binary_join_element_wise(pa.scalar(self._reading.source.name, pa.string()), message_ids, _SLASH)
+
+    def _fingerprints(self, rows: Ints) -> pa.Array:
+        data = memoryview(self._reader.buffer)
+        places = zip(self._parts.begins[rows].tolist(), self._parts.ends[rows].tolist(), strict=True)
+        if self._reading.dialect.changes_annotations:
+            return fingerprint_texts([fingerprint(data[begin:end], annotated=False) for begin, end in places])
+        return fingerprint_texts([digest(data[begin:end]) for begin, end in places])
+
+
+def _int32(values: Ints) -> pa.Array:
+    return pa.array(values.astype(np.int32))
+
+
+def _by_pair(
+    names: list[str | None], codes: Ints, kinds: Ints, spelled: Callable[[str | None, int | None], str | None]
+) -> pa.Array:
+    """``spelled`` of each row's name and its kind, called once for each different pair."""
+    pairs = codes * (len(KINDS) + 1) + kinds + 1
+    first = int(pairs[0])
+    each, where = (np.array([first]), None) if (pairs == first).all() else np.unique(pairs, return_inverse=True)
+    texts = pa.array([_spell(spelled, names, pair) for pair in each.tolist()], pa.string())
+    return pa.repeat(texts[0], len(pairs)) if where is None else texts.take(pa.array(where))
+
+
+def _spell(spelled: Callable[[str | None, int | None], str | None], names: list[str | None], pair: int) -> str | None:
+    name, kind = divmod(pair, len(KINDS) + 1)
+    return spelled(names[name], kind - 1 if kind else None)
+
+
+# --- messages that are read one at a time -----------------------------------------------------------
+
+_BYTES_AT_ONCE = 1 << 18
 
 
 def _with_others(

@@ -9,6 +9,8 @@ from array import array
 from pathlib import Path
 
 import amqp_messages
+import numpy as np
+import pyarrow as pa
 import pytest
 from amqp_messages import (
     FALSE,
@@ -40,12 +42,14 @@ from plain_amqp import row_of
 from rhea_messages import RHEA
 
 from pyspark_jms.amqp.columns import decode as module
-from pyspark_jms.amqp.columns import rows as rows_module
 from pyspark_jms.amqp.columns import walk
-from pyspark_jms.amqp.columns.decode import decode
+from pyspark_jms.amqp.columns.byte_reader import ByteReader
+from pyspark_jms.amqp.columns.decode import columns_of, decode
+from pyspark_jms.amqp.columns.one_message import BlockContext
 from pyspark_jms.amqp.columns.properties import MARKERS
 from pyspark_jms.amqp.dialects import AMQP, ARTEMIS, CLASSIC
-from pyspark_jms.blocks.block import MessageBlock
+from pyspark_jms.amqp.wire.sections import fingerprint
+from pyspark_jms.blocks.block import MessageBlock, positions_of
 from pyspark_jms.columns.batches import stacked
 from pyspark_jms.columns.read_columns import WantedColumns, property_keys
 from pyspark_jms.columns.schema import ARROW_SCHEMA, COLUMNS
@@ -354,8 +358,8 @@ def wanted_of(row, fixed, names):
 
 
 def test_what_is_not_wanted_is_not_read(monkeypatch):
-    monkeypatch.setattr(rows_module, "property_columns", None)
-    monkeypatch.setattr(rows_module, "body_columns", None)
+    monkeypatch.setattr(module, "property_columns", None)
+    monkeypatch.setattr(module, "body_columns", None)
     wanted = WantedColumns.of({"JMSType"}, ["n", "absent"])
     how = {"dialect": ARTEMIS, "source": QUEUE, "first_sequence": 0, "body_type": "auto"}
     messages = [section(0x74, map_([(string("a"), string("x")), (string("n"), int_(i))])) for i in range(3)]
@@ -524,7 +528,6 @@ import sys, tracemalloc
 import pyarrow as pa
 from amqp_messages import block_of, list_, section
 from pyspark_jms.amqp.columns import walk
-from pyspark_jms.amqp.columns import rows as rows_module
 from pyspark_jms.amqp.columns.decode import decode
 from pyspark_jms.amqp.dialects import ARTEMIS
 from pyspark_jms.jms.model import TYPES_MARKER, Destination
@@ -623,3 +626,43 @@ def test_what_rhea_sends_arrives_as_the_page_says(alone):
             for column in ("properties", "property_types"):
                 row[column] = {each: value for each, value in row[column] if each != "JMSXDeliveryCount"}
             assert {column: row[column] for column in RHEA_ROWS[name]} == RHEA_ROWS[name]
+
+
+# --- columns of single fields --------------------------------------------------------------------------
+
+CONTEXT = BlockContext(dialect=ARTEMIS, source=QUEUE, body_type="auto")
+
+
+def columns(messages):
+    block = block_of(messages)
+    ends = positions_of(block.ends)
+    reader = ByteReader(pa.py_buffer(block.data)).padded()
+    return columns_of(reader, walk.walk(reader, np.concatenate(([0], ends))[:-1], ends), CONTEXT)
+
+
+def test_every_column_but_the_sequence():
+    assert {*columns([text_message()])[0], "sequence"} == set(COLUMNS)
+
+
+def test_destinations_of_different_kinds():
+    names = [("a", 0), ("b", 1), ("a", 1), ("a", 0)]
+    messages = [annotations(jms_dest=byte(kind)) + properties(to=string(name)) for name, kind in names]
+    expected = ["queue://a", "topic://b", "topic://a", "queue://a"]
+    assert columns(messages)[0]["JMSDestination"].to_pylist() == expected
+    assert columns(messages[:1] * 3)[0]["JMSDestination"].to_pylist() == expected[:1] * 3
+
+
+def test_delivery_ids_without_a_message_id():
+    """The fingerprint leaves the header section out."""
+    bare = properties(to=string("q"))
+    messages = [section(0x70, list_(b"\x41")) + bare, bare, text_message(), properties(message_id=string(""))]
+    found = columns(messages)[0]["delivery_id"].to_pylist()
+    assert found[0] == found[1] == f"orders/~{fingerprint(bare).hex()}"
+    assert found[2:] == ["orders/ID:1", f"orders/~{fingerprint(messages[3]).hex()}"]
+
+
+def test_refused_rows_of_all_columns_are_found_in_one_round():
+    wrong = [section(0x70, list_(ubyte(1))), properties(subject=ubyte(1)), section(0x77, ubyte(1)), text_message()]
+    found, refused = columns(wrong)
+    assert refused.tolist() == [0, 1, 2]
+    assert found["text"].to_pylist()[3] == "hello"
