@@ -1,5 +1,9 @@
-"""The bodies of messages → the columns of bodies. A row whose body is not of its type is refused."""
+"""The bodies of messages → the columns of bodies. A row whose body is not of its type is refused.
 
+What decides on the type of a body is the same for the reader of one message and for the encoder.
+"""
+
+import re
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
 
@@ -7,8 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from pyspark_jms.amqp.columns.byte_reader import LIST_CODES, MAP_CODES, ByteReader, Refusals
-from pyspark_jms.amqp.columns.fields import names_of
-from pyspark_jms.amqp.columns.flattened_entries import (
+from pyspark_jms.amqp.columns.entries import (
     IS_ELEMENT,
     FlattenedEntries,
     element_types,
@@ -16,7 +19,7 @@ from pyspark_jms.amqp.columns.flattened_entries import (
     only_of_types,
     texts_of,
 )
-from pyspark_jms.amqp.columns.one_body import BY_ANNOTATION, OBJECT_TYPE, is_text_type
+from pyspark_jms.amqp.columns.fields import names_of
 from pyspark_jms.amqp.columns.walk import (
     NO_BODY,
     Entries,
@@ -32,7 +35,22 @@ from pyspark_jms.columns.value_texts import BODY_TYPE_NAMES
 from pyspark_jms.jms.model import BodyType
 from pyspark_jms.jms.subscription import BodyChoice
 
-__all__ = ["body_columns"]
+__all__ = ["BY_ANNOTATION", "NO_BODY_TYPE", "OBJECT_TYPE", "TEXT_TYPE", "body_columns", "is_text_type"]
+
+BY_ANNOTATION = (BodyType.MESSAGE, BodyType.OBJECT, BodyType.MAP, BodyType.BYTES, BodyType.STREAM, BodyType.TEXT)
+"""The body type by the value of ``x-opt-jms-msg-type``."""
+
+OBJECT_TYPE = "application/x-java-serialized-object"
+NO_BODY_TYPE = "application/x-jms-message"
+"""Of a message without a body. Artemis and Classic make a BytesMessage of one without a content type, and a plain
+Message of one whose type they do not know.
+"""
+
+TEXT_TYPE = re.compile(
+    r"(text/[^;\s]+|application/([^;\s]+\+)?(xml|json)|application/(xml-dtd|javascript|ecmascript))\s*(;.*)?",
+    re.IGNORECASE | re.DOTALL,
+)
+_CHARSET = re.compile(r";\s*charset\s*=\s*\"?([^\s;\"]+)", re.IGNORECASE)
 
 _ORDER = list(BodyType)
 _TEXT, _BYTES, _MAP, _STREAM, _OBJECT, _MESSAGE = range(len(_ORDER))
@@ -119,6 +137,13 @@ def _kind_of(content_type: str) -> int:
     if content_type == OBJECT_TYPE:
         return _OBJECT
     return _TEXT if is_text_type(content_type) else _BYTES
+
+
+def is_text_type(content_type: str) -> bool:
+    """Whether a body of bytes with this content type is text that can be read as UTF-8."""
+    charset = _CHARSET.search(content_type)
+    known = charset is None or charset[1].lower() in {"utf-8", "utf8", "us-ascii"}
+    return known and TEXT_TYPE.fullmatch(content_type) is not None
 
 
 @dataclass(frozen=True, slots=True)

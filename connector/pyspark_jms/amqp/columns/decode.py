@@ -14,8 +14,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pyspark_jms.amqp.columns.bodies import body_columns
+from pyspark_jms.amqp.columns.bodies import BY_ANNOTATION, body_columns
 from pyspark_jms.amqp.columns.byte_reader import ByteReader, Refusals, TooNearTheEndError
+from pyspark_jms.amqp.columns.entries import MARKERS, EnvelopedError, property_columns, wanted_properties
 from pyspark_jms.amqp.columns.fields import (
     ABSENT,
     BOOLEAN,
@@ -34,9 +35,7 @@ from pyspark_jms.amqp.columns.fields import (
     string,
     times,
 )
-from pyspark_jms.amqp.columns.one_body import BY_ANNOTATION
 from pyspark_jms.amqp.columns.one_message import BlockContext, read_message
-from pyspark_jms.amqp.columns.properties import MARKERS, EnvelopedError, property_columns, wanted_properties
 from pyspark_jms.amqp.columns.walk import NeededParts, Parts, TooManyAtOnceError, walk
 from pyspark_jms.amqp.dialects.base import Dialect
 from pyspark_jms.amqp.wire.constructors import LONG, SMALL_LONG, STR8, STR32, SYM8, SYM32

@@ -1,15 +1,19 @@
 """A RecordBatch of the sink's rows in, bare AMQP 1.0 messages out, in a few blocks (AMQP 1.0 §3.2; AMQP-JMS binding).
 
-A Java consumer reads them as the messages of a Java producer. Does not know connections, transactions and the
-broker's answers.
+A Java consumer reads them as the messages of a Java producer. The bodies and their content types are encoded here
+(§3.2.6, §3.2.8), the sections before them by the neighbours. Does not know connections, transactions and the broker's
+answers.
 """
 
 from collections.abc import Sequence
+from typing import Literal
 
+import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
+from pyspark_jms.amqp.columns.bodies import NO_BODY_TYPE, OBJECT_TYPE, TEXT_TYPE
 from pyspark_jms.amqp.columns.encode_application_properties import application_properties
-from pyspark_jms.amqp.columns.encode_body import body, content_types
 from pyspark_jms.amqp.columns.encode_properties import (
     Identity,
     addresses_of,
@@ -19,16 +23,28 @@ from pyspark_jms.amqp.columns.encode_properties import (
     properties,
     reply_addresses_of,
 )
-from pyspark_jms.amqp.columns.encode_values import merged
+from pyspark_jms.amqp.columns.encode_values import (
+    NO_VALUE,
+    VALUE_TYPES,
+    compound,
+    encoded_values,
+    merged,
+    sized,
+    sized_bytes,
+    table,
+)
 from pyspark_jms.amqp.dialects.base import Dialect
+from pyspark_jms.amqp.wire.constructors import BIN8, DESCRIBED, LIST32, MAP32, SMALL_ULONG, STR8, SYM8
+from pyspark_jms.amqp.wire.sections import DATA, VALUE
 from pyspark_jms.blocks.block import MessageBlock
-from pyspark_jms.columns.row_fields import body_types, expiration_of
+from pyspark_jms.columns.elements import check_names, check_values, elements_of
+from pyspark_jms.columns.row_fields import BODY_TYPES, Codes, body_types, expiration_of
 from pyspark_jms.columns.row_parts import block_of, parts_of
 from pyspark_jms.columns.rows import Rows
-from pyspark_jms.columns.strings import Int64s, join_rows
-from pyspark_jms.jms.model import Destination
+from pyspark_jms.columns.strings import Int64s, Piece, first_not_utf8, join_rows, mask_of, slices_of
+from pyspark_jms.jms.model import OCTET_STREAM, BodyType, Destination
 
-__all__ = ["BUFFER_BYTES", "encode"]
+__all__ = ["BUFFER_BYTES", "body", "content_types", "encode"]
 
 BUFFER_BYTES = 16 << 20
 """The size to which a block is filled; a larger row gets a block of its own."""
@@ -93,3 +109,119 @@ def _messages(rows: Rows, dialect: Dialect, destination: Destination | None, ide
         *body(rows, bodies, needs_section=dialect.send.needs_body_section),
     ]
     return join_rows(merged(pieces))
+
+
+# --- body sections ----------------------------------------------------------------------------------
+
+_VALUE, _DATA = (bytes((DESCRIBED, SMALL_ULONG, each)) for each in (VALUE, DATA))
+_NULL_OBJECT = bytes.fromhex("aced000570")
+"""The Java serialization of null."""
+
+_TYPE_NAMES = pa.array(VALUE_TYPES, pa.string())
+_TEXT, _BYTES = BODY_TYPES.index(BodyType.TEXT), BODY_TYPES.index(BodyType.BYTES)
+_BY_TYPE = {BodyType.BYTES: OCTET_STREAM, BodyType.OBJECT: OBJECT_TYPE, BodyType.MESSAGE: NO_BODY_TYPE}
+_CONTENT_TYPES = [_BY_TYPE.get(kind) for kind in BODY_TYPES]
+
+
+def body(rows: Rows, codes: Codes, *, needs_section: bool = False) -> list[Piece]:
+    """The body section of each row. ``codes``: the body type of each row, an index into ``BODY_TYPES``.
+
+    ``needs_section``: a message without a body has the value null, and not no section at all.
+    """
+    present = np.flatnonzero(np.bincount(codes))
+    if len(present) == 1:
+        return _bodies(rows, BODY_TYPES[present[0]], needs_section=needs_section)
+    parts, places = [], np.empty(rows.count, np.int64)
+    before = 0
+    for code in present:
+        mask = codes == code
+        parts.append(_joined(_bodies(rows.only(mask), BODY_TYPES[code], needs_section=needs_section), int(mask.sum())))
+        places[mask] = np.arange(before, before + len(parts[-1]))
+        before += len(parts[-1])
+    return [pa.concat_arrays(parts).take(pa.array(places))]
+
+
+def _joined(pieces: list[Piece], rows: int) -> pa.Array:
+    if all(isinstance(piece, bytes) for piece in pieces):
+        return pa.repeat(pa.scalar(b"".join(pieces), pa.binary()), rows)
+    return join_rows(pieces)
+
+
+def _bodies(rows: Rows, kind: BodyType, *, needs_section: bool) -> list[Piece]:
+    match kind:
+        case BodyType.TEXT:
+            return _texts(rows)
+        case BodyType.BYTES:
+            return _data(rows, b"")
+        case BodyType.OBJECT:
+            return _data(rows, _NULL_OBJECT)
+        case BodyType.MAP:
+            return _elements(rows, "map", MAP32)
+        case BodyType.STREAM:
+            return _elements(rows, "stream", LIST32)
+        case BodyType.MESSAGE:
+            return [_VALUE + NO_VALUE] if needs_section else []
+
+
+def _texts(rows: Rows) -> list[Piece]:
+    texts = rows.text("text")
+    if texts is None:
+        return [_VALUE + NO_VALUE]
+    wrong = first_not_utf8(texts)
+    if wrong is not None:
+        rows.refuse(wrong, "has a text that is not UTF-8", "Send it as bytes.")
+    return [_VALUE, *sized(texts, STR8)]
+
+
+def _data(rows: Rows, absent: bytes) -> list[Piece]:
+    data = rows.text("bytes")
+    if data is None:
+        return [_DATA + sized_bytes(absent, BIN8)]
+    return [_DATA, *sized(data.fill_null(pa.scalar(absent, pa.binary())), BIN8)]
+
+
+def _elements(rows: Rows, column: Literal["map", "stream"], code: int) -> list[Piece]:
+    elements = elements_of(rows, column)
+    if elements is None:
+        return compound(VALUE, code, [], 0)
+    entries = elements.entries
+    if entries.names is not None:
+        check_names(entries, entries.names)
+    check_values(elements)
+    kinds = pc.index_in(elements.types, value_set=_TYPE_NAMES).to_numpy(zero_copy_only=False)
+    values = encoded_values(kinds, elements.values)
+    flat = join_rows(merged(values if entries.names is None else [*sized(entries.names, STR8), *values]))
+    counts = np.diff(entries.bounds).astype(np.int64) * (1 if entries.names is None else 2)
+    return compound(VALUE, code, [slices_of(flat, entries.bounds)], counts)
+
+
+# --- content types -----------------------------------------------------------------------------------
+
+
+def content_types(rows: Rows, codes: Codes) -> list[Piece]:
+    """Column ``content_type`` where the body allows it: of texts, and of bytes that consumers still take for bytes.
+
+    A JMS client takes bytes with a textual type for a text, and with the type of an object for an object. So such bytes
+    are sent as ``application/octet-stream``, as are those without a content type.
+    """
+    texts = rows.text("content_type")
+    if texts is None:
+        own = [NO_VALUE if kind is None else sized_bytes(kind.encode(), SYM8) for kind in _CONTENT_TYPES]
+        return [table(own, codes)]
+    encoded = texts.dictionary_encode()
+    distinct = encoded.dictionary.to_pylist()
+    _check_ascii(rows, encoded, distinct)
+    plain = pa.array([_keeps_bytes(data.decode("ascii", "replace")) for data in distinct], pa.bool_())
+    allowed = (codes == _TEXT) | ((codes == _BYTES) & mask_of(plain.take(encoded.indices)))
+    fallback = pa.array([kind and kind.encode() for kind in _CONTENT_TYPES], pa.binary()).take(pa.array(codes))
+    return sized(pc.if_else(pa.array(allowed), texts, fallback), SYM8)
+
+
+def _check_ascii(rows: Rows, encoded: pa.Array, distinct: list[bytes]) -> None:
+    odd = pa.array([code for code, data in enumerate(distinct) if not data.isascii()], encoded.indices.type)
+    wrong = mask_of(pc.is_in(encoded.indices, value_set=odd))
+    rows.refuse_any(wrong, "has a content_type that is not ASCII", "Use a media type, as text/plain.")
+
+
+def _keeps_bytes(content_type: str) -> bool:
+    return content_type != OBJECT_TYPE and TEXT_TYPE.fullmatch(content_type) is None

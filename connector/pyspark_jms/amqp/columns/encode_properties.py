@@ -11,6 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from pyspark_jms.amqp.columns.bodies import BY_ANNOTATION
 from pyspark_jms.amqp.columns.encode_values import (
     NO_VALUE,
     NO_VALUE_SCALAR,
@@ -22,7 +23,6 @@ from pyspark_jms.amqp.columns.encode_values import (
     sized_bytes,
     table,
 )
-from pyspark_jms.amqp.columns.one_body import BY_ANNOTATION
 from pyspark_jms.amqp.dialects.base import Dialect
 from pyspark_jms.amqp.wire import constructors
 from pyspark_jms.amqp.wire.constructors import (

@@ -15,6 +15,7 @@ from pyspark_jms.jms.rules import AMQP_TYPES
 
 __all__ = [
     "AMQP_NAMES",
+    "BINARIES",
     "BOOLEANS",
     "JMS_TYPES",
     "STRINGS",
@@ -72,7 +73,7 @@ def decimal_text(data: bytes | bytearray | memoryview) -> str:
 # --- values -----------------------------------------------------------------------------------------
 
 STRINGS = bytes((constructors.STR8, constructors.STR32))
-_BINARIES = bytes((constructors.BIN8, constructors.BIN32))
+BINARIES = bytes((constructors.BIN8, constructors.BIN32))
 SYMBOLS = bytes((constructors.SYM8, constructors.SYM32))
 BOOLEANS = bytes((constructors.TRUE, constructors.FALSE, constructors.BOOLEAN))
 _SURROGATES = range(0xD800, 0xE000)
@@ -177,7 +178,7 @@ def symbol(message: Buffer, at: int) -> str:
 
 def binary(message: Buffer, at: int) -> bytes | None:
     """The bytes of a binary value; None if it is not binary."""
-    return content(message, at) if message[at] in _BINARIES else None
+    return content(message, at) if message[at] in BINARIES else None
 
 
 def property_text(message: Buffer, at: int) -> tuple[str, str | None]:

@@ -1,11 +1,11 @@
-"""The columns of bodies; their rules are tested with the reader of one message."""
+"""The columns of bodies; their other rules are tested with the reader of one message."""
 
 import numpy as np
 import pyarrow as pa
 import pytest
 from amqp_messages import NULL, binary, block_of, int_, list_, map_, section, string
 
-from pyspark_jms.amqp.columns.bodies import body_columns
+from pyspark_jms.amqp.columns.bodies import body_columns, is_text_type
 from pyspark_jms.amqp.columns.byte_reader import ByteReader, Refusals
 from pyspark_jms.amqp.columns.walk import walk
 from pyspark_jms.blocks.block import positions_of
@@ -85,3 +85,22 @@ def test_other_rows_are_refused(message, annotation, choice):
     alone = columns([TEXT, TEXT], choice=choice)
     assert refused == [1]
     assert {name: values[::2] for name, values in found.items()} == alone
+
+
+@pytest.mark.parametrize(
+    ("content_type", "expected"),
+    [
+        ("text/plain", True),
+        ("text/plain; charset=UTF-8", True),
+        ('text/plain;charset="us-ascii"', True),
+        ("text/plain; charset=utf-16", False),
+        ("application/json", True),
+        ("application/soap+xml", True),
+        ("APPLICATION/XML", True),
+        ("application/octet-stream", False),
+        ("image/png", False),
+        ("text", False),
+    ],
+)
+def test_is_text_type(content_type, expected):
+    assert is_text_type(content_type) is expected

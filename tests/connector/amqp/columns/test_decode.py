@@ -45,8 +45,8 @@ from pyspark_jms.amqp.columns import decode as module
 from pyspark_jms.amqp.columns import walk
 from pyspark_jms.amqp.columns.byte_reader import ByteReader
 from pyspark_jms.amqp.columns.decode import columns_of, decode
+from pyspark_jms.amqp.columns.entries import MARKERS
 from pyspark_jms.amqp.columns.one_message import BlockContext
-from pyspark_jms.amqp.columns.properties import MARKERS
 from pyspark_jms.amqp.dialects import AMQP, ARTEMIS, CLASSIC
 from pyspark_jms.amqp.wire.sections import fingerprint
 from pyspark_jms.blocks.block import MessageBlock, positions_of

@@ -1,4 +1,8 @@
-"""Entries of maps and lists, step by step → all of them in the order of the rows, with JMS types and texts of Java."""
+"""Entries of maps and lists → columns: ``properties`` and ``property_types``, and the elements of ``bodies``.
+
+The entries of all rows are put in the order of the rows, with JMS types and texts of Java. The properties are those of
+the producer, and those that JMS derives from other sections.
+"""
 
 from base64 import b64encode
 from collections.abc import Sequence
@@ -8,9 +12,10 @@ import numpy as np
 import pyarrow as pa
 
 from pyspark_jms.amqp.columns.byte_reader import ByteReader, Code, Refusals
-from pyspark_jms.amqp.columns.fields import uuid_texts
+from pyspark_jms.amqp.columns.fields import DistinctNames, field_at, names_of, uuid_texts
 from pyspark_jms.amqp.columns.one_value import AMQP_NAMES, JMS_TYPES
-from pyspark_jms.amqp.columns.walk import Field, Fields
+from pyspark_jms.amqp.columns.walk import Entries, Field, Fields, Parts
+from pyspark_jms.amqp.dialects.base import COMPRESSED_PROPERTY, Dialect
 from pyspark_jms.amqp.wire.constructors import (
     BIN8,
     BIN32,
@@ -42,25 +47,177 @@ from pyspark_jms.amqp.wire.constructors import (
     USHORT,
     UUID,
 )
+from pyspark_jms.columns.read_columns import property_keys
 from pyspark_jms.columns.strings import Ints, Mask, is_first, is_utf8, not_utf8, strings_at
 from pyspark_jms.columns.value_texts import java_text
 from pyspark_jms.jms.conversions import ValueType
+from pyspark_jms.jms.model import BODY_MARKER, TYPES_MARKER
 from pyspark_jms.jms.rules import AMQP_TYPES
 
 __all__ = [
     "IS_ELEMENT",
-    "IS_PROPERTY",
+    "MARKERS",
     "NUMBER",
-    "SEQUENCES",
-    "TYPES",
+    "EnvelopedError",
     "FlattenedEntries",
     "element_types",
     "flatten",
     "only_of_types",
-    "property_types",
+    "property_columns",
     "repeated",
     "texts_of",
+    "wanted_properties",
 ]
+
+MARKERS = frozenset({BODY_MARKER, TYPES_MARKER})
+"""The properties of an envelope (docs/typed-messages.md)."""
+
+_OWN = ("JMSXGroupID", "JMSXGroupSeq", "JMSXUserID")
+_COUNT = "JMSXDeliveryCount"
+_USER_ID, _GROUP_ID, _GROUP_SEQUENCE = 1, 10, 11
+_MAX_INT = (1 << 31) - 1
+
+
+class EnvelopedError(Exception):
+    """A message is in an envelope: all of its properties must be read."""
+
+
+def property_columns(
+    reader: ByteReader, parts: Parts, refusals: Refusals, dialect: Dialect, *, from_stomp: Mask, delivery_counts: Ints
+) -> dict[str, pa.Array]:
+    """``from_stomp``: the rows without a message-id, whose properties may be headers of a SEND frame."""
+    rows = len(parts)
+    names = names_of(reader, parts.application_properties, refusals)
+    fields, codes = _of_producer(parts.application_properties, names, dialect, from_stomp, refusals)
+    fields = [only_of_types(field, _IS_PROPERTY, refusals) for field in fields]
+    for name, field in _own_fields(parts, delivery_counts, refusals):
+        fields.append(field)
+        codes.append(names.number(name))
+    flat = flatten(fields, codes, rows)
+    refusals.add(flat.rows_with_a_name_twice(len(names)))
+    offsets = pa.array(flat.offsets, pa.int32())
+    keys = flat.pick_each(names.texts(), flat.name)
+    return {
+        "properties": pa.MapArray.from_arrays(offsets, keys, texts_of(reader, flat, refusals)),
+        "property_types": pa.MapArray.from_arrays(offsets, keys, _property_types(flat)),
+    }
+
+
+def wanted_properties(
+    reader: ByteReader,
+    parts: Parts,
+    refusals: Refusals,
+    dialect: Dialect,
+    wanted: Sequence[str],
+    *,
+    from_stomp: Mask,
+    delivery_counts: Ints,
+) -> dict[str, pa.Array]:
+    """The text and the type of each wanted property, as columns. ``EnvelopedError`` if a message is in an envelope.
+
+    ``from_stomp``: as above.
+    """
+    names = names_of(reader, parts.application_properties, refusals)
+    if MARKERS & names.numbers.keys():
+        raise EnvelopedError
+    if not wanted:
+        return {}
+    fields, codes = _of_producer(parts.application_properties, names, dialect, from_stomp, refusals)
+    fields, codes = _of_names(fields, codes, {names.numbers.get(name, -1): place for place, name in enumerate(wanted)})
+    fields = [only_of_types(field, _IS_PROPERTY, refusals) for field in fields]
+    for name, field in _own_fields(parts, delivery_counts, refusals):
+        if name in wanted:
+            fields.append(field)
+            codes.append(wanted.index(name))
+    flat = flatten(fields, codes, len(parts))
+    refusals.add(flat.rows_with_a_name_twice(len(wanted)))
+    texts, types = texts_of(reader, flat, refusals), _property_types(flat)
+    owners = flat.row_of_each()
+    places = flat.name if isinstance(flat.name, np.ndarray) else np.tile(np.array(flat.name, np.int64), len(parts))
+    found: dict[str, pa.Array] = {}
+    for place, name in enumerate(wanted):
+        at = np.flatnonzero(places == place)
+        index = np.full(len(parts), -1)
+        index[owners[at]] = at
+        take = pa.array(index, mask=index < 0)
+        found |= dict(zip(property_keys(name), (texts.take(take), types.take(take)), strict=True))
+    return found
+
+
+def _of_names(fields: list[Field], codes: list[Code], numbers: dict[int, int]) -> tuple[list[Field], list[Code]]:
+    """The entries with some names, by the new numbers of these names."""
+    kept_fields: list[Field] = []
+    kept_codes: list[Code] = []
+    for field, code in zip(fields, codes, strict=True):
+        for number, place in numbers.items():
+            which = np.equal(code, number)
+            if which.any():
+                kept_fields.append(field if which.all() else field.only(which))
+                kept_codes.append(place)
+    return kept_fields, kept_codes
+
+
+def _of_producer(
+    entries: Entries, names: DistinctNames, dialect: Dialect, from_stomp: Mask, refusals: Refusals
+) -> tuple[list[Field], list[Code]]:
+    """The entries that become properties. A row with a name that concerns another section is refused."""
+    number_of = names.numbers
+    ignored = np.zeros(len(names), np.bool_)
+    stomp, own = ignored.copy(), ignored.copy()
+    for name, number in number_of.items():
+        ignored[number] = (
+            name == _COUNT or name in dialect.ignored_properties or name.startswith(dialect.ignored_property_prefixes)
+        )
+        stomp[number] = name in dialect.ignored_stomp_headers
+        own[number] = name in _OWN or name == COMPRESSED_PROPERTY
+    found: list[Field] = []
+    codes: list[Code] = []
+    for entry, code in zip(entries, names.codes, strict=True):
+        field = entry.field
+        refusals.add_where(field.rows, own[code])
+        dropped = ignored[code]
+        if stomp[code].any():
+            dropped = dropped | (stomp[code] & from_stomp[field.rows])
+        if not dropped.any():
+            found.append(field)
+            codes.append(code)
+        elif not dropped.all():
+            kept = ~dropped
+            found.append(field.only(kept))
+            codes.append(code if isinstance(code, int) else code[kept])
+    return found, codes
+
+
+def _own_fields(parts: Parts, delivery_counts: Ints, refusals: Refusals) -> list[tuple[str, Field]]:
+    """The properties that other sections have, as fields with constructors of a property."""
+    counts = np.minimum(delivery_counts + 1, _MAX_INT)
+    found = [(_COUNT, Field(np.arange(len(parts)), NUMBER, counts, counts))]
+    strings, binaries = {STR8: STR8, STR32: STR32}, {BIN8: STR8, BIN32: STR32}
+    for name, number, codes in (
+        (_OWN[0], _GROUP_ID, strings),
+        (_OWN[1], _GROUP_SEQUENCE, _SEQUENCES),
+        (_OWN[2], _USER_ID, binaries),
+    ):
+        field = field_at(parts.properties, number)
+        given = None if field is None else _recoded(field, codes, refusals)
+        if given is not None:
+            found.append((name, given))
+    return found
+
+
+def _recoded(field: Field, codes: dict[int, int], refusals: Refusals) -> Field | None:
+    """The values that are not null, with another constructor. A row with any other value is refused."""
+    table = np.full(256, -1, np.int64)
+    table[list(codes)] = list(codes.values())
+    code = np.broadcast_to(np.asarray(field.code), field.rows.shape)
+    given = table[code] >= 0
+    refusals.add_where(field.rows, ~given & (code != NULL))
+    if not given.any():
+        return None
+    return Field(field.rows[given], table[code[given]], field.start[given], field.stop[given])
+
+
+# --- the entries of all rows ------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,18 +327,18 @@ def repeated(array: pa.Array, times: int) -> pa.Array:
     return pa.concat_arrays([half, half, array.slice(0, len(array) * (times % 2))])
 
 
-# --- values of many constructors --------------------------------------------------------------------
+# --- the types and the texts of values ------------------------------------------------------------------
 
 NUMBER = 0x01
 """Not of AMQP: the constructor of an int that does not stand in the block; its ``start`` is the number itself."""
 
 _SMALL_SEQUENCE, _SEQUENCE_0 = 0x02, 0x03
-SEQUENCES = {UINT: INT, SMALL_UINT: _SMALL_SEQUENCE, UINT_0: _SEQUENCE_0}
+_SEQUENCES = {UINT: INT, SMALL_UINT: _SMALL_SEQUENCE, UINT_0: _SEQUENCE_0}
 """Constructor of JMSXGroupSeq, a uint → that of the int of the same bits. Two are not of AMQP: the wide one is."""
 
-TYPES = pa.array([*(kind.value for kind in ValueType), *AMQP_TYPES], pa.string())
+_TYPES = pa.array([*(kind.value for kind in ValueType), *AMQP_TYPES], pa.string())
 
-_ORDER = TYPES.to_pylist()
+_ORDER = _TYPES.to_pylist()
 _ZEROS = (_SEQUENCE_0, UINT_0, ULONG_0)
 _STORED = {_SMALL_SEQUENCE: SMALL_UINT}
 _OF_AMQP = (UBYTE, USHORT, UINT, SMALL_UINT, UINT_0, ULONG, SMALL_ULONG, ULONG_0, TIMESTAMP, UUID, SYM8, SYM32)
@@ -218,8 +375,8 @@ _OF_ELEMENTS[list(_OF_AMQP)] = [_ORDER.index(AMQP_TYPES[AMQP_NAMES[code]]) for c
 _OF_PROPERTIES[[*_OF_AMQP, *_BYTES]] = [_ORDER.index(AMQP_NAMES[code]) for code in (*_OF_AMQP, *_BYTES)]
 
 IS_ELEMENT = _OF_ELEMENTS >= 0
-IS_PROPERTY = IS_ELEMENT.copy()
-IS_PROPERTY[CHAR] = False
+_IS_PROPERTY = IS_ELEMENT.copy()
+_IS_PROPERTY[CHAR] = False
 """By constructor: whether such values are read all at once."""
 
 
@@ -228,15 +385,15 @@ def element_types(flat: FlattenedEntries) -> pa.Array:
     return _types(flat, _OF_ELEMENTS)
 
 
-def property_types(flat: FlattenedEntries) -> pa.Array:
+def _property_types(flat: FlattenedEntries) -> pa.Array:
     """The type of each value, that of AMQP where JMS has no such property."""
     return _types(flat, _OF_PROPERTIES)
 
 
 def _types(flat: FlattenedEntries, numbers: Ints) -> pa.Array:
     if isinstance(flat.code, np.ndarray):
-        return TYPES.take(pa.array(numbers[flat.code]))
-    return flat.pick_each(TYPES, [int(numbers[code]) for code in flat.code])
+        return _TYPES.take(pa.array(numbers[flat.code]))
+    return flat.pick_each(_TYPES, [int(numbers[code]) for code in flat.code])
 
 
 def texts_of(reader: ByteReader, flat: FlattenedEntries, refusals: Refusals) -> pa.Array:
