@@ -7,19 +7,17 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import TypeAlias
 
-from pyspark_jms.amqp.answers import MessageAnswers
 from pyspark_jms.amqp.dead_letters import message_of
 from pyspark_jms.amqp.dialects import Dialect
 from pyspark_jms.amqp.dialects.refusals import require_staging
 from pyspark_jms.amqp.link.connection import Connection, connect
-from pyspark_jms.amqp.link.consumer import attach
+from pyspark_jms.amqp.link.consumer import ReaderConsumer, attach
 from pyspark_jms.amqp.link.pull import has_message
 from pyspark_jms.amqp.link.read_register import ReadRegister, RegisterName, driver_container, tokens_of
-from pyspark_jms.amqp.link.reader_consumer import ReaderConsumer
 from pyspark_jms.amqp.link.sources import copy_of
 from pyspark_jms.amqp.link.subscriptions import require_same_topic, subscription_queue
 from pyspark_jms.amqp.link.transactions import Transactions
-from pyspark_jms.amqp.recognition import suspect
+from pyspark_jms.amqp.recognition import MessageAnswers, suspect
 from pyspark_jms.amqp.wire.receiver import Receiver
 from pyspark_jms.amqp.wire.types import Source
 from pyspark_jms.blocks.block import MessageBlock, block_of

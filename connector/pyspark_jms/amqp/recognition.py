@@ -1,8 +1,8 @@
-"""How a redelivered message is recognised: by its content with its message-id, since brokers give it no id of theirs.
+"""What the engines ask of received messages: when they were sent, and which of them were redelivered.
 
-A message keeps its bytes over redelivery, except for the header section with its delivery count; on RabbitMQ quorum
-queues change its annotations too. Producers choose
-message-ids: several messages may have the same, or none, and they may be equal.
+A redelivered message is recognised by its content with its message-id, since brokers give it no id of theirs. It keeps
+its bytes over redelivery, except for the header section with its delivery count; on RabbitMQ quorum queues change its
+annotations too. Producers choose message-ids: several messages may have the same, or none, and they may be equal.
 """
 
 from dataclasses import replace
@@ -12,11 +12,28 @@ import numpy as np
 
 from pyspark_jms.amqp.dialects.base import Dialect
 from pyspark_jms.amqp.wire.constructors import LIST8, LIST32, SMALL_ULONG
-from pyspark_jms.amqp.wire.sections import HEADER, delivery_count, fingerprint, stable_id
+from pyspark_jms.amqp.wire.sections import HEADER, creation_time_ms, delivery_count, fingerprint, stable_id
 from pyspark_jms.blocks.block import MessageBlock, positions_of
 from pyspark_jms.delivery.subscription_ledger import Recognition
 
-__all__ = ["RECOGNITION", "recognition_of", "redelivered", "suspect"]
+__all__ = ["RECOGNITION", "MessageAnswers", "recognition_of", "suspect"]
+
+
+class MessageAnswers:
+    """The answers that a link has whose messages are read."""
+
+    def sent_ms(self, block: MessageBlock, index: int) -> int | None:
+        return creation_time_ms(block.message(index)) or None
+
+    def redelivered(self, block: MessageBlock) -> int:
+        """The number of messages with a delivery count above 0."""
+        return sum(delivery_count(block.message(int(index))) > 0 for index in _may_be_redelivered(block))
+
+    def message_id(self, identifier: bytes) -> str:
+        return f"delivery {int.from_bytes(identifier, 'big')}"
+
+
+# --- how a redelivered message is recognised, and found ----------------------------------------------
 
 _NARROW, _WIDE = (3, LIST8, 5), (3, LIST32, 11)
 """Of a header section as list8 and as list32: the position of the constructor, the constructor, and the position of the
@@ -44,11 +61,6 @@ _BARE = replace(RECOGNITION, identity=_bare_fingerprint, fingerprint=_bare_finge
 def recognition_of(dialect: Dialect) -> Recognition:
     """For messages that a broker of this dialect delivers."""
     return _BARE if dialect.changes_annotations else RECOGNITION
-
-
-def redelivered(block: MessageBlock) -> int:
-    """The number of messages with a delivery count above 0."""
-    return sum(delivery_count(block.message(int(index))) > 0 for index in _may_be_redelivered(block))
 
 
 def suspect(block: MessageBlock) -> tuple[int, str]:

@@ -2,14 +2,13 @@
 
 from typing import Any, Unpack
 
-from pyspark_jms.amqp.answers import MessageAnswers, decode_block
 from pyspark_jms.amqp.dead_letters import send_dead_letters
 from pyspark_jms.amqp.dialects import dialect_named
 from pyspark_jms.amqp.dialects.refusals import require_connections, require_readable
 from pyspark_jms.amqp.link.consumer import Consumer
 from pyspark_jms.amqp.link.management_node import open_amqp_management
 from pyspark_jms.amqp.link.subscriptions import end_subscription
-from pyspark_jms.amqp.recognition import recognition_of
+from pyspark_jms.amqp.recognition import MessageAnswers, recognition_of
 from pyspark_jms.blocks.block import MessageBlock
 from pyspark_jms.blocks.dead_letter import OversizedMessage
 from pyspark_jms.columns.read_columns import DecodeOptions
@@ -56,7 +55,9 @@ class AmqpSource:
     end_subscription = staticmethod(end_subscription)
 
     def decode(self, block: MessageBlock, *, dialect: str, **how: Unpack[DecodeOptions]) -> Any:
-        return decode_block(block, dialect=dialect_named(dialect), **how)
+        from pyspark_jms.amqp.columns.decode import decode  # imports pyarrow.compute, needed only where rows are made
+
+        return decode(block, dialect=dialect_named(dialect), **how)
 
     def recognition(self, dialect: str) -> Recognition | None:
         return recognition_of(dialect_named(dialect))

@@ -1,7 +1,7 @@
-from amqp_messages import annotations, block_of, int_, list_, properties, section, string, text_message, uint
+from amqp_messages import annotations, block_of, int_, list_, properties, section, string, text_message, timestamp, uint
 
 from pyspark_jms.amqp.dialects import ARTEMIS, RABBITMQ
-from pyspark_jms.amqp.recognition import RECOGNITION, _may_be_redelivered, recognition_of, redelivered
+from pyspark_jms.amqp.recognition import RECOGNITION, MessageAnswers, _may_be_redelivered, recognition_of
 
 TRUE, FALSE, NULL = b"\x41", b"\x42", b"\x40"
 
@@ -54,6 +54,7 @@ def test_redelivered_messages_are_counted():
     body = section(0x77, string("x"))
     wide = section(0x70, list_(TRUE, NULL, NULL, NULL, uint(2), wide=True)) + body
     block = block_of([counted(0, body), counted(3, body), text_message(), body, wide, b"\xff", b""])
+    redelivered = MessageAnswers().redelivered
     assert redelivered(block) == 2
     assert redelivered(block_of([b""])) == redelivered(block_of([])) == 0
 
@@ -62,3 +63,16 @@ def test_usual_headers_are_not_read_one_by_one():
     body = section(0x77, string("x"))
     usual = [section(0x70, list_(TRUE, FALSE, wide=wide)) + body for wide in (False, True)]
     assert _may_be_redelivered(block_of([*usual, body, counted(1, body)])).tolist() == [3]
+
+
+GOOD = properties(message_id=string("ID:7"), creation_time=timestamp(5)) + section(0x77, string("text"))
+BAD = b"\x00\x53\x77\xff"
+BLOCK = block_of([GOOD, BAD, GOOD])
+
+
+def test_when_messages_were_sent():
+    assert [MessageAnswers().sent_ms(BLOCK, index) for index in range(3)] == [5, None, 5]
+
+
+def test_the_log_names_a_message_by_its_delivery():
+    assert MessageAnswers().message_id(b"\0\0\1\0") == "delivery 256"

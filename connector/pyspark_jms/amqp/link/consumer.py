@@ -1,25 +1,32 @@
-"""One subscription on its own connection: messages in, acknowledgements out. Does not track what is acknowledged."""
+"""The consumers of a subscription: messages in, acknowledgements out. They do not track what is acknowledged.
+
+A ``Consumer`` has a connection of its own. A ``ReaderConsumer`` belongs to a task, and uses the connection of the
+task's register: no credit stands while nobody asks for messages.
+"""
 
 import logging
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 
 from pyspark_jms.amqp.dialects.base import Dialect
 from pyspark_jms.amqp.dialects.refusals import refuse_connections
-from pyspark_jms.amqp.link.acknowledging import Acknowledgement, Acknowledger
 from pyspark_jms.amqp.link.connection import Connection, connect
 from pyspark_jms.amqp.link.prefetch import Prefetch
 from pyspark_jms.amqp.link.queue_facts import refuse_stream
 from pyspark_jms.amqp.link.sources import require_echo, require_kind, require_shared, source_of
 from pyspark_jms.amqp.link.subscriptions import require_harmless, require_unchanged
+from pyspark_jms.amqp.link.transactions import Transactions
 from pyspark_jms.amqp.wire.receiver import Receiver
+from pyspark_jms.amqp.wire.states import EndpointState
+from pyspark_jms.amqp.wire.transactions import CoordinatorAnswer
 from pyspark_jms.blocks.block import MessageBlock
-from pyspark_jms.blocks.dead_letter import too_large
-from pyspark_jms.errors import JMSError
+from pyspark_jms.blocks.dead_letter import OversizedMessage, too_large
+from pyspark_jms.errors import ConnectionLostError, JMSError, LinkError
 from pyspark_jms.jms.subscription import Subscription
 from pyspark_jms.network.connection import OnConnection, StateCondition
 from pyspark_jms.network.settings import ConnectionSettings
 
-__all__ = ["Consumer", "attach", "check_oversized"]
+__all__ = ["Acknowledgement", "Acknowledger", "Consumer", "ReaderConsumer", "attach", "check_oversized"]
 
 _log = logging.getLogger("pyspark_jms.link")
 
@@ -131,7 +138,7 @@ class Consumer(OnConnection[Dialect]):
         self.prefetch.begin_probe()
         return self._receipt(None)
 
-    def _receipt(self, what: Acknowledgement | None) -> str:
+    def _receipt(self, what: "Acknowledgement | None") -> str:
         self._receipt_count += 1
         receipt = f"r{self._receipt_count}"
         self._receipts[receipt] = what
@@ -175,6 +182,70 @@ class Consumer(OnConnection[Dialect]):
         self.connection.drop()
 
 
+class ReaderConsumer(OnConnection[Dialect]):
+    """``resume``, and messages arrive; ``pause``, and no more can. They are accepted by a commit, or released."""
+
+    def __init__(self, connection: Connection, subscription: Subscription, settings: ConnectionSettings) -> None:
+        """Attach the receiver. Raises the broker's refusal."""
+        self._settings = settings
+        self.connection: Connection = connection
+        self.subscription = subscription
+        if subscription.durable is None:  # that of the driver is asked for before the first task (reading.Probe)
+            require_harmless(settings, subscription, connection.dialect)
+        self.receiver: Receiver = attach(connection, subscription)
+        self._prefetch = Prefetch(connection, self.receiver, subscription, paused=True)
+        self._asked_empty = 0
+
+    def grant(self) -> None:
+        """Called after bytes have arrived."""
+        self._prefetch.grant()
+
+    def resume(self) -> None:
+        self._asked_empty = self.receiver.proven_empty
+        self._prefetch.resume()
+
+    def pause(self) -> None:
+        self._prefetch.pause()
+
+    @property
+    def was_empty(self) -> bool:
+        """Whether the last ``pause`` has proven that the queue has no message for this link."""
+        return self.receiver.proven_empty > self._asked_empty
+
+    def waiting(self) -> tuple[int, int]:
+        return self._prefetch.waiting()
+
+    def take(self, *, only_full: bool = False) -> list[MessageBlock]:
+        return self._prefetch.take(only_full=only_full)
+
+    def take_oversized(self) -> list[OversizedMessage]:
+        return self._prefetch.take_oversized()
+
+    def check(self) -> None:
+        self.connection.check()
+        self.connection.check_link(self.receiver)
+        check_oversized(self.receiver, self._settings)
+
+    def released(self, messages: int) -> None:
+        """They were accepted, or given back."""
+        self._prefetch.released(messages)
+
+    def release(self, ids: Sequence[bytes | None]) -> None:
+        """Give messages back; their delivery counts stay."""
+        with self.connection.core():
+            self.receiver.release(ids)
+        self._prefetch.released(len(ids))
+
+    def detach(self) -> None:
+        """Give back what was not accepted. Never raises."""
+        try:
+            with self.connection.core():
+                self.receiver.detach(closed=self.subscription.durable is None)
+            self.connection.await_(lambda: not self.receiver.is_attached, "its detach")
+        except JMSError:
+            self.connection.drop()
+
+
 def attach(connection: Connection, subscription: Subscription) -> Receiver:
     """A link with the subscription, without credit. Raises if the broker does not take it over as it is."""
     source, durable = source_of(subscription, connection.dialect), subscription.durable
@@ -196,3 +267,97 @@ def check_oversized(receiver: Receiver, settings: ConnectionSettings) -> None:
     oversized = receiver.transfers.oversized
     if oversized and settings.on_too_large == "fail":
         raise too_large(oversized[0].size, settings.max_message_bytes)
+
+
+# --- acknowledgements --------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Acknowledgement:
+    """``answer`` of the discharge; None: the broker confirms no acknowledgement."""
+
+    answer: CoordinatorAnswer | None
+    messages: int
+
+    @property
+    def is_confirmed(self) -> bool:
+        return self.answer is None or (self.answer.done and self.answer.error is None)
+
+
+class Acknowledger:
+    """Settled acceptances in a transaction, whose discharge is the receipt. One transaction is always declared in
+    advance, so that an acknowledgement waits for nothing.
+
+    Nothing else proves that a broker has stored an acknowledgement: the answers to a detach, a drain or a close do not.
+    """
+
+    def __init__(self, connection: Connection, receiver: Receiver, *, confirmed: bool = True) -> None:
+        """Attaches to the coordinator. Without one, or if not ``confirmed``, acknowledgements go unconfirmed.
+
+        A broker may end the session instead of the link (RabbitMQ 4.0).
+        """
+        self._connection = connection
+        self._receiver = receiver
+        self._transactions = Transactions(connection)
+        self.is_confirmed = False
+        """Whether the broker confirms acknowledgements."""
+        if confirmed and connection.dialect.has_transactions:
+            self._attach()
+
+    def _attach(self) -> None:
+        try:
+            self._transactions.await_open()
+        except LinkError as error:
+            if error.transient:
+                raise
+            _log.warning(
+                "! %s has no transactions, so it confirms no acknowledgement: %s", self._connection.address, error
+            )
+            return
+        self.is_confirmed = True
+
+    @property
+    def lost_session(self) -> bool:
+        """Whether the broker has no transactions, and ended the session to tell so. No message was delivered yet."""
+        return not self.is_confirmed and self._connection.session.state is EndpointState.ENDED
+
+    @property
+    def is_ready(self) -> bool:
+        """Whether a transaction has begun, so that ``acknowledge`` waits for nothing."""
+        return self._transactions.is_open
+
+    def acknowledge(self, ids: Sequence[bytes]) -> Acknowledgement:
+        if not self.is_confirmed:
+            with self._connection.core():
+                self._receiver.accept(ids)
+            return Acknowledgement(None, len(ids))
+        txn_id = self._open()
+        with self._connection.core():
+            self._transactions.require_open(txn_id)
+            self._receiver.accept(ids, txn_id)
+            answer = self._transactions.go_on(txn_id)
+        return Acknowledgement(answer, len(ids))
+
+    def _open(self) -> bytes:
+        try:
+            return self._transactions.await_open()
+        except LinkError as error:
+            if error.transient:
+                raise
+            raise ConnectionLostError(
+                f"{self._connection.address} refused to begin a transaction.", "The query connects again."
+            ) from None
+
+    def await_confirmed(self, acknowledgement: Acknowledgement) -> None:
+        """``ConnectionLostError`` when the broker has rolled it back: the messages are delivered again."""
+        answer = acknowledgement.answer
+        if answer is None:
+            return
+        self._connection.await_(lambda: answer.done, "the confirmation of acknowledgements")
+        if answer.error is not None:
+            self._connection.drop()
+            raise ConnectionLostError(
+                f"{self._connection.address} rolled acknowledgements back: {answer.error.condition}"
+                f" {answer.error.description}.",
+                "The messages are delivered again.",
+            )

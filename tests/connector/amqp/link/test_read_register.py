@@ -5,8 +5,8 @@ import pytest
 from waiting import await_count, wait_until
 
 from pyspark_jms.amqp.link import register as register_module
+from pyspark_jms.amqp.link.consumer import ReaderConsumer
 from pyspark_jms.amqp.link.read_register import ReadRegister, RegisterName, connected, keep
-from pyspark_jms.amqp.link.reader_consumer import ReaderConsumer
 from pyspark_jms.blocks.block import MessageBlock, index_of
 from pyspark_jms.blocks.staged import pack
 from pyspark_jms.delivery.register.token import StoredToken, Token
