@@ -28,7 +28,7 @@ from pyspark_jms.jms.model import BODY_MARKER, OCTET_STREAM, BodyType
 from pyspark_jms.jms.rules import element_value_problem
 from pyspark_jms.jms.subscription import MAX_ELEMENTS, too_many
 from pyspark_jms.stomp.columns.frames import FrameBounds
-from pyspark_jms.stomp.columns.layout import HeaderTexts
+from pyspark_jms.stomp.columns.headers import HeaderTexts
 from pyspark_jms.stomp.columns.lines import Fault
 from pyspark_jms.stomp.dialects.base import BodyRule, Dialect
 

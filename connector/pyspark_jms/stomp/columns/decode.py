@@ -21,10 +21,8 @@ from pyspark_jms.jms.subscription import BodyChoice
 from pyspark_jms.sentences import joined_faults
 from pyspark_jms.stomp.columns.bodies import BodyTypes, detect_body_types, force_body_type, lost_bodies, read_bodies
 from pyspark_jms.stomp.columns.frames import FrameBounds, with_few_headers
-from pyspark_jms.stomp.columns.headers import Headers
-from pyspark_jms.stomp.columns.layout import HeaderTexts, layout_of
-from pyspark_jms.stomp.columns.lines import Fault, Lines, NotPlainError, split_lines
-from pyspark_jms.stomp.columns.wanted_lines import wanted_lines
+from pyspark_jms.stomp.columns.headers import Headers, HeaderTexts, layout_of
+from pyspark_jms.stomp.columns.lines import Fault, Lines, NotPlainError, split_lines, wanted_lines
 from pyspark_jms.stomp.dialects.base import Dialect
 
 __all__ = ["decode"]

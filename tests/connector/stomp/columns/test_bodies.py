@@ -12,8 +12,7 @@ from pyspark_jms.columns.schema import ARROW_SCHEMA
 from pyspark_jms.jms.model import BodyType
 from pyspark_jms.stomp.columns.bodies import detect_body_types, force_body_type, lost_bodies, read_bodies, read_xml
 from pyspark_jms.stomp.columns.frames import FrameBounds
-from pyspark_jms.stomp.columns.headers import Headers
-from pyspark_jms.stomp.columns.layout import HeaderTexts, layout_of
+from pyspark_jms.stomp.columns.headers import Headers, HeaderTexts, layout_of
 from pyspark_jms.stomp.columns.lines import split_lines
 from pyspark_jms.stomp.dialects import ARTEMIS, CLASSIC
 

@@ -10,11 +10,14 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from sink_rows import DESTINATION
 
-from pyspark_jms.columns.schema import TYPED_VALUE
-from pyspark_jms.errors import JMSError, MessageFormatError, MessageTooLargeError
+from pyspark_jms.columns.row_parts import sink_columns
+from pyspark_jms.columns.rows import Rows
+from pyspark_jms.columns.schema import ARROW_SCHEMA, TYPED_VALUE
+from pyspark_jms.columns.strings import join_rows
+from pyspark_jms.errors import JMSError, MessageFormatError, MessageTooLargeError, UnsupportedError
 from pyspark_jms.stomp.columns import encode as module
-from pyspark_jms.stomp.columns.encode import encode
-from pyspark_jms.stomp.dialects import ARTEMIS
+from pyspark_jms.stomp.columns.encode import body_of, encode
+from pyspark_jms.stomp.dialects import ARTEMIS, RABBITMQ
 
 NOW_MS = 1_760_000_000_000
 TYPES = {
@@ -61,7 +64,7 @@ def frames_of(rows, **changed):
     return plain_encoder.read_frames(b"".join(encoded(batch_of(rows), **changed)))
 
 
-# --- against the plain encoder -----------------------------------------------------------------------
+# --- against the plain encoder ----------------------------------------------------------------------
 
 anything = st.text(max_size=12) | st.lists(st.sampled_from(NASTY), max_size=4).map("".join)
 without_nul = anything.map(lambda text: text.replace("\0", ""))
@@ -207,7 +210,7 @@ def test_nothing_a_row_holds_can_add_a_header_or_a_frame(rows):
     assert found == [plain_encoder.expected_frame(row, now_ms=NOW_MS) for row in rows]
 
 
-# --- buffers -----------------------------------------------------------------------------------------
+# --- buffers ----------------------------------------------------------------------------------------
 
 
 def test_no_rows_make_no_buffer():
@@ -254,7 +257,7 @@ def test_an_error_in_the_last_buffer_returns_none(monkeypatch):
         encoded(batch_of(rows), first_row=100)
 
 
-# --- limits ------------------------------------------------------------------------------------------
+# --- limits -----------------------------------------------------------------------------------------
 
 
 def test_a_frame_of_exactly_the_limit_is_sent_and_one_more_byte_refused():
@@ -305,7 +308,7 @@ def test_another_dialect_names_its_own_headers():
     ]
 
 
-# --- the broker's opinion ----------------------------------------------------------------------------
+# --- the broker's opinion ---------------------------------------------------------------------------
 
 
 @pytest.mark.broker
@@ -329,3 +332,150 @@ def test_artemis_reads_each_frame_as_one_message(broker, queue):
         assert message.body == (row["bytes"] if "bytes" in row else row["text"].encode())
         wanted = {"type": nasty, "correlation-id": nasty, "p\0é": nasty, "persistent": "true"}
         assert wanted.items() <= message.headers.items()
+
+
+# --- bodies -----------------------------------------------------------------------------------------
+
+ELEMENT = {"type": "int", "value": "1"}
+MAP, STREAM, OBJECT, MESSAGE = (f"\nspark_jms_body:{kind}".encode() for kind in ("map", "stream", "object", "message"))
+UNTYPED = replace(ARTEMIS, envelopes=False)
+
+
+def bodies_of(*rows, dialect=ARTEMIS):
+    names = ["sequence", *{name for row in rows for name in row}]
+    batch = pa.record_batch(
+        {name: pa.array([row.get(name) for row in rows], ARROW_SCHEMA.field(name).type) for name in names}
+    )
+    lines, body = body_of(Rows(columns=sink_columns(batch), first=3, count=len(rows)), dialect)
+    return [tuple(entry.split(b"|", 1)) for entry in join_rows([*lines, b"|", body]).to_pylist()]
+
+
+BYTES, TEXT = b"\nspark_jms_body:bytes", b"\nspark_jms_body:text"
+BINARY = "application/octet-stream"
+
+
+@pytest.mark.parametrize(
+    ("rows", "lines"),
+    [
+        ([{"text": "a"}], [b""]),
+        ([{"bytes": b"a"}], [b"\ncontent-length:1" + BYTES]),
+        ([{"text": "a", "content_type": "text/plain"}, {"text": "b"}], [b"", b""]),
+        ([{"text": "a", "content_type": BINARY}, {"text": "b"}], [TEXT, b""]),
+        ([{"text": "a"}, {"bytes": b"b"}, {}], [b"", b"\ncontent-length:1" + BYTES, MESSAGE]),
+        ([{"bytes": b"a", "content_type": BINARY}, {"bytes": b"b"}], [b"\ncontent-length:1" + BYTES] * 2),
+    ],
+)
+def test_where_text_and_bytes_are_one_bytes_say_so_and_so_does_a_text_that_would_pass_for_them(rows, lines):
+    assert [line for line, _ in bodies_of(*rows, dialect=RABBITMQ)] == lines
+
+
+@pytest.mark.parametrize(
+    ("row", "lines", "body"),
+    [
+        ({"text": "a"}, b"", b"a"),
+        ({"text": ""}, b"", b""),
+        ({"text": "é\n\n:\\"}, b"", "é\n\n:\\".encode()),
+        ({"bytes": b"a\0b"}, b"\ncontent-length:3", b"a\0b"),
+        ({"bytes": b""}, b"\ncontent-length:0", b""),
+        ({"bytes": b"\xff" * 12}, b"\ncontent-length:12", b"\xff" * 12),
+        ({}, MESSAGE, b""),
+        ({"body_type": "text"}, b"", b""),
+        ({"body_type": "message"}, MESSAGE, b""),
+        ({"body_type": "bytes"}, b"\ncontent-length:0", b""),
+        ({"body_type": "text", "text": "a"}, b"", b"a"),
+        ({"body_type": "bytes", "bytes": b"\0"}, b"\ncontent-length:1", b"\0"),
+        ({"body_type": "text", "text": "a", "bytes": b"b"}, b"", b"a"),
+        ({"body_type": "bytes", "text": "a\0", "bytes": b"b"}, b"\ncontent-length:1", b"b"),
+        ({"map": [("k", ELEMENT)]}, MAP, b'{"map":[{"name":"k","type":"int","value":"1"}]}'),
+        ({"map": []}, MAP, b'{"map":[]}'),
+        ({"body_type": "map"}, MAP, b'{"map":[]}'),
+        ({"body_type": "map", "map": [], "text": "a\0", "bytes": b"b"}, MAP, b'{"map":[]}'),
+        ({"stream": [ELEMENT]}, STREAM, b'{"stream":[{"type":"int","value":"1"}]}'),
+        ({"stream": []}, STREAM, b'{"stream":[]}'),
+        ({"body_type": "stream", "stream": []}, STREAM, b'{"stream":[]}'),
+        ({"body_type": "stream"}, STREAM, b'{"stream":[]}'),
+        ({"body_type": "stream", "stream": [], "map": [("", ELEMENT)]}, STREAM, b'{"stream":[]}'),
+        ({"body_type": "object", "bytes": b"\xac\xed\0"}, b"\ncontent-length:3" + OBJECT, b"\xac\xed\0"),
+        ({"body_type": "object", "bytes": b""}, b"\ncontent-length:0" + OBJECT, b""),
+        ({"body_type": "object"}, b"\ncontent-length:0" + OBJECT, b""),
+    ],
+)
+def test_a_body_is_sent_as_its_type(row, lines, body):
+    assert bodies_of(row) == [(lines, body)]
+    assert bodies_of(row, row) == [(lines, body)] * 2
+    neighbours = ({"text": "t"}, {"bytes": b"yy"}, {}, {"map": [("z", ELEMENT)]})
+    beside = [
+        (b"", b"t"),
+        (b"\ncontent-length:2", b"yy"),
+        (MESSAGE, b""),
+        (MAP, b'{"map":[{"name":"z","type":"int","value":"1"}]}'),
+    ]
+    assert bodies_of(row, *neighbours) == [(lines, body), *beside]
+    assert bodies_of(*neighbours, row) == [*beside, (lines, body)]
+    for neighbour, wanted in zip(neighbours, beside, strict=True):
+        assert bodies_of(neighbour, row, neighbour) == [wanted, (lines, body), wanted]
+
+
+@pytest.mark.parametrize("text", ["\0", "a\0b", "é\0"])
+def test_nul_ends_a_text_so_it_is_refused(text):
+    with pytest.raises(MessageFormatError, match=r"Row 4 .*U\+0000 .*text.*bytes"):
+        bodies_of({"text": "a"}, {"text": text})
+    with pytest.raises(MessageFormatError, match="Row 4 "):
+        bodies_of({"bytes": b"\0"}, {"text": text}, {"body_type": "bytes", "text": "\0", "bytes": b""})
+
+
+def test_a_text_that_is_not_utf8_is_refused():
+    column = pa.array([b"a", "é".encode(), b"\xff"], pa.binary()).view(pa.string())
+    with pytest.raises(MessageFormatError, match=r"Row 2 .*text .*UTF-8"):
+        body_of(Rows(columns={"text": column}, first=0, count=3), ARTEMIS)
+
+
+def test_a_text_that_is_not_sent_is_not_judged():
+    texts = pa.array([b"a", b"\xff\0"], pa.binary()).view(pa.string())
+    columns = {"text": texts, "bytes": pa.array([None, b"b"]), "body_type": pa.array(["text", "bytes"])}
+    lines, body = body_of(Rows(columns=columns, first=0, count=2), ARTEMIS)
+    assert join_rows([*lines, body]).to_pylist() == [b"a", b"\ncontent-length:1b"]
+
+
+@pytest.mark.parametrize(
+    "row", [{"text": "", "bytes": b""}, {"text": "a", "map": [("k", ELEMENT)]}, {"bytes": b"", "stream": []}]
+)
+def test_two_bodies_without_a_body_type_are_refused(row):
+    with pytest.raises(MessageFormatError, match=r"Row 4 .*body"):
+        bodies_of({"text": "a"}, row)
+
+
+@pytest.mark.parametrize(
+    "row",
+    [
+        {"body_type": "text", "bytes": b"a"},
+        {"body_type": "bytes", "text": "a"},
+        {"body_type": "message", "text": ""},
+        {"body_type": "message", "bytes": b""},
+        {"body_type": "text", "stream": [ELEMENT]},
+        {"body_type": "object", "text": "a"},
+    ],
+)
+def test_a_body_its_type_does_not_speak_of_is_not_lost_silently(row):
+    with pytest.raises(MessageFormatError, match=r"JMS_MESSAGE_FORMAT.*Row 4 .*body_type"):
+        bodies_of({"text": "a"}, row)
+
+
+@pytest.mark.parametrize("body_type", ["TEXT", "", "json", "text ", "text\0"])
+def test_an_unknown_body_type_is_refused(body_type):
+    with pytest.raises(MessageFormatError, match=r"Row 4 .*body_type"):
+        bodies_of({"body_type": None, "text": "a"}, {"body_type": body_type, "text": "a"})
+
+
+@pytest.mark.parametrize(
+    ("row", "body_type"),
+    [
+        ({"map": [("k", ELEMENT)]}, "map"),
+        ({"stream": []}, "stream"),
+        ({"body_type": "object", "bytes": b"\xac\xed"}, "object"),
+    ],
+)
+def test_a_broker_without_envelopes_gets_text_and_bytes_only(row, body_type):
+    with pytest.raises(UnsupportedError, match=f"Row 4 .*{body_type} body"):
+        bodies_of({"text": "a"}, row, dialect=UNTYPED)
+    assert bodies_of({"text": "a"}, {}, dialect=UNTYPED) == [(b"", b"a"), (b"", b"")]

@@ -1,19 +1,29 @@
+import re
 from dataclasses import replace
 
+import numpy as np
 import pyarrow as pa
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from pyspark_jms.columns.row_parts import sink_columns
 from pyspark_jms.columns.rows import Rows
+from pyspark_jms.columns.sink_properties import properties_of, typed_columns
+from pyspark_jms.columns.sink_schema import PROPERTY_COLUMN, value_type
 from pyspark_jms.columns.strings import join_rows
-from pyspark_jms.errors import InvalidDestinationError, MessageFormatError, UnsupportedError
-from pyspark_jms.jms.model import Destination
+from pyspark_jms.errors import InvalidDestinationError, MessageFormatError, SchemaError, UnsupportedError
+from pyspark_jms.jms.model import Destination, ValueType
+from pyspark_jms.jms.rules import PROPERTY_TYPES, property_name_problem, property_value_problem
 from pyspark_jms.stomp.columns.encode_headers import (
     check_stable,
+    column_lines,
     destination_lines,
     fixed_line,
     header_line,
     header_lines,
+    property_lines,
+    types_line,
 )
 from pyspark_jms.stomp.dialects import ARTEMIS
 
@@ -77,7 +87,7 @@ def destinations_of(texts, default=None):
     return lines([destination_lines(rows, ARTEMIS, default)], rows.count)
 
 
-# --- destination -------------------------------------------------------------------------------------
+# --- destination ------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -130,7 +140,7 @@ def test_a_destination_that_is_not_utf8_is_refused():
         destination_lines(Rows(columns={"destination": column}, first=0, count=2), ARTEMIS, None)
 
 
-# --- mode and priority -------------------------------------------------------------------------------
+# --- mode and priority ------------------------------------------------------------------------------
 
 
 def test_mode_and_priority_are_always_said():
@@ -160,7 +170,7 @@ def test_a_priority_that_artemis_would_drop_is_refused(priority):
         headers_of({"JMSPriority": [0, 9, priority]})
 
 
-# --- text headers ------------------------------------------------------------------------------------
+# --- text headers -----------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -198,7 +208,7 @@ def test_reply_to_is_written_as_the_dialect_spells_it():
     assert headers_of({"JMSReplyTo": replies}) == ["" if text is None else f"\nreply-to:{text}" for text in kept]
 
 
-# --- times -------------------------------------------------------------------------------------------
+# --- times ------------------------------------------------------------------------------------------
 
 
 def test_a_time_to_live_goes_before_an_expiration():
@@ -240,7 +250,7 @@ def test_a_time_to_live_beyond_all_time_does_not_wrap_around():
     assert headers_of({"time_to_live": [2**63 - 1]}) == [f"\nexpires:{2**63 - 1}"]
 
 
-# --- what a broker lacks -----------------------------------------------------------------------------
+# --- what a broker lacks ----------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -263,6 +273,8 @@ def test_a_header_the_broker_has_not_is_refused(column, value):
 def test_a_delivery_time_that_has_passed_asks_nothing_of_the_broker():
     assert headers_of({"JMSDeliveryTime": [NOW_MS - 1, NOW_MS]}, dialect=BARE) == ["", ""]
 
+
+# --- characters that a broker changes ---------------------------------------------------------------
 
 MAP = pa.map_(pa.string(), pa.string())
 
@@ -312,3 +324,373 @@ def test_what_is_hidden_under_a_null_does_not_count():
     hidden = pa.Array.from_buffers(pa.string(), 2, [pa.py_buffer(b"\x01"), *texts.buffers()[1:]])
     batch = pa.RecordBatch.from_arrays([hidden], ["JMSType"])
     check_stable(Rows(columns=sink_columns(batch), first=0, count=2))
+
+
+# --- properties -------------------------------------------------------------------------------------
+
+
+def lines_of(maps, *, dialect=ARTEMIS, columns=()):
+    array = maps if isinstance(maps, pa.Array) else pa.array(maps, MAP)
+    rows = Rows(columns={"properties": array}, first=5, count=len(array))
+    body = pa.repeat(pa.scalar(b"", pa.binary()), len(array))
+    properties = properties_of(rows)
+    lines = b"" if properties is None else property_lines(properties, dialect, columns)
+    return [entry.decode() for entry in join_rows([lines, body]).to_pylist()]
+
+
+@pytest.mark.parametrize(
+    ("maps", "lines"),
+    [
+        ([[("a", "1"), ("b", "2")]], ["\na:1\nb:2"]),
+        ([[("a", "1"), ("b", "2")], [("a", "3"), ("b", "4")]], ["\na:1\nb:2", "\na:3\nb:4"]),
+        ([[("a", "1")], [("b", "2")], [("a", "3")]], ["\na:1", "\nb:2", "\na:3"]),
+        ([[("a", "1"), ("b", "2")], [("a", "3")], [("b", "4"), ("a", "5"), ("c", "6")]],
+         ["\na:1\nb:2", "\na:3", "\nb:4\na:5\nc:6"]),
+        ([[("ab", "1"), ("c", "2")], [("a", "3"), ("bc", "4")]], ["\nab:1\nc:2", "\na:3\nbc:4"]),
+        ([[], [("a", "1")], None, []], ["", "\na:1", "", ""]),
+        ([[], [], None], ["", "", ""]),
+        ([[("a", None), ("b", "")]], ["\nb:"]),
+        ([[("a", None)], [("a", None)]], ["", ""]),
+        ([[("a", "c:d\\"), ("b", "\r\n"), ("c\0", "\0")]], ["\na:c\\cd\\\\\nb:\\r\\n\nc\0:\0"]),
+        ([[("é", "🐘")], [("$_1", " v ")]], ["\né:🐘", "\n$_1: v "]),
+        ([[("a", "1"), ("JMSXUserID", "me")]] * 2, ["\na:1"] * 2),
+        ([[("JMS_AMQP_MA_x-opt-a", "v"), ("NATIVE_MESSAGE_ID", "ID:1"), ("a", "1")]], ["\na:1"]),
+        ([[("JMSXDeliveryCount", "1")], [("a", "1"), ("JMSXState", None)]], ["", "\na:1"]),
+        ([[("_AMQ_DUPL_ID", "1"), ("a", "1"), ("__AMQ_CID", "x")], [("_AMQ_ORIG_QUEUE", "q")]], ["\na:1", ""]),
+        ([[("_AMQ_LVQ_NAME", "key")]], ["\n_AMQ_LVQ_NAME:key"]),
+    ],
+)  # fmt: skip
+def test_each_property_is_a_line_of_its_row(maps, lines):
+    assert lines_of(maps) == lines
+    assert lines_of([[("x", "y"), ("z", "1")], *maps, [("x", "y")]])[1:-1] == lines
+    assert lines_of(pa.array([[("x", "y")], *maps], MAP)[1:]) == lines
+
+
+def test_jms_names_become_the_dialect_s():
+    maps = [[("JMSXGroupID", "g"), ("JMSXGroupSeq", "3")]]
+    assert lines_of(maps) == ["\nJMSXGroupID:g\n_AMQ_GROUP_SEQUENCE:3"]
+    other = replace(ARTEMIS, send_property_names={"JMSXGroupID": "a:group"})
+    assert lines_of([*maps, []], dialect=other) == ["\na\\cgroup:g\nJMSXGroupSeq:3", ""]
+
+
+@pytest.mark.parametrize("text", ["", "x", "1.0", "2147483648", "1\n"])
+def test_a_group_sequence_is_an_int(text):
+    with pytest.raises(MessageFormatError, match=r"Row 6 .*property 'JMSXGroupSeq': .*value"):
+        lines_of([[("JMSXGroupSeq", "-3")], [("JMSXGroupSeq", text)], [("JMSXGroupSeq", None)]])
+
+
+@pytest.mark.parametrize("kind", [pa.map_(pa.large_string(), pa.large_string()), MAP])
+def test_maps_of_wide_offsets_and_children_that_begin_later(kind):
+    names = pa.array(["x", "a", "b", "c"], kind.key_type)[1:]
+    values = pa.array(["x", "x", "1", None, "3:"], kind.item_type)[2:]
+    maps = pa.MapArray.from_arrays(pa.array([0, 1, 3], pa.int32()), names, values)
+    assert maps.type == kind
+    assert lines_of(maps) == ["\na:1", "\nc:3\\c"]
+    assert lines_of(maps[1:]) == ["\nc:3\\c"]
+
+
+def test_properties_hidden_under_a_null_are_neither_sent_nor_judged():
+    shown = pa.array([[("a", "1")], [("content-length", "2"), ("", "")], [("b", "3")]], MAP)
+    visible = pa.array([True, False, True])
+    hidden = pa.Array.from_buffers(
+        MAP, 3, [visible.buffers()[1], shown.buffers()[1]], null_count=1, children=[shown.values]
+    )
+    assert hidden.to_pylist()[1] is None
+    assert lines_of(hidden) == ["\na:1", "", "\nb:3"]
+
+
+# --- refused ----------------------------------------------------------------------------------------
+
+STOMP = {"destination", "content-length", "content-type", "receipt", "transaction", "persistent"}
+
+
+@pytest.mark.parametrize("name", sorted(ARTEMIS.reserved_properties | STOMP))
+@pytest.mark.parametrize("row", [0, 1])
+def test_a_header_of_the_frame_is_no_property(name, row):
+    maps = [[("a", "secret")], [("a", "secret")]]
+    maps[row] = [("b", "1"), (name, "secret")]
+    with pytest.raises(MessageFormatError, match=f"Row {5 + row} .*property '{name}': .*header") as caught:
+        lines_of(maps)
+    assert "secret" not in str(caught.value)
+
+
+@pytest.mark.parametrize("name", ["_AMQ_OperationName", "_AMQ_ROUTE_TO", "_AMQ_GROUP_ID", "_AMQ_", "__AMQ_X"])
+@pytest.mark.parametrize("other", [[("a", "1")], [("b", "1"), ("c", "2")]])
+def test_other_names_that_the_broker_keeps_for_itself_are_refused(name, other):
+    with pytest.raises(MessageFormatError, match=f"JMS_MESSAGE_FORMAT.*Row 6 .* property '{name}': .* artemis"):
+        lines_of([[("a", "1")], [(name, "secret")], other])
+    assert lines_of([[(name, "1")]], dialect=replace(ARTEMIS, reserved_prefixes=())) == [f"\n{name}:1"]
+
+
+def test_a_dialect_that_reserves_nothing_still_keeps_its_own_headers():
+    careless = replace(ARTEMIS, reserved_properties=frozenset())
+    for name in STOMP | {"expires", "correlation-id", "AMQ_SCHEDULED_DELAY"}:
+        with pytest.raises(MessageFormatError, match=r"JMS_MESSAGE_FORMAT.* header"):
+            lines_of([[(name, "1")]], dialect=careless)
+
+
+@pytest.mark.parametrize("maps", [[[("a", "1")], [("a", "1"), ("", "2")]], [[("a", "1")], [("", "2")], [("", "3")]]])
+def test_a_property_without_a_name_is_refused(maps):
+    with pytest.raises(MessageFormatError, match=r"Row 6 .*property number \d: its name is empty"):
+        lines_of(maps)
+
+
+@pytest.mark.parametrize(
+    ("names", "values", "fact"),
+    [
+        ([b"a", b"b\xff"], [b"1", b"2"], "its name is not UTF-8"),
+        ([b"a", b"b"], [b"1", b"\xff"], "its value is not UTF-8"),
+    ],
+)
+@pytest.mark.parametrize("bounds", [[0, 1, 2], [0, 0, 2]])
+def test_what_is_not_utf8_is_refused(names, values, fact, bounds):
+    children = (pa.array(part, pa.binary()).view(pa.string()) for part in (names, values))
+    maps = pa.MapArray.from_arrays(pa.array(bounds, pa.int32()), *children)
+    with pytest.raises(MessageFormatError, match=f"Row 6 .*property ('b'|number \\d): {fact}"):
+        lines_of(maps)
+
+
+def test_a_long_name_is_shortened_in_the_error():
+    name = "n" * 1000
+    pair = pa.MapArray.from_arrays(
+        pa.array([0, 1], pa.int32()), pa.array([name]), pa.array([b"\xff"], pa.binary()).view(pa.string())
+    )
+    with pytest.raises(MessageFormatError) as caught:
+        lines_of(pair)
+    assert len(str(caught.value)) < 250
+
+
+NO_IDENTIFIERS = [
+    "a b",
+    "a-b",
+    "a.b",
+    "1a",
+    "a:b",
+    "a\nb",
+    "a\\",
+    "\0",
+    "🐘",
+    "\u2028",
+    "null",
+    "Not",
+    "between",
+    "JMSFoo",
+    "JMSXFoo",
+]
+
+
+@pytest.mark.parametrize("name", [*NO_IDENTIFIERS, "spark_jms_body", "spark_jms_types", "spark_jms_other"])
+def test_a_name_that_jms_does_not_allow_is_refused_with_its_rule(name):
+    rule = property_name_problem(name)
+    label = repr(name) if re.fullmatch(r"JMSX?Foo|spark_jms_\w+|a-b", name) else "number 2"
+    with pytest.raises(
+        MessageFormatError, match=re.escape(f"Row 6 of the task has a property {label}: its name {rule}")
+    ):
+        lines_of([[("a", "1")], [("a", "1"), (name, "2")]])
+    with pytest.raises(MessageFormatError, match="Row 5 "):
+        lines_of([[(name, None)], [(name, "2")]])
+
+
+@pytest.mark.parametrize(
+    "maps", [[[("a", "1")], [("a-", "1")], [("b-", "1")]], [[("a", "1")], [("a-", "1"), ("b-", "2")], [("b-", "1")]]]
+)
+def test_all_rows_with_a_bad_name_are_known(maps):
+    with pytest.raises(MessageFormatError, match=r"Row 6 .*property 'a-'") as caught:
+        lines_of(maps)
+    assert caught.value.__cause__.numbers.tolist() == [6, 7]
+
+
+def test_a_property_that_is_a_column_as_well_is_refused():
+    maps = [[("a", "1")], [("a", "1"), ("b", None)]]
+    assert lines_of(maps, columns=["c"]) == ["\na:1", "\na:1"]
+    with pytest.raises(MessageFormatError, match=r"Row 6 .*property 'b': .*column"):
+        lines_of(maps, columns=["c", "b"])
+
+
+@pytest.mark.parametrize("close", ["Destination", "destinatio", "x_destination", "persistent2", "ack", "subscription"])
+def test_a_name_that_only_resembles_a_header_is_a_property(close):
+    assert lines_of([[(close, "1")]]) == [f"\n{close}:1"]
+
+
+def typed_rows(**columns):
+    arrays = {PROPERTY_COLUMN + name: array for name, array in columns.items()}
+    return Rows(columns=arrays | {"text": pa.array(["t"] * 3)}, first=5, count=3)
+
+
+def column_lines_of(**columns):
+    rows = typed_rows(**columns)
+    found = column_lines(rows, typed_columns(rows), ARTEMIS)
+    return [line.decode() for line in join_rows([*found, pa.array([b""] * 3)]).to_pylist()]
+
+
+@pytest.mark.parametrize(
+    ("kind", "values", "type_", "texts"),
+    [
+        (pa.bool_(), [True, False], "boolean", ["true", "false"]),
+        (pa.int8(), [-128, 127], "byte", ["-128", "127"]),
+        (pa.int16(), [-32768, 7], "short", ["-32768", "7"]),
+        (pa.int32(), [-(2**31), 0], "int", ["-2147483648", "0"]),
+        (pa.int64(), [-(2**63), 2**63 - 1], "long", ["-9223372036854775808", "9223372036854775807"]),
+        (pa.float32(), [0.1, -0.0], "float", ["0.1", "-0.0"]),
+        (pa.float64(), [1e10, float("nan")], "double", ["1.0E10", "NaN"]),
+        (pa.string(), ["a:\n", ""], "string", ["a\\c\\n", ""]),
+        (pa.large_string(), ["é", "🐘"], "string", ["é", "🐘"]),
+    ],
+)
+def test_a_value_is_written_as_java_does_and_a_null_is_no_property(kind, values, type_, texts):
+    wanted = [f"\nname:{texts[0]}", "", f"\nname:{texts[1]}"]
+    array = pa.array([None, values[0], None, values[1]], kind)[1:]
+    assert column_lines_of(name=array) == wanted
+    assert typed_columns(typed_rows(name=array))["name"].kind == type_ == value_type(kind)
+    full = pa.array([values[0], values[1], values[0]], kind)
+    assert column_lines_of(name=full) == [wanted[0], wanted[2], wanted[0]]
+    assert typed_columns(typed_rows(name=pa.nulls(3, kind))) == {}
+
+
+def test_several_columns_follow_each_other_under_the_broker_s_names():
+    found = column_lines_of(
+        b=pa.array([1, None, 3]), a=pa.array(["x", "y", None]), JMSXGroupSeq=pa.array([7, 8, 9], pa.int32())
+    )
+    assert found == [
+        "\nb:1\na:x\n_AMQ_GROUP_SEQUENCE:7",
+        "\na:y\n_AMQ_GROUP_SEQUENCE:8",
+        "\nb:3\n_AMQ_GROUP_SEQUENCE:9",
+    ]
+
+
+def test_a_text_that_is_not_utf8_is_refused():
+    array = pa.array([b"a", b"\xff", b"b"], pa.binary()).view(pa.string())
+    with pytest.raises(MessageFormatError, match=r"Row 6 .*column name .*UTF-8"):
+        column_lines_of(name=array)
+
+
+@pytest.mark.parametrize("name", ["persistent", "receipt", "priority", "_AMQ_ROUTE_TO", "_AMQ_DUPL_ID"])
+def test_a_column_with_the_name_of_a_header_is_refused(name):
+    with pytest.raises(SchemaError, match=f"JMS_SCHEMA.*column {name} of propertyColumns"):
+        column_lines_of(**{name: pa.array([1, 2, 3])})
+
+
+def types_of(*rows, **columns):
+    """The types each row says, unescaped; rows are (properties, types)."""
+    arrays = {
+        "properties": pa.array([None, *[properties for properties, _ in rows]], MAP)[1:],
+        "property_types": pa.array([None, *[types for _, types in rows]], MAP)[1:],
+    }
+    arrays |= {PROPERTY_COLUMN + name: array for name, array in columns.items()}
+    found = Rows(columns=arrays, first=5, count=len(rows))
+    pieces = types_line(found, properties_of(found), typed_columns(found), ARTEMIS)
+    lines = join_rows([*pieces, pa.array([b""] * len(rows), pa.binary())]).to_pylist()
+    return [line.decode().removeprefix("\nspark_jms_types:").replace("\\c", ":") for line in lines]
+
+
+A, B = ("a", "1"), ("b", "2.5")
+
+
+@pytest.mark.parametrize(
+    ("properties", "types", "reason"),
+    [
+        ([A, B], [("a", "int"), ("b", "double")], '{"a":"int","b":"double"}'),
+        ([A, B], [("b", "double"), ("a", "byte")], '{"b":"double","a":"byte"}'),
+        ([A, B], [("b", "string")], '{"b":"string"}'),
+        ([A, B], [], ""),
+        ([A, B], None, ""),
+        (None, None, ""),
+        (None, [], ""),
+        ([A, ("b", None)], [("b", "double"), ("a", "long")], '{"a":"long"}'),
+        ([("b", None)], [("b", "double")], ""),
+        ([A, B], [("a", None), ("b", "float")], '{"b":"float"}'),
+        ([A], [("a", None)], ""),
+        ([A, ("JMSXUserID", "me")], [("JMSXUserID", "string"), ("a", "short")], '{"a":"short"}'),
+        ([A, ("JMS_AMQP_MA_x-a", "v")], [("JMS_AMQP_MA_x-a", "string"), ("a", "short")], '{"a":"short"}'),
+        ([A, ("_AMQ_ORIG_MESSAGE_ID", "7")], [("_AMQ_ORIG_MESSAGE_ID", "long"), ("a", "int")], '{"a":"int"}'),
+        ([("JMSXGroupSeq", "3")], [("JMSXGroupSeq", "int")], '{"JMSXGroupSeq":"int"}'),
+        ([("é\0$", "true")], [("é\0$", "boolean")], '{"é\\\\u0000$":"boolean"}'),
+    ],
+)
+def test_the_types_of_the_row_s_properties_in_its_order(properties, types, reason):
+    assert types_of((properties, types)) == [reason]
+    beside = ([A, B], [("a", "int")])
+    assert types_of(beside, (properties, types), beside) == ['{"a":"int"}', reason, '{"a":"int"}']
+    assert types_of((properties, types), (properties, types), ([], [])) == [reason, reason, ""]
+
+
+def test_rows_without_types_have_no_line():
+    rows = Rows(columns={"properties": pa.array([[A]], MAP)}, first=0, count=1)
+    assert types_line(rows, properties_of(rows), {}, ARTEMIS) == []
+
+
+@pytest.mark.parametrize(
+    ("row", "fact"),
+    [
+        (([A], [("b", "int")]), "a type for the property 'b': the row has no such property"),
+        ((None, [("b", "int")]), "a type for the property 'b': the row has no such property"),
+        (([A], [("a", "decimal")]), "a type for the property 'a': JMS has no such type"),
+        (([A], [("a", "bytes")]), "a type for the property 'a': JMS has no such type"),
+        (([A], [("a", "INT")]), "a type for the property 'a': JMS has no such type"),
+        (([("a", "x")], [("a", "int")]), "a property 'a': its value is not an int"),
+        (([("a", "1.0")], [("a", "long")]), "a property 'a': its value is not a long"),
+        (([("a", "yes")], [("a", "boolean")]), "a property 'a': its value is not true or false"),
+        (([("a", "")], [("a", "double")]), "a property 'a': its value is not a double"),
+        (([A, ("x", "y")], [("x", "float")]), "a property 'x': its value is not a float"),
+    ],
+)
+def test_a_type_that_does_not_fit_is_refused(row, fact):
+    fine = ([A], [("a", "int")])
+    with pytest.raises(MessageFormatError, match=f"Row 6 .*{fact}") as caught:
+        types_of(fine, row, fine, row)
+    assert caught.value.__cause__.numbers.tolist() == [6, 8]
+
+
+def test_typed_columns_say_their_types_after_the_others():
+    price, count = pa.array([1.5, None, 2.5]), pa.array([1, 2, None], pa.int32())
+    rows = [([A], [("a", "int")]), ([A], None), (None, None)]
+    assert types_of(*rows, price=price, count=count) == [
+        '{"a":"int","price":"double","count":"int"}',
+        '{"count":"int"}',
+        '{"price":"double"}',
+    ]
+    assert types_of(*[(None, None)] * 3, price=price) == ['{"price":"double"}', "", '{"price":"double"}']
+    full = pa.array([1.5, 2.5, 3.5])
+    assert types_of(*[([A], None)] * 3, price=full, other=full) == ['{"price":"double","other":"double"}'] * 3
+
+
+def test_a_type_for_a_column_must_be_the_column_s():
+    price = pa.array([1.5, None])
+    assert types_of((None, [("price", "double")]), ([A], [("a", "int"), ("price", "double")]), price=price) == [
+        '{"price":"double"}',
+        '{"a":"int"}',
+    ]
+    with pytest.raises(MessageFormatError, match=r"Row 6 .*'price': .*double"):
+        types_of(([A], None), ([A], [("price", "int")]), price=price)
+
+
+names = st.lists(st.sampled_from("abcdef"), unique=True, max_size=4)
+
+
+@given(st.lists(st.tuples(names, names), min_size=1, max_size=4), st.data())
+def test_each_type_is_found_beside_its_own_property(drawn, data):
+    """Whatever the order of properties and types, and whichever rows have them."""
+    texts = st.sampled_from(["1", "true", "1.5", "x", "300", None])
+    kinds = st.sampled_from(sorted(PROPERTY_TYPES))
+    rows = [
+        ([(name, data.draw(texts)) for name in there], [(name, data.draw(kinds)) for name in typed])
+        for there, typed in drawn
+    ]
+    wrong = [
+        any(name not in dict(there) or property_value_problem(kind, dict(there)[name]) for name, kind in typed)
+        for there, typed in rows
+    ]
+    if any(wrong):
+        with pytest.raises(MessageFormatError, match="Row") as caught:
+            types_of(*rows)
+        assert set(caught.value.__cause__.numbers - 5) <= set(np.flatnonzero(wrong))
+        return
+    pairs = [[f'"{name}":"{kind}"' for name, kind in typed if dict(there)[name] is not None] for there, typed in rows]
+    assert types_of(*rows) == ["{" + ",".join(reason) + "}" if reason else "" for reason in pairs]
+
+
+def test_every_type_of_a_property_is_known():
+    assert set(ValueType) >= PROPERTY_TYPES
+    values = dict.fromkeys(PROPERTY_TYPES, "1") | {"boolean": "true"}
+    for kind, value in values.items():
+        assert types_of(([("a", value)], [("a", kind)])) == [f'{{"a":"{kind}"}}']
