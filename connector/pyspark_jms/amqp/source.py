@@ -11,7 +11,7 @@ from pyspark_jms.amqp.link.subscriptions import end_subscription
 from pyspark_jms.amqp.recognition import MessageAnswers, recognition_of
 from pyspark_jms.blocks.block import MessageBlock
 from pyspark_jms.blocks.dead_letter import OversizedMessage
-from pyspark_jms.columns.read_columns import DecodeOptions
+from pyspark_jms.columns.schema import DecodeOptions
 from pyspark_jms.delivery.subscription_ledger import Recognition
 from pyspark_jms.errors import JMSError
 from pyspark_jms.jms.subscription import Subscription

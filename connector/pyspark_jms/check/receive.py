@@ -21,7 +21,7 @@ from pyspark_jms.check.body_type_counts import (
 )
 from pyspark_jms.check.findings import Finding, Verdict
 from pyspark_jms.check.queue import Queue
-from pyspark_jms.columns.enveloped_rows import open_envelopes
+from pyspark_jms.columns.envelope import open_envelopes
 from pyspark_jms.jms.model import Destination, DestinationKind
 from pyspark_jms.jms.subscription import Subscription
 from pyspark_jms.management.attributes import Inspection

@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pyspark_jms.columns.rows import Entries, Rows, compact
-from pyspark_jms.columns.sink_schema import PROPERTY_COLUMN, VALUE_TYPES
+from pyspark_jms.columns.schema import PROPERTY_COLUMN, VALUE_TYPES
 from pyspark_jms.columns.strings import Int64s, Mask, Offsets, Piece, bytes_of, mask_of, offsets_of, to_binary
 from pyspark_jms.columns.value_texts import java_text, jms_types, misfits
 from pyspark_jms.jms.model import ValueType

@@ -6,7 +6,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from pyspark_jms.columns.sink_schema import check_columns
+from pyspark_jms.columns.schema import check_columns
 from pyspark_jms.errors import InvalidDestinationError, InvalidOptionError, OptionConflictError
 from pyspark_jms.jms.model import Destination
 from pyspark_jms.network.settings import ConnectionSettings

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Literal
 
-from pyspark_jms.columns.read_columns import ReadColumns
+from pyspark_jms.columns.schema import ReadColumns
 from pyspark_jms.columns.selection import SelectorOptions, selection
 from pyspark_jms.errors import (
     InvalidOptionError,

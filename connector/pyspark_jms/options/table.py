@@ -13,8 +13,7 @@ from datetime import datetime
 from typing import Any, Literal
 from urllib.parse import unquote, urlsplit
 
-from pyspark_jms.columns.schema import COLUMNS, SINK_ONLY
-from pyspark_jms.columns.sink_schema import EVERY_OTHER
+from pyspark_jms.columns.schema import COLUMNS, EVERY_OTHER, SINK_ONLY
 from pyspark_jms.delivery.commit_token import identity_of
 from pyspark_jms.jms.rules import SET_BY_PROVIDER, property_name_problem
 from pyspark_jms.jms.secret_text import SecretText

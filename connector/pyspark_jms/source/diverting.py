@@ -80,7 +80,7 @@ def unmappable(
     """Which of the block's first messages go to the dead-letter queue, and why. Decodes all of them."""
     if options.on_bad_message != "deadLetter" or not upto:
         return {}
-    from pyspark_jms.columns.enveloped_rows import open_envelopes
+    from pyspark_jms.columns.envelope import open_envelopes
     from pyspark_jms.columns.read_properties import body_errors  # imports pyarrow.compute, needed only here
 
     rows = protocol.decode(

@@ -9,7 +9,7 @@ from typing import Any, Protocol, Unpack
 
 from pyspark_jms.blocks.block import MessageBlock
 from pyspark_jms.blocks.dead_letter import DeadLetter, OversizedMessage
-from pyspark_jms.columns.read_columns import DecodeOptions
+from pyspark_jms.columns.schema import DecodeOptions
 from pyspark_jms.delivery.subscription_ledger import Recognition
 from pyspark_jms.jms.dialect import BrokerDialect
 from pyspark_jms.jms.model import Destination, DurableSubscription
@@ -100,7 +100,7 @@ class SourceProtocol(Protocol):
 
     def decode(self, block: MessageBlock, *, dialect: str, **how: Unpack[DecodeOptions]) -> Any:
         """One RecordBatch of the schema, with which selectors are compared: its types are those that the broker has.
-        ``columns.enveloped_rows`` may find envelopes in it.
+        ``columns.envelope`` may find envelopes in it.
         """
 
     def recognition(self, dialect: str) -> Recognition | None:

@@ -6,7 +6,7 @@ from typing import Any
 
 from pyspark_jms.blocks.block import PartitionSlice
 from pyspark_jms.blocks.shared_memory import SharedMemory
-from pyspark_jms.columns.read_columns import ReadColumns, WantedColumns
+from pyspark_jms.columns.schema import ReadColumns, WantedColumns
 from pyspark_jms.columns.selection import Selection, selection
 from pyspark_jms.errors import BadMessageError, CorruptJournalError, JournalError
 from pyspark_jms.jms.model import Destination
@@ -44,7 +44,7 @@ def rows_of(part: PartitionSlice, options: SourceOptions, protocol: SourceProtoc
         wanted=_wanted(options, chosen),
     )
     kept = batch if chosen is None else chosen.apply(batch, source.kind)
-    from pyspark_jms.columns.enveloped_rows import open_envelopes  # with pyarrow's kernels, as decode
+    from pyspark_jms.columns.envelope import open_envelopes  # with pyarrow's kernels, as decode
 
     rows = open_envelopes(kept, options.body_type)
     asked, errors = _asked(options.columns, rows)

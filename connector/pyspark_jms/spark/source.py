@@ -18,8 +18,7 @@ from pyspark.sql.types import (
     VarcharType,
 )
 
-from pyspark_jms.columns.read_columns import read_columns
-from pyspark_jms.columns.schema import DDL
+from pyspark_jms.columns.schema import DDL, read_columns
 from pyspark_jms.errors import MissingOptionError, SchemaError, UnsupportedError
 from pyspark_jms.options.sink import SinkOptions
 from pyspark_jms.options.source import SourceOptions

@@ -3,7 +3,7 @@
 from typing import Any, Unpack
 
 from pyspark_jms.blocks.block import MessageBlock
-from pyspark_jms.columns.read_columns import DecodeOptions
+from pyspark_jms.columns.schema import DecodeOptions
 from pyspark_jms.delivery.subscription_ledger import Recognition
 from pyspark_jms.errors import JMSError
 from pyspark_jms.jms.model import DurableSubscription

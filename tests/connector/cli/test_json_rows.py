@@ -4,8 +4,7 @@ import pyarrow as pa
 import pytest
 
 from pyspark_jms.cli.json_rows import batches_of, json_of, read_lines, row_of
-from pyspark_jms.columns.schema import ARROW_SCHEMA
-from pyspark_jms.columns.sink_schema import check_columns
+from pyspark_jms.columns.schema import ARROW_SCHEMA, check_columns
 from pyspark_jms.errors import MessageFormatError, SchemaError
 
 

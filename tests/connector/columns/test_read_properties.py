@@ -9,9 +9,8 @@ from generated import examples
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from pyspark_jms.columns.read_columns import WantedColumns, read_columns
 from pyspark_jms.columns.read_properties import asked_rows, body_errors, read_property
-from pyspark_jms.columns.schema import ARROW_SCHEMA
+from pyspark_jms.columns.schema import ARROW_SCHEMA, WantedColumns, read_columns
 from pyspark_jms.errors import MessageError
 from pyspark_jms.jms.conversions import READABLE_AS, ValueType, convert
 from pyspark_jms.sentences import MAX_FAULTS_SHOWN

@@ -8,6 +8,7 @@ import pytest
 from sink_rows import rows_of
 
 from pyspark_jms.columns.rows import Rows
+from pyspark_jms.columns.schema import PROPERTY_COLUMN
 from pyspark_jms.columns.sink_properties import (
     NameRules,
     check_names,
@@ -19,7 +20,6 @@ from pyspark_jms.columns.sink_properties import (
     stated_types,
     typed_columns,
 )
-from pyspark_jms.columns.sink_schema import PROPERTY_COLUMN
 from pyspark_jms.errors import MessageFormatError
 from pyspark_jms.jms.model import ValueType
 

@@ -6,7 +6,7 @@ import pytest
 
 from pyspark_jms.amqp.source import AmqpSource
 from pyspark_jms.blocks.block import MessageBlock, PartitionSlice
-from pyspark_jms.columns.read_columns import read_columns
+from pyspark_jms.columns.schema import read_columns
 from pyspark_jms.errors import BadMessageError, SelectorIgnoredError
 from pyspark_jms.options.source import SourceOptions
 from pyspark_jms.source.task_inputs import TaskInputs, read_task, rows_of

@@ -74,7 +74,7 @@ def test_a_password_is_in_no_error_and_no_plan(spark, capfd):
 
 
 def _wrong_schemas():
-    """The others are deep: `tests/connector/columns/test_read_columns.py` has each error without a Spark."""
+    """The others are deep: `tests/connector/columns/test_schema.py` has each error without a Spark."""
     cases = [
         ("text STRING NOT NULL", r"\[JMS_SCHEMA\] Column text is declared NOT NULL"),
         ("JMSPriority STRING", r"\[JMS_SCHEMA\] Column JMSPriority has the type int, and the schema asks for string"),

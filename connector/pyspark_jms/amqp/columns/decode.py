@@ -42,8 +42,7 @@ from pyspark_jms.amqp.wire.constructors import LONG, SMALL_LONG, STR8, STR32, SY
 from pyspark_jms.amqp.wire.sections import EMPTY_MESSAGE_ID, digest, fingerprint
 from pyspark_jms.blocks.block import MessageBlock, positions_of
 from pyspark_jms.columns.batches import merged, stacked
-from pyspark_jms.columns.read_columns import WantedColumns, property_keys
-from pyspark_jms.columns.schema import ARROW_SCHEMA, BODY_COLUMNS, COLUMNS, PROPERTY_MAPS
+from pyspark_jms.columns.schema import ARROW_SCHEMA, BODY_COLUMNS, COLUMNS, PROPERTY_MAPS, WantedColumns, property_keys
 from pyspark_jms.columns.strings import Ints, Uint8s, contents, require_offsets, strings_at
 from pyspark_jms.errors import IllegalStateError
 from pyspark_jms.jms.model import DEFAULT_PRIORITY, DeliveryMode, Destination

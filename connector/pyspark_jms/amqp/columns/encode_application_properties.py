@@ -32,6 +32,7 @@ from pyspark_jms.amqp.dialects.base import Dialect
 from pyspark_jms.amqp.wire.constructors import MAP32, STR8, UINT, WIDE
 from pyspark_jms.amqp.wire.sections import APPLICATION_PROPERTIES
 from pyspark_jms.columns.rows import Rows
+from pyspark_jms.columns.schema import PROPERTY_COLUMN, value_type
 from pyspark_jms.columns.sink_properties import (
     NameRules,
     Properties,
@@ -44,7 +45,6 @@ from pyspark_jms.columns.sink_properties import (
     repeated_width,
     stated_types,
 )
-from pyspark_jms.columns.sink_schema import PROPERTY_COLUMN, value_type
 from pyspark_jms.columns.strings import (
     Int64s,
     Mask,

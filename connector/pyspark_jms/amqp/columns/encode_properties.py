@@ -43,17 +43,17 @@ from pyspark_jms.amqp.wire.constructors import (
     ULONG_0,
 )
 from pyspark_jms.amqp.wire.sections import HEADER, MESSAGE_ANNOTATIONS, PROPERTIES
-from pyspark_jms.columns.row_fields import (
+from pyspark_jms.columns.rows import (
     BODY_TYPES,
     PRIORITIES,
     Codes,
+    Rows,
     delivery_of,
     distinct_destinations,
     first_given,
     from_now,
     modes_and_priorities,
 )
-from pyspark_jms.columns.rows import Rows
 from pyspark_jms.columns.strings import Int64s, Piece, first_not_utf8, join_rows, mask_of
 from pyspark_jms.errors import UnsupportedError
 from pyspark_jms.jms.model import DeliveryMode, Destination, DestinationKind

@@ -47,7 +47,7 @@ from pyspark_jms.amqp.wire.constructors import (
     USHORT,
     UUID,
 )
-from pyspark_jms.columns.read_columns import property_keys
+from pyspark_jms.columns.schema import property_keys
 from pyspark_jms.columns.strings import Ints, Mask, is_first, is_utf8, not_utf8, strings_at
 from pyspark_jms.columns.value_texts import java_text
 from pyspark_jms.jms.conversions import ValueType

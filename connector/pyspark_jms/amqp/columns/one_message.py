@@ -54,8 +54,7 @@ from pyspark_jms.amqp.wire.sections import (
     stable_id,
 )
 from pyspark_jms.columns.envelope import UnreadableValueError
-from pyspark_jms.columns.read_columns import WantedColumns
-from pyspark_jms.columns.schema import ARROW_SCHEMA, FIRST_MS, LAST_MS
+from pyspark_jms.columns.schema import ARROW_SCHEMA, FIRST_MS, LAST_MS, WantedColumns
 from pyspark_jms.jms.conversions import ValueType
 from pyspark_jms.jms.model import DEFAULT_PRIORITY, BodyType, DeliveryMode, Destination
 from pyspark_jms.jms.rules import shown_name

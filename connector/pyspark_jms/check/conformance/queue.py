@@ -17,7 +17,7 @@ from pyspark_jms.amqp.sink import AmqpSinkLink
 from pyspark_jms.amqp.source import AmqpSource
 from pyspark_jms.amqp.wire.sections import delivery_count
 from pyspark_jms.blocks.block import MessageBlock
-from pyspark_jms.columns.enveloped_rows import open_envelopes
+from pyspark_jms.columns.envelope import open_envelopes
 from pyspark_jms.columns.schema import ARROW_SCHEMA
 from pyspark_jms.errors import InvalidDestinationError
 from pyspark_jms.jms.model import Destination, DestinationKind

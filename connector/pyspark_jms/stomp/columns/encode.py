@@ -12,9 +12,8 @@ import pyarrow.compute as pc
 
 from pyspark_jms.blocks.block import MessageBlock
 from pyspark_jms.columns.elements import envelopes
-from pyspark_jms.columns.row_fields import BODY_TYPES, Codes, body_types
 from pyspark_jms.columns.row_parts import block_of, parts_of
-from pyspark_jms.columns.rows import Rows
+from pyspark_jms.columns.rows import BODY_TYPES, Codes, Rows, body_types
 from pyspark_jms.columns.sink_properties import properties_of, typed_columns
 from pyspark_jms.columns.strings import (
     Int64s,

@@ -15,8 +15,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pyspark_jms.columns.elements import json_text
-from pyspark_jms.columns.row_fields import (
+from pyspark_jms.columns.rows import (
     PRIORITIES,
+    Rows,
     delivery_of,
     distinct_destinations,
     expiration_of,
@@ -24,7 +25,6 @@ from pyspark_jms.columns.row_fields import (
     from_now,
     modes_and_priorities,
 )
-from pyspark_jms.columns.rows import Rows
 from pyspark_jms.columns.sink_properties import (
     NameRules,
     Properties,

@@ -14,8 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pyspark_jms.columns.envelope import read_types, read_types_of
-from pyspark_jms.columns.read_columns import property_keys
-from pyspark_jms.columns.schema import ARROW_SCHEMA, COLUMNS, FIRST_MS, LAST_MS, TIMESTAMP
+from pyspark_jms.columns.schema import ARROW_SCHEMA, COLUMNS, FIRST_MS, LAST_MS, TIMESTAMP, property_keys
 from pyspark_jms.columns.strings import Ints, Mask, contents, is_first, strings_at
 from pyspark_jms.columns.value_texts import integers
 from pyspark_jms.jms.model import DeliveryMode, Destination, DestinationKind

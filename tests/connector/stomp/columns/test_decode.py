@@ -14,9 +14,8 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from plain_decoder import block_of, message
 
-from pyspark_jms.columns.enveloped_rows import open_envelopes
-from pyspark_jms.columns.read_columns import WantedColumns, property_keys
-from pyspark_jms.columns.schema import ARROW_SCHEMA
+from pyspark_jms.columns.envelope import open_envelopes
+from pyspark_jms.columns.schema import ARROW_SCHEMA, WantedColumns, property_keys
 from pyspark_jms.errors import IllegalStateError
 from pyspark_jms.jms.model import BODY_MARKER, TYPES_MARKER, BodyType, Destination
 from pyspark_jms.stomp.columns import decode as decode_module

@@ -7,7 +7,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from plain_decoder import block_of, message
 
-from pyspark_jms.columns.read_columns import WantedColumns
+from pyspark_jms.columns.schema import WantedColumns
 from pyspark_jms.errors import IllegalStateError
 from pyspark_jms.jms.model import Destination
 from pyspark_jms.stomp.columns import decode as decode_module
