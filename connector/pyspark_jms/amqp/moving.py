@@ -9,7 +9,6 @@ import pyarrow as pa
 
 from pyspark_jms.amqp.columns.encode import encode
 from pyspark_jms.amqp.dialects.refusals import require_one_entity
-from pyspark_jms.amqp.link.senders import await_accepted, await_credit
 from pyspark_jms.amqp.link.transactions import Transactions
 from pyspark_jms.amqp.source import AmqpSourceLink
 from pyspark_jms.amqp.wire.sections import APPLICATION_PROPERTIES, MESSAGE_ANNOTATIONS, MalformedMessageError, sections
@@ -89,7 +88,7 @@ class AmqpMover(AmqpSourceLink):
             for block in blocks:
                 self._send(sender, block, txn_id)
         for sender, _ in senders:  # Classic would commit without a refused message
-            await_accepted(self.connection, sender, "messages")
+            self.connection.await_accepted(sender, "messages")
         self._transactions.accept([(self.prefetch.receiver, ids)])
         try:
             self._transactions.discharge()
@@ -108,7 +107,7 @@ class AmqpMover(AmqpSourceLink):
     def _send(self, sender: Sender, block: MessageBlock, txn_id: bytes) -> None:
         following = 0
         while following < len(block):
-            await_credit(self.connection, sender, "messages")
+            self.connection.await_credit(sender, "messages")
             with self.connection.core():
                 following = sender.send(block, following, len(block), settled=False, txn_id=txn_id)
 

@@ -14,8 +14,7 @@ from pyspark_jms.amqp.link.connection import Connection, connect
 from pyspark_jms.amqp.link.consumer import ReaderConsumer, attach
 from pyspark_jms.amqp.link.pull import has_message
 from pyspark_jms.amqp.link.read_register import ReadRegister, RegisterName, driver_container, tokens_of
-from pyspark_jms.amqp.link.sources import copy_of
-from pyspark_jms.amqp.link.subscriptions import require_same_topic, subscription_queue
+from pyspark_jms.amqp.link.subscriptions import copy_of, require_same_topic, subscription_queue
 from pyspark_jms.amqp.link.transactions import Transactions
 from pyspark_jms.amqp.recognition import MessageAnswers, suspect
 from pyspark_jms.amqp.wire.receiver import Receiver

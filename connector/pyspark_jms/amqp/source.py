@@ -6,7 +6,7 @@ from pyspark_jms.amqp.dead_letters import send_dead_letters
 from pyspark_jms.amqp.dialects import dialect_named
 from pyspark_jms.amqp.dialects.refusals import require_connections, require_readable
 from pyspark_jms.amqp.link.consumer import Consumer
-from pyspark_jms.amqp.link.management_node import open_amqp_management
+from pyspark_jms.amqp.link.management import open_amqp_management
 from pyspark_jms.amqp.link.subscriptions import end_subscription
 from pyspark_jms.amqp.recognition import MessageAnswers, recognition_of
 from pyspark_jms.blocks.block import MessageBlock

@@ -6,8 +6,8 @@ from contextlib import closing
 from jms_selector.syntax.dialects import dialect_of
 from pyspark_jms.amqp.dialects import Dialect
 from pyspark_jms.amqp.link.connection import connect
+from pyspark_jms.amqp.link.management import queue_facts
 from pyspark_jms.amqp.link.producer import Producer
-from pyspark_jms.amqp.link.queue_facts import queue_facts
 from pyspark_jms.amqp.wire.types import Target
 from pyspark_jms.blocks.block import MessageBlock
 from pyspark_jms.check.findings import Finding, Verdict

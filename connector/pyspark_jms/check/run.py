@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 
-from pyspark_jms.amqp.link.management_node import open_amqp_management
+from pyspark_jms.amqp.link.management import open_amqp_management
 from pyspark_jms.amqp.link.read_register import RegisterName
 from pyspark_jms.amqp.registers import registers_in, staged_in
 from pyspark_jms.amqp.source import AmqpSource

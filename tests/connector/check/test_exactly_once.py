@@ -9,7 +9,7 @@ from waiting import await_value
 
 from pyspark_jms.amqp.link.commit_ledger import ledger_register
 from pyspark_jms.amqp.link.connection import connect
-from pyspark_jms.amqp.link.management_node import open_amqp_management
+from pyspark_jms.amqp.link.management import open_amqp_management
 from pyspark_jms.amqp.link.read_register import ReadRegister, RegisterName
 from pyspark_jms.check.exactly_once import ExactlyOnce
 from pyspark_jms.check.findings import Verdict

@@ -74,7 +74,7 @@ class Dialect(BrokerDialect):
     """Regular expression: the characters that the id of a container must not have."""
 
     describes_queues: bool = False
-    """Whether the broker tells the type of a queue (``link.queue_facts``)."""
+    """Whether the broker tells the type of a queue (``link.management``)."""
 
     sql_filters_since: tuple[int, int] | None = None
     """The first version whose streams filter by SQL. An older one repeats such a filter and delivers everything."""

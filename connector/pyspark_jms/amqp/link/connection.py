@@ -1,6 +1,7 @@
 """One AMQP connection with its session, open and logged in: used by a consumer or a producer, then closed.
 
-The protocol core is guarded by ``condition``, which is notified when something has arrived. Every wait has a limit.
+The protocol core is guarded by ``condition``, which is notified when something has arrived. Every wait has a limit. Why
+a broker ended or refused something becomes a ``JMSError`` here (``error_of``).
 """
 
 import logging
@@ -12,7 +13,6 @@ from contextlib import contextmanager
 from dataclasses import replace
 
 from pyspark_jms.amqp.dialects import AMQP, Dialect, dialect_named, dialect_of_host, dialect_of_product
-from pyspark_jms.amqp.link.reasons import error_of
 from pyspark_jms.amqp.link.stream import Stream
 from pyspark_jms.amqp.wire.connection import Connection as Core
 from pyspark_jms.amqp.wire.connection import Session
@@ -20,20 +20,26 @@ from pyspark_jms.amqp.wire.link import Link, PeerError
 from pyspark_jms.amqp.wire.receiver import Receiver
 from pyspark_jms.amqp.wire.sasl import Login
 from pyspark_jms.amqp.wire.sections import Buffer
+from pyspark_jms.amqp.wire.sender import Sender
 from pyspark_jms.amqp.wire.states import ConnectionState, EndpointState
 from pyspark_jms.amqp.wire.types import Limits
 from pyspark_jms.blocks.dead_letter import KEPT
 from pyspark_jms.errors import (
+    BrokerError,
     BrokerUnreachableError,
     ConnectionLostError,
+    InvalidDestinationError,
+    InvalidSelectorError,
     JMSError,
+    JMSSecurityError,
+    SubscriptionInUseError,
 )
 from pyspark_jms.network.address import DEFAULT_VIRTUAL_HOST, Address
 from pyspark_jms.network.connection import StateCondition
 from pyspark_jms.network.failures import connection_lost, first_that_answers, late, unreachable
 from pyspark_jms.network.settings import ConnectionSettings
 
-__all__ = ["Connection", "connect"]
+__all__ = ["Connection", "connect", "error_of"]
 
 _log = logging.getLogger("pyspark_jms.link")
 _CLOSE_SECONDS = 5.0
@@ -211,12 +217,28 @@ class Connection:
         self.await_(lambda: link.is_ready or link.state is EndpointState.ENDED, "its attach")
         self.check_link(link)
 
+    def await_credit(self, sender: Sender, what: str) -> None:
+        """Wait until a message can be sent; the error that ended the link. ``what`` the credit is for."""
+        self.await_(lambda: sender.sendable or not sender.is_attached, f"credit for {what}")
+        self.check_link(sender)
+
+    def await_accepted(self, sender: Sender, what: str) -> None:
+        """Wait until the broker has accepted every message that was sent unsettled; raise why it did not."""
+        self.await_(lambda: not sender.unsettled or not sender.is_attached, f"the confirmation of {what}")
+        self.check_refusal(sender)
+        self.check_link(sender)
+
     def check_link(self, link: Link) -> None:
         """Raise why the broker detached a link."""
         if link.state is EndpointState.ENDED:
             self.check()
             error = link.error or PeerError("amqp:internal-error", "the link was detached")
             raise error_of(self.address, error, selected=isinstance(link, Receiver) and link.is_selective)
+
+    def check_refusal(self, sender: Sender) -> None:
+        """Raise why the broker did not accept a message, if it has said so."""
+        if sender.rejection is not None:
+            raise error_of(self.address, sender.rejection)
 
     def close(self) -> None:
         """Close in order, as far as the broker answers within a few seconds. Never raises."""
@@ -306,3 +328,85 @@ def _login(settings: ConnectionSettings, address: Address) -> Login:
         host=address.host,
         port=address.port,
     )
+
+
+# --- error conditions, and the texts that brokers put beside them → JMSError --------------------------
+
+_MAX_CHARACTERS = 300
+_SECURITY_REMEDY = (
+    "Check user and password, and that this user may consume from (source) or send to (sink) this destination;"
+    " the broker's log names the missing permission."
+)
+_IN_USE_REMEDY = (
+    "Stop other readers with this clientId and subscriptionName, or give another clientId. The broker closes a dead"
+    " connection when its idle time-out is over."
+)
+_KIND_REMEDY = (
+    "Use option topic for a topic and option queue for a queue. The queue of a durable subscription is named"
+    " TOPIC::QUEUE."
+)
+_SELECTOR_REMEDY = "Check the selector."
+_RULES: tuple[tuple[type[JMSError], tuple[str, ...], tuple[str, ...], str], ...] = (
+    # Error class, conditions, parts of the description (Artemis, Classic), remedy.
+    (
+        SubscriptionInUseError,
+        ("amqp:link:stolen",),
+        ("Maximum Consumer Limit", "already connected", "AMQ229019"),
+        _IN_USE_REMEDY,
+    ),
+    (
+        JMSSecurityError,
+        ("amqp:unauthorized-access",),
+        ("AMQ229031", "AMQ229032", "AMQ229213", "not authorized"),
+        _SECURITY_REMEDY,
+    ),
+    (InvalidSelectorError, (), ("Invalid selector", "selector filter"), _SELECTOR_REMEDY),
+    (
+        InvalidDestinationError,
+        (),
+        ("amqp_address_v1_not_permitted",),
+        "Name a queue of RabbitMQ 4 as /queues/NAME, and to write also /exchanges/NAME/KEY, percent-encoded.",
+    ),
+    (
+        InvalidDestinationError,
+        ("amqp:not-found", "amqp:resource-deleted"),
+        ("AMQ229216", "AMQ119002"),
+        "Create the address and queue on the broker, or let it create them (auto-create).",
+    ),
+    (
+        InvalidDestinationError,  # Azure Service Bus, from its documentation
+        (),
+        ("requires sessions",),
+        "Read a queue or a subscription without sessions: this connector asks for none.",
+    ),
+    (
+        InvalidDestinationError,
+        (),
+        ("Incorrect Routing Type", "is not configured for"),
+        _KIND_REMEDY,
+    ),
+    (
+        InvalidDestinationError,
+        ("amqp:released",),
+        (),
+        "Create the queue or the binding that takes these messages; a router needs a broker or a consumer behind it.",
+    ),
+    (
+        ConnectionLostError,
+        ("amqp:connection:forced", "amqp:session:unattached-handle"),
+        ("idle-timeout expired",),
+        "The broker is stopping, an operator closed the connection, or this process was silent for too long.",
+    ),
+)
+
+
+def error_of(address: Address, error: PeerError, *, selected: bool = False) -> JMSError:
+    """``selected``: it ended a link with a selector, which is then the invalid field of its attach."""
+    reason = " ".join(filter(None, (error.condition, error.description.strip()[:_MAX_CHARACTERS])))
+    for kind, conditions, texts, remedy in _RULES:
+        if error.condition in conditions or any(text in error.description for text in texts):
+            verb = "ended the connection" if kind is ConnectionLostError else "refused"
+            return kind(f"{address} {verb}: {reason}.", remedy)
+    if selected and error.condition == "amqp:invalid-field":
+        return InvalidSelectorError(f"{address} refused: {reason}.", _SELECTOR_REMEDY)
+    return BrokerError(f"{address} answered with an error: {reason}.", "See the broker's log for the reason.")

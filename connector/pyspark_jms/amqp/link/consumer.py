@@ -11,10 +11,16 @@ from dataclasses import dataclass
 from pyspark_jms.amqp.dialects.base import Dialect
 from pyspark_jms.amqp.dialects.refusals import refuse_connections
 from pyspark_jms.amqp.link.connection import Connection, connect
+from pyspark_jms.amqp.link.management import refuse_stream
 from pyspark_jms.amqp.link.prefetch import Prefetch
-from pyspark_jms.amqp.link.queue_facts import refuse_stream
-from pyspark_jms.amqp.link.sources import require_echo, require_kind, require_shared, source_of
-from pyspark_jms.amqp.link.subscriptions import require_harmless, require_unchanged
+from pyspark_jms.amqp.link.subscriptions import (
+    require_echo,
+    require_harmless,
+    require_kind,
+    require_shared,
+    require_unchanged,
+    source_of,
+)
 from pyspark_jms.amqp.link.transactions import Transactions
 from pyspark_jms.amqp.wire.receiver import Receiver
 from pyspark_jms.amqp.wire.states import EndpointState

@@ -13,9 +13,9 @@ from pyspark_jms.amqp.dialects import Dialect
 from pyspark_jms.amqp.dialects.refusals import require_streams
 from pyspark_jms.amqp.link.connection import Connection, connect
 from pyspark_jms.amqp.link.consumer import check_oversized
+from pyspark_jms.amqp.link.management import queue_facts
 from pyspark_jms.amqp.link.prefetch import Prefetch
-from pyspark_jms.amqp.link.queue_facts import queue_facts
-from pyspark_jms.amqp.link.sources import source_of
+from pyspark_jms.amqp.link.subscriptions import source_of
 from pyspark_jms.amqp.wire.receiver import Receiver
 from pyspark_jms.amqp.wire.sections import MESSAGE_ANNOTATIONS, sections
 from pyspark_jms.amqp.wire.values import Described, Symbol, TypedValue, decode

@@ -1,29 +1,61 @@
-"""Management requests over AMQP: a message to the broker, and its reply on a topic for the replies of all clients."""
+"""Management over AMQP: a message to the broker, and its reply.
 
+An ``AmqpManagementLink`` gets its replies on a topic for the replies of all clients. A ``NodeManagementLink`` asks the
+management node of Qpid Broker-J: an object is named by its type and key, and a reply is a map. The node is that of a
+working draft, AMQP Management 1.0; Broker-J finds objects by ``index`` and ``key``. ``queue_facts`` asks the management
+node of RabbitMQ what it says of a queue: a request of HTTP over AMQP, on a pair of links. The pair is that of a working
+draft too, AMQP Link Pairing 1.0: a sender and a receiver of one name.
+"""
+
+import json
+import logging
 import time
 import uuid
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
+from contextlib import closing
+from dataclasses import dataclass, replace
 from typing import Any
 
-import numpy as np
-
+from pyspark_jms.amqp.dialects import Dialect
 from pyspark_jms.amqp.link.connection import Connection, connect
-from pyspark_jms.amqp.link.senders import await_credit
 from pyspark_jms.amqp.wire.receiver import Receiver
 from pyspark_jms.amqp.wire.sections import APPLICATION_PROPERTIES, PROPERTIES, VALUE, sections
 from pyspark_jms.amqp.wire.sender import Sender
 from pyspark_jms.amqp.wire.types import Source, Target
-from pyspark_jms.amqp.wire.values import Described, decode, encode
-from pyspark_jms.blocks.block import MessageBlock, index_of
-from pyspark_jms.errors import BrokerError, JMSSecurityError
-from pyspark_jms.management.link import ManagementLink, Reply, require_words
+from pyspark_jms.amqp.wire.values import Described, Symbol, decode, encode
+from pyspark_jms.blocks.block import block_of
+from pyspark_jms.errors import (
+    BrokerError,
+    InvalidDestinationError,
+    JMSSecurityError,
+    MalformedFrameError,
+    UnsupportedError,
+)
+from pyspark_jms.management.attributes import READ
+from pyspark_jms.management.link import ManagementLink, Reply, require_words, unknown_resource
 from pyspark_jms.network.settings import ConnectionSettings
 
-__all__ = ["AmqpManagementLink"]
+__all__ = [
+    "AmqpManagementLink",
+    "NodeManagementLink",
+    "QueueFacts",
+    "open_amqp_management",
+    "queue_facts",
+    "refuse_stream",
+]
 
+_log = logging.getLogger("pyspark_jms.link")
 _CREDIT = 1_000
 _REPLY_TO, _CORRELATION_ID = 4, 5
+
+
+def open_amqp_management(settings: ConnectionSettings) -> ManagementLink:
+    """A link to the management of the broker, whichever its kind is."""
+    # Without the client id: the connection of the query uses it.
+    connection = connect(replace(settings, client_id=None))
+    words = connection.dialect.management
+    is_node = words is not None and not words.reply_address
+    return (NodeManagementLink if is_node else AmqpManagementLink)(settings, connection)
 
 
 class AmqpManagementLink(ManagementLink):
@@ -74,17 +106,17 @@ class AmqpManagementLink(ManagementLink):
         reply_to = self.words.reply_address or (source.address if source is not None else None)
         message = encode(Described(PROPERTIES, [None] * _REPLY_TO + [reply_to, correlation]))
         message += encode(Described(APPLICATION_PROPERTIES, dict(headers))) + encode(Described(VALUE, body))
-        await_credit(self._connection, self._sender, "requests")
+        self._connection.await_credit(self._sender, "requests")
         with self._connection.core():
             self._replies.grant(_CREDIT)
-            self._sender.send(MessageBlock(message, ends=index_of(np.array([len(message)]))), 0, 1, settled=False)
+            self._sender.send(block_of(message), 0, 1, settled=False)
         return self._reply(correlation)
 
     def _reply(self, correlation: str) -> tuple[dict[str, Any], Any]:
         deadline = time.monotonic() + self._timeout
         while True:
             for message in self._arrived(deadline):
-                found = {section.code: decode(message, section.value, section.end)[0] for section in sections(message)}
+                found = _values(message)
                 if _item(found.get(PROPERTIES), _CORRELATION_ID) == correlation:
                     return found.get(APPLICATION_PROPERTIES, {}), found.get(VALUE)
 
@@ -107,5 +139,145 @@ class AmqpManagementLink(ManagementLink):
         return (block.message(index) for index in range(len(block)))
 
 
+def _values(message: bytes) -> dict[int, Any]:
+    """The sections of a message: code → value."""
+    return {section.code: decode(message, section.value, section.end)[0] for section in sections(message)}
+
+
 def _item(fields: Any, number: int) -> Any:
     return fields[number] if isinstance(fields, list) and number < len(fields) else None
+
+
+# --- Qpid Broker-J's management node -----------------------------------------------------------------
+
+_OK, _UNAUTHORISED, _FORBIDDEN, _NOT_FOUND = 200, 401, 403, 404
+
+
+class NodeManagementLink(AmqpManagementLink):
+    """The resource is ``TYPE KEY``. A name of an attribute begins with ``READ``; other names are statistics."""
+
+    def _attach(self) -> None:
+        try:
+            super()._attach()
+        except InvalidDestinationError:
+            raise UnsupportedError(
+                f"{self.address} has no management node {self.words.address}.",
+                "Install the broker's plugin for management over AMQP (qpid-broker-plugins-management-amqp).",
+            ) from None
+
+    def _attribute(self, resource: str, name: str) -> Any:
+        is_read = name.startswith(READ)
+        key = name.removeprefix(READ)
+        request = {self.words.operation_header: READ.strip() if is_read else "getStatistics"}
+        if not is_read:
+            request[self.words.attribute_header] = json.dumps([key])
+        found = self._request(resource, request, "")
+        if not isinstance(found, dict) or key not in found:
+            raise MalformedFrameError(
+                f"The broker's management reply has no {key}.", "Report this with the broker's version."
+            )
+        return found[key]
+
+    def _request(self, resource: str, request: dict[str, str], body: str) -> Any:
+        kind, _, key = resource.partition(" ")
+        named = {"type": kind, "index": "object-path", self.words.resource_header: key}
+        try:
+            properties, value = self._ask({**named, **request}, body or {})
+        except (BrokerError, JMSSecurityError):
+            raise self._refused() from None
+        status = properties.get(self.words.success_header)
+        if status in {_UNAUTHORISED, _FORBIDDEN}:
+            raise self._refused()
+        if status != _OK:
+            raise unknown_resource(resource, " ".join(request.values()))
+        return value
+
+
+# --- RabbitMQ's queues --------------------------------------------------------------------------------
+
+_CAPABILITY, _NODE, _TO_ME = "LINK_PAIR_V1_0", "/management", "$me"
+_STATUS, _FOUND = 3, "200"
+_SETTLED, _FIRST = 1, 0
+
+
+@dataclass(frozen=True, slots=True)
+class QueueFacts:
+    kind: str
+    """``classic``, ``quorum`` or ``stream``."""
+
+    messages: int
+    """The messages that wait, without those in delivery."""
+
+    arguments: Mapping[str, Any]
+    """Those that the queue was declared with, as ``x-delivery-limit``."""
+
+
+def queue_facts(settings: ConnectionSettings, address: str) -> QueueFacts | None:
+    """What the broker says of the queue with this address. Returns None if it says nothing: the queue does not exist,
+    the broker has no such node, or the user lacks the permission ``configure`` for the queue.
+
+    On a connection of its own, whose session the broker ends if the user lacks the permission.
+    """
+    with closing(connect(replace(settings, client_id=None))) as connection:
+        if _CAPABILITY not in connection.capabilities:
+            return None
+        sender, receiver = _attached_pair(connection)
+        try:
+            return _facts(_answer(connection, sender, receiver, address))
+        except JMSSecurityError as error:
+            _log.debug("= it is not known what kind of queue %s is: %s", address, error.fact)
+            return None
+
+
+def refuse_stream(settings: ConnectionSettings, address: str, dialect: Dialect) -> None:
+    """``UnsupportedError`` for a stream: RabbitMQ does not remove what was read, and would deliver it again."""
+    facts = queue_facts(settings, address) if dialect.describes_queues else None
+    if facts is not None and facts.kind == "stream":
+        raise UnsupportedError(
+            f"{address} is a stream: it keeps messages that were read, and a query that starts again would read all of"
+            " them again.",
+            "Set option streamOffset, as first, and read it with spark.readStream: the checkpoint then has the offset."
+            " Or bind a quorum or classic queue to the exchange that the stream gets its messages from.",
+        )
+
+
+def _attached_pair(connection: Connection) -> tuple[Sender, Receiver]:
+    name, pair = f"management-{uuid.uuid4().hex}", {Symbol("paired"): True}
+    node = {"source": Source(address=_NODE), "target": Target(address=_NODE), "properties": pair}
+    with connection.core() as session:
+        sender, receiver = session.link(Sender, name), session.link(Receiver, name)
+        sender.attach(snd_settle_mode=_SETTLED, rcv_settle_mode=_FIRST, initial_delivery_count=0, **node)
+        receiver.attach(snd_settle_mode=_SETTLED, rcv_settle_mode=_FIRST, **node)
+    connection.await_attached(sender)
+    connection.await_attached(receiver)
+    return sender, receiver
+
+
+def _answer(connection: Connection, sender: Sender, receiver: Receiver, address: str) -> dict[int, Any]:
+    """The sections of the answer to a GET: code → value."""
+    fields = [uuid.uuid4().hex, None, address, "GET", _TO_ME]
+    message = encode(Described(PROPERTIES, fields)) + encode(Described(VALUE, None))
+    connection.await_credit(sender, "a management request")
+    with connection.core():
+        receiver.grant(1)
+        sender.send(block_of(message), 0, 1)
+    connection.await_(lambda: len(receiver.transfers) or not receiver.is_attached, "an answer of its management")
+    connection.check_link(receiver)
+    with connection.core():
+        block = receiver.transfers.take()
+        receiver.accept(block.ids)
+    return _values(block.message(0))
+
+
+def _facts(answer: Mapping[int, Any]) -> QueueFacts | None:
+    properties, queue = answer.get(PROPERTIES), answer.get(VALUE)
+    if _item(properties, _STATUS) != _FOUND:
+        return None
+    queue = queue if isinstance(queue, Mapping) else {}
+    try:
+        return QueueFacts(str(queue["type"]), int(queue["message_count"]), dict(queue["arguments"]))
+    except (LookupError, TypeError, ValueError):
+        raise MalformedFrameError(
+            "The broker's description of a queue lacks its type, its count or its arguments.",
+            "Report this with the broker's version.",
+        ) from None

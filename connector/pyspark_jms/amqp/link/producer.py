@@ -10,7 +10,6 @@ from typing import Any, Self
 
 from pyspark_jms.amqp.dialects import Dialect
 from pyspark_jms.amqp.link.connection import Connection, connect
-from pyspark_jms.amqp.link.senders import await_accepted, await_credit, check_refusal
 from pyspark_jms.amqp.link.transactions import Transactions
 from pyspark_jms.amqp.wire.sender import Sender
 from pyspark_jms.blocks.block import MessageBlock
@@ -68,18 +67,18 @@ class Producer(OnConnection[Dialect]):
         sender, following = self._sender, 0
         assert sender is not None
         while following < len(block):
-            await_credit(self.connection, sender, "messages")
+            self.connection.await_credit(sender, "messages")
             with self.connection.core():
                 if txn_id is not None:
                     self.transactions.require_open(txn_id)
                 settled = txn_id is not None and self._presettles
                 following = sender.send(block, following, len(block), settled=settled, txn_id=txn_id)
-            check_refusal(self.connection, sender)
+            self.connection.check_refusal(sender)
 
     def await_all(self) -> None:
         """Return when the broker has accepted every message that was sent unsettled; raise why it did not."""
         assert self._sender is not None
-        await_accepted(self.connection, self._sender, "messages")
+        self.connection.await_accepted(self._sender, "messages")
 
     # --- transactions --------------------------------------------------------------------------
 

@@ -5,7 +5,7 @@ import uuid
 from collections.abc import Callable, Iterator, Sequence
 
 from pyspark_jms.amqp.link.connection import Connection
-from pyspark_jms.amqp.link.sources import copy_of, require_echo
+from pyspark_jms.amqp.link.subscriptions import copy_of, require_echo
 from pyspark_jms.amqp.wire.receiver import Receiver, Transfers
 from pyspark_jms.amqp.wire.states import EndpointState
 from pyspark_jms.amqp.wire.types import Source

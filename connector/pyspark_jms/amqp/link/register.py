@@ -15,9 +15,8 @@ from typing import Generic, NamedTuple, Protocol, Self, TypeVar
 from pyspark_jms.amqp.dialects import Dialect
 from pyspark_jms.amqp.link.connection import Connection
 from pyspark_jms.amqp.link.pull import Pull, drain, look
-from pyspark_jms.amqp.link.senders import await_accepted, await_credit
-from pyspark_jms.amqp.link.sources import DURABLE, OUTCOMES, copy_of
 from pyspark_jms.amqp.link.staged_messages import HEAD_BYTES, TOKENS, body_of, stream_of, token_message
+from pyspark_jms.amqp.link.subscriptions import DURABLE, OUTCOMES, copy_of
 from pyspark_jms.amqp.link.transactions import Transactions
 from pyspark_jms.amqp.wire.receiver import Receiver
 from pyspark_jms.amqp.wire.sections import delivery_count
@@ -266,11 +265,11 @@ class Register(OnConnection[Dialect], Generic[T]):
         """
         self._held()
         sender = self.transactions.senders.attached(self._topic, TOPIC)
-        await_credit(self.connection, sender, "a token")
+        self.connection.await_credit(sender, "a token")
         with self.connection.core():
             message = token_message(token.body(), marked=self.place.has_blocks, once=once)
             sender.send(block_of(message), 0, 1, settled=False)
-        await_accepted(self.connection, sender, "a token")
+        self.connection.await_accepted(sender, "a token")
 
 
 def tokens_at(connection: Connection, place: Place, token_class: type[T]) -> tuple[StoredToken[T], ...]:

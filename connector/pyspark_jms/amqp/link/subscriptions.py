@@ -1,10 +1,13 @@
-"""Durable subscriptions at the broker: found by an attach without a source, compared, and ended.
+"""A subscription → the source of an attach (AMQP 1.0 §3.5.3), and whether the broker took it over.
 
-An attach with another selector or topic is accepted silently, and the broker deletes the messages that wait (Artemis).
-So a subscription is looked up before it is attached.
+Durable subscriptions are found by an attach without a source, compared, and ended. An attach with another selector or
+topic is accepted silently, and the broker deletes the messages that wait (Artemis). So a durable subscription is looked
+up before it is attached.
 """
 
 import logging
+from collections.abc import Collection
+from typing import Any
 
 from pyspark_jms.amqp.dialects import Dialect
 from pyspark_jms.amqp.dialects.refusals import require_readable
@@ -13,23 +16,115 @@ from pyspark_jms.amqp.link.management import AmqpManagementLink
 from pyspark_jms.amqp.wire.receiver import Receiver
 from pyspark_jms.amqp.wire.states import EndpointState
 from pyspark_jms.amqp.wire.types import Source
-from pyspark_jms.amqp.wire.values import Described
-from pyspark_jms.errors import InvalidDestinationError, JMSError, JMSSecurityError, UnsupportedError
+from pyspark_jms.amqp.wire.values import Described, Symbol
+from pyspark_jms.errors import (
+    InvalidDestinationError,
+    InvalidSelectorError,
+    JMSError,
+    JMSSecurityError,
+    UnsupportedError,
+)
 from pyspark_jms.jms.model import Destination, DurableSubscription
 from pyspark_jms.jms.subscription import Subscription, another_topic, no_subscription, selector_changed
 from pyspark_jms.management.routing import is_fully_qualified, routing_of
+from pyspark_jms.network.address import Address
 from pyspark_jms.network.settings import ConnectionSettings
 
 __all__ = [
+    "DURABLE",
+    "OUTCOMES",
+    "copy_of",
     "end_subscription",
+    "require_echo",
     "require_harmless",
+    "require_kind",
     "require_same_topic",
+    "require_shared",
     "require_unchanged",
-    "selector_of",
+    "source_of",
     "subscription_queue",
 ]
 
 _log = logging.getLogger("pyspark_jms.link")
+_SELECTOR = Symbol("apache.org:selector-filter:string")
+_SELECTOR_CODE = 0x0000_468C_0000_0004
+_KINDS = ("queue", "topic")
+_SHARED_SUBSCRIPTIONS = "SHARED-SUBS"
+DURABLE = 2  # §3.5.5: unsettled-state
+OUTCOMES = ("amqp:accepted:list", "amqp:rejected:list", "amqp:released:list", "amqp:modified:list")
+
+
+def copy_of(queue: str, selector: str | None = None) -> Source:
+    """To browse a queue, named by its address."""
+    return Source(
+        address=queue,
+        distribution_mode="copy",
+        filter=_filter_of(selector),
+        outcomes=OUTCOMES,
+        capabilities=("queue",),
+    )
+
+
+def source_of(subscription: Subscription, dialect: Dialect) -> Source:
+    """Without the capability queue or topic, Artemis would make a new address a topic and lose what is sent there."""
+    durable, destination = subscription.durable, subscription.destination
+    capabilities = [str(destination.kind)]
+    if durable is not None:
+        capabilities += _capabilities_of(durable) or ()
+    return Source(
+        address=dialect.send.source_address(destination.kind, destination.name),
+        durable=DURABLE if durable else 0,
+        expiry_policy="never" if durable else "link-detach",
+        distribution_mode="copy" if subscription.browse and dialect.browses else None,
+        filter=_filter_of(subscription.selector),
+        outcomes=OUTCOMES,
+        capabilities=tuple(capabilities),
+    )
+
+
+def _filter_of(selector: str | None) -> Any:
+    """The filter of a source; None if there is no selector."""
+    return None if selector is None else {_SELECTOR: Described(_SELECTOR_CODE, selector)}
+
+
+def require_echo(address: Address, sent: Source, echoed: Source | None) -> None:
+    """A broker ignores an unknown filter or distribution mode without an error: all messages would arrive."""
+    given = (echoed.filter if echoed is not None else None) or {}
+    if sent.filter and not any(_is_selector(each) for each in given.values()):
+        raise InvalidSelectorError(
+            f"{address} ignored the selector and would deliver every message.",
+            "Remove option selector, and filter the DataFrame.",
+        )
+    if sent.distribution_mode and (echoed is None or echoed.distribution_mode != sent.distribution_mode):
+        raise UnsupportedError(f"{address} cannot show messages without delivering them.", "Use spark.readStream.")
+
+
+def require_kind(address: Address, sent: Source, echoed: Source | None) -> None:
+    """Broker-J may attach a queue in place of a topic, or a topic in place of a queue; its reply shows that."""
+    wanted = next(kind for kind in _KINDS if kind in (sent.capabilities or ()))
+    given = set(_KINDS).intersection((echoed.capabilities if echoed is not None else None) or ())
+    if given and wanted not in given:
+        raise InvalidDestinationError(
+            f"{sent.address} is a {given.pop()} on {address}, and this query reads a {wanted}.",
+            "Use the option, queue or topic, that the broker's address needs.",
+        )
+
+
+def require_shared(connection_capabilities: Collection[str], address: Address) -> None:
+    """``UnsupportedError`` for a broker that would take a shared subscription for one of its own (Classic)."""
+    if _SHARED_SUBSCRIPTIONS not in connection_capabilities:
+        raise UnsupportedError(
+            f"{address} has no shared subscriptions over AMQP.",
+            "Remove sharedSubscription and give a clientId. Only one query can then read the subscription.",
+        )
+
+
+def _is_selector(value: Any) -> bool:
+    return isinstance(value, Described) and value.descriptor in {_SELECTOR_CODE, str(_SELECTOR)}
+
+
+# --- durable subscriptions at the broker ------------------------------------------------------------
+
 _NOT_FOUND = "amqp:not-found"
 
 
@@ -82,7 +177,7 @@ def require_unchanged(connection: Connection, subscription: Subscription) -> Non
     if found is None or source is None:
         return
     _detach(connection, found, closed=False)
-    if selector_of(source) != subscription.selector:
+    if _selector_of(source) != subscription.selector:
         raise selector_changed(durable)
 
 
@@ -104,8 +199,8 @@ def end_subscription(settings: ConnectionSettings, topic: Destination, durable: 
 def _look_up(connection: Connection, durable: DurableSubscription) -> Receiver | None:
     """An attached link to the subscription; None if there is none of that name."""
     with connection.core() as session:
-        receiver = session.link(Receiver, subscription_name(durable))
-        receiver.attach_to(None, desired=capabilities_of(durable))
+        receiver = session.link(Receiver, durable.name)
+        receiver.attach_to(None, desired=_capabilities_of(durable))
     connection.await_(lambda: receiver.is_ready or receiver.state is EndpointState.ENDED, "its attach")
     if receiver.state is EndpointState.ENDED and receiver.error is not None and receiver.error.condition == _NOT_FOUND:
         return None
@@ -121,23 +216,19 @@ def _detach(connection: Connection, receiver: Receiver, *, closed: bool) -> None
         connection.check_link(receiver)
 
 
-def subscription_name(durable: DurableSubscription) -> str:
-    return durable.name
-
-
 def subscription_queue(durable: DurableSubscription) -> str:
     """The broker's queue of a subscription (Artemis)."""
     return str(durable) if durable.client_id else f"{durable}:global"
 
 
-def capabilities_of(durable: DurableSubscription) -> tuple[str, ...] | None:
+def _capabilities_of(durable: DurableSubscription) -> tuple[str, ...] | None:
     """Of a shared subscription; ``global`` without a client id, so that every connection finds it."""
     if not durable.shared:
         return None
     return ("shared",) if durable.client_id else ("shared", "global")
 
 
-def selector_of(source: Source) -> str | None:
+def _selector_of(source: Source) -> str | None:
     """The selector in a source's filters, whatever their keys are."""
     values = (source.filter or {}).values()
     return next((each.value for each in values if isinstance(each, Described) and isinstance(each.value, str)), None)

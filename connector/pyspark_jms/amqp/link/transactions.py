@@ -9,13 +9,12 @@ import uuid
 from collections.abc import Callable, Iterable, Sequence
 
 from pyspark_jms.amqp.dialects.refusals import no_transactions, require_transactions
-from pyspark_jms.amqp.link.connection import Connection
-from pyspark_jms.amqp.link.reasons import error_of
-from pyspark_jms.amqp.link.senders import Senders, await_credit
+from pyspark_jms.amqp.link.connection import Connection, error_of
 from pyspark_jms.amqp.wire.receiver import Receiver
 from pyspark_jms.amqp.wire.sections import Buffer
 from pyspark_jms.amqp.wire.sender import Sender
 from pyspark_jms.amqp.wire.transactions import Coordinator, CoordinatorAnswer
+from pyspark_jms.amqp.wire.types import Target
 from pyspark_jms.blocks.block import MessageBlock
 from pyspark_jms.errors import (
     ConnectionLostError,
@@ -25,7 +24,7 @@ from pyspark_jms.errors import (
     TransactionRolledBackError,
 )
 
-__all__ = ["Transactions"]
+__all__ = ["Senders", "Transactions"]
 
 _ABORT_SECONDS = 5.0
 """When the rollback takes longer, the connection is closed, which rolls back as well."""
@@ -79,7 +78,7 @@ class Transactions:
             coordinator = session.link(Coordinator, f"transactions-{uuid.uuid4().hex}")
             coordinator.attach_to_coordinator()
         self._connection.await_attached(coordinator)
-        await_credit(self._connection, coordinator, "transactions")
+        self._connection.await_credit(coordinator, "transactions")
         return coordinator
 
     def require_open(self, txn_id: bytes) -> None:
@@ -108,7 +107,7 @@ class Transactions:
     def sendable(self, address: str, capability: str) -> tuple[Sender, bytes]:
         """A transaction has begun, and the broker takes messages to the address."""
         sender, txn_id = self.senders.attached(address, capability), self.begin()
-        await_credit(self._connection, sender, "messages")
+        self._connection.await_credit(sender, "messages")
         return sender, txn_id
 
     def accept(self, accepted: Iterable[tuple[Receiver, Sequence[bytes | None]]]) -> None:
@@ -200,3 +199,24 @@ class Transactions:
             with self._connection.core():
                 answer = self._coordinator.discharge(declared.txn_id, fail=True)
             self._connection.await_(lambda: answer.done, "the rollback", _ABORT_SECONDS)
+
+
+class Senders:
+    """The sending links of one connection, by address."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+        self._senders: dict[str, Sender] = {}
+
+    def attached(self, address: str, capability: str) -> Sender:
+        """The sender of an address; the error of a refusal.
+
+        With the capability ``queue`` Artemis would lose what is sent to a topic, and the other way round.
+        """
+        sender = self._senders.get(address)
+        if sender is None or not sender.is_attached:
+            with self._connection.core() as session:
+                sender = self._senders[address] = session.link(Sender, f"sending-{uuid.uuid4().hex}")
+                sender.attach_to(Target(address=address, capabilities=(capability,)))
+            self._connection.await_attached(sender)
+        return sender

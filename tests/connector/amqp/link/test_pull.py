@@ -3,7 +3,7 @@ from waiting import await_count, await_value, wait_until
 
 from pyspark_jms.amqp.link.connection import connect
 from pyspark_jms.amqp.link.pull import Pull, browse, drain, look
-from pyspark_jms.amqp.link.sources import OUTCOMES
+from pyspark_jms.amqp.link.subscriptions import OUTCOMES
 from pyspark_jms.amqp.wire.sections import delivery_count
 from pyspark_jms.amqp.wire.types import Source
 from pyspark_jms.errors import JMSSecurityError, ReceiptTimeoutError
