@@ -11,6 +11,7 @@ job with Ctrl-C or SIGTERM.
 
 import argparse
 import contextlib
+import os
 
 from pyspark.sql import Column, SparkSession
 
@@ -25,7 +26,7 @@ def main() -> None:
         "brokerUrl": job.broker_url,
         "user": job.user,
         "passwordFile": job.password_file,  # the connector ignores options that are None
-        "passwordEnv": job.password_env,
+        "password": os.environ[job.password_env] if job.password_env else None,
         "queue": job.queue,
     }
     spark = SparkSession.builder.appName(f"{job.queue} to console").getOrCreate()

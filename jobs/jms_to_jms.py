@@ -15,6 +15,7 @@ Headers and properties are kept. Each task writes in one transaction. After a cr
 
 import argparse
 import contextlib
+import os
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
@@ -30,7 +31,7 @@ def main() -> None:
         "brokerUrl": job.broker_url,
         "user": job.user,
         "passwordFile": job.password_file,  # the connector ignores options that are None
-        "passwordEnv": job.password_env,
+        "password": os.environ[job.password_env] if job.password_env else None,
     }
     spark = SparkSession.builder.appName(f"{job.queue} to JMS").getOrCreate()
     messages = spark.readStream.format("jms").options(**access, queue=job.queue)

@@ -14,6 +14,7 @@ start in this case.
 
 import argparse
 import contextlib
+import os
 import sys
 from typing import Any
 
@@ -33,7 +34,7 @@ def main() -> None:
         .option("brokerUrl", job.broker_url)
         .option("user", job.user)
         .option("passwordFile", job.password_file)  # the connector ignores options that are None
-        .option("passwordEnv", job.password_env)
+        .option("password", os.environ[job.password_env] if job.password_env else None)
         .option("queue", job.queue)
         .option("maxMessagesPerTrigger", job.max_messages)
         .load()

@@ -154,7 +154,7 @@ def spark(tmp_path_factory):
     with pytest.MonkeyPatch.context() as environment:
         # Without it Spark starts its workers with the first python3 on the PATH, which may be another one.
         environment.setenv("PYSPARK_PYTHON", sys.executable)
-        environment.setenv("JMS_PASSWORD", "artemis")  # passwordEnv of the pages, read by the processes of Spark
+        environment.setenv("JMS_PASSWORD", "artemis")  # what the blocks of the pages read
         session = _spark_session(tmp_path_factory.mktemp("spark"))
         _start_once(session, tmp_path_factory.mktemp("first"))
         yield session

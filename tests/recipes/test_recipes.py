@@ -98,6 +98,8 @@ def pipeline(environment, recipes_broker, tmp_path):
     spec.write_text(spec.read_text().replace("/tmp/orders-pipeline", str(tmp_path)))
     (command,) = re.findall(r"^spark-pipelines .*$", (pages.FOLDER / "several-queues.md").read_text(), re.MULTILINE)
     program, *arguments = command.split()
+    password = tmp_path / "password"
+    password.write_text(recipes_broker.password)
 
     def pipeline():
         ended = subprocess.run(
@@ -107,7 +109,7 @@ def pipeline(environment, recipes_broker, tmp_path):
             timeout=550,
             check=False,
             cwd=folder,
-            env=environment(JMS_PASSWORD=recipes_broker.password, SPARK_TESTING="1"),  # a free port instead of 15002
+            env=environment(JMS_PASSWORD_FILE=str(password), SPARK_TESTING="1"),  # a free port instead of 15002
         )
         assert ended.returncode == 0, ended.stdout[-6000:] + ended.stderr[-6000:]
         assert "Run is COMPLETED." in ended.stdout + ended.stderr

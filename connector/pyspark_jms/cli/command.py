@@ -1,6 +1,7 @@
 """What the commands of ``pyspark-jms`` have in common: the arguments of a connection, and a line of progress."""
 
 import argparse
+import os
 import re
 import sys
 import time
@@ -8,7 +9,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Self, TextIO, TypeVar
 
-from pyspark_jms.errors import OptionError
+from pyspark_jms.errors import JMSSecurityError, OptionError
+from pyspark_jms.jms.secret_text import SecretText
 
 if TYPE_CHECKING:
     from pyspark_jms.options.sink import SinkOptions
@@ -125,7 +127,7 @@ def _parsed(
 _ARGUMENTS = {
     "brokerUrl": "broker_url",
     "passwordFile": "password_file",
-    "passwordEnv": "password_env",
+    "password": "password_env",
     "subscriptionName": "subscription_name",
     "clientId": "client_id",
     "maxMessagesPerTrigger": "max",
@@ -154,8 +156,19 @@ def _given(options: argparse.Namespace, more: Mapping[str, str | None]) -> dict[
         "brokerUrl": options.broker_url,
         "user": options.user,
         "passwordFile": options.password_file,
-        "passwordEnv": options.password_env,
+        "password": _password(options.password_env),
         **more,
         **dict(options.option),
     }
     return {name: value for name, value in given.items() if value is not None}
+
+
+def _password(variable: str | None) -> str | None:
+    if variable is None:
+        return None
+    if variable not in os.environ:
+        raise JMSSecurityError(
+            f"The environment variable {variable} named by --password-env is not set.",
+            "Set and export the variable, or give the password with --password-file.",
+        )
+    return SecretText(os.environ[variable])

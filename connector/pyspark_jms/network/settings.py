@@ -1,6 +1,5 @@
 """The settings of a connection, checked and frozen. No ``repr`` shows a secret."""
 
-import os
 import ssl
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -20,20 +19,16 @@ _CONNECTING_PROCESS = (
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Password:
-    """One of: the password itself, a file with it, the name of an environment variable with it.
-
-    File and variable are read for each connection, in the process that connects, so that a new password is used.
+    """The password itself, or a file with it. The file is read for each connection, in the process that connects, so
+    that a new password is used.
     """
 
     value: str | None = None
     file: str | None = None
-    variable: str | None = None
 
     def reveal(self) -> SecretText:
         if self.file is not None:
             return self._from_file(self.file)
-        if self.variable is not None:
-            return self._from_environment(self.variable)
         assert self.value is not None
         return SecretText(self.value)
 
@@ -45,16 +40,6 @@ class Password:
             raise JMSSecurityError(
                 f"passwordFile {file} cannot be read: {_reason(error)}.",
                 f"The file must be readable in {_CONNECTING_PROCESS}.",
-            ) from None
-
-    @staticmethod
-    def _from_environment(variable: str) -> SecretText:
-        try:
-            return SecretText(os.environ[variable])
-        except KeyError:
-            raise JMSSecurityError(
-                f"The environment variable {variable} named by passwordEnv is not set.",
-                f"The variable must be set in {_CONNECTING_PROCESS}.",
             ) from None
 
     def __repr__(self) -> str:

@@ -22,7 +22,7 @@ _NO_OFFSETS = (
 )
 _NO_PARTITIONS = "A queue has no partitions. A batch has one read task for each partitionBytes."
 _DESTINATION = "Name the destination with option queue or topic."
-_ACCOUNT = "Give the login with the options user and password, passwordFile or passwordEnv."
+_ACCOUNT = "Give the login with the options user and password, or user and passwordFile."
 _ADDRESS = "Give the broker's address with option brokerUrl: amqp://HOST:5672 or stomp://HOST:61613."
 _VIRTUAL_HOST = "The virtual host is the path of brokerUrl: amqp://HOST:5672/NAME or stomp://HOST:61613/NAME."
 _GROUP = (
@@ -72,6 +72,7 @@ _OTHERS: Mapping[str, str] = MappingProxyType(
         "host": _ADDRESS,
         "port": _ADDRESS,
         "brokers": _ADDRESS,
+        "passwordEnv": 'Read it in the program, .option("password", os.environ["NAME"]), or use passwordFile.',
         "virtualHost": _VIRTUAL_HOST,
         "vhost": _VIRTUAL_HOST,
         "username": _ACCOUNT,

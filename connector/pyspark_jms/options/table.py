@@ -249,11 +249,9 @@ OPTIONS: tuple[Option, ...] = (
            " `amqp://HOST:5672/orders`. Several addresses of one broker (live and backup) are separated by commas and"
            " tried in order"),
     Option("user", "both", None, _text, "User name"),
-    Option("password", "both", None, _secret, "Password of the user. Prefer passwordFile or passwordEnv", secret=True),
+    Option("password", "both", None, _secret, "Password of the user. Prefer passwordFile", secret=True),
     Option("passwordFile", "both", None, _text, "File that contains the password. It is read in the process that"
            " connects"),
-    Option("passwordEnv", "both", None, _text, "Environment variable that contains the password. It is read in the"
-           " process that connects"),
     Option("sslCaFile", "both", None, _text, "PEM file with the CA that signed the broker's certificate. Default: the"
            " CAs of the system"),
     Option("sslCertFile", "both", None, _text, "PEM file with the client certificate, for mutual TLS"),

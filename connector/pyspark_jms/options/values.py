@@ -99,14 +99,14 @@ def connection_settings(values: Mapping[str, Any]) -> ConnectionSettings:
 
 
 def _password(values: Mapping[str, Any]) -> Password | None:
-    given = [name for name in ("password", "passwordFile", "passwordEnv") if values[name] is not None]
+    given = [name for name in ("password", "passwordFile") if values[name] is not None]
     if len(given) > 1:
         raise both_given(given[0], given[1], "Keep one of the two options.")
     if not given:
         return None
     if values["user"] is None:
         raise OptionConflictError(f"Option {given[0]} is given without user.", "Give both options or neither.")
-    return Password(value=values["password"], file=values["passwordFile"], variable=values["passwordEnv"])
+    return Password(value=values["password"], file=values["passwordFile"])
 
 
 def _tls(values: Mapping[str, Any]) -> TlsSettings:

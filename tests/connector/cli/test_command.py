@@ -11,6 +11,8 @@ from pyspark_jms import cli
 from pyspark_jms.cli import _COMMANDS
 from pyspark_jms.cli.command import ProgressLine, add_access, counted, source_options
 
+SECRET = "s3cr3t"
+
 
 def test_names_are_unique_and_texts_are_sentences():
     names = [command.name for command in _COMMANDS]
@@ -106,9 +108,28 @@ def test_arguments_become_options_of_the_source(monkeypatch):
         ),
     ],
 )
-def test_an_error_names_the_argument_that_the_user_wrote(command, shown, capsys):
+def test_an_error_names_the_argument_that_the_user_wrote(command, shown, capsys, monkeypatch):
+    monkeypatch.setenv("A", SECRET)
     assert cli.main([command[0], "--broker-url", "stomp://127.0.0.1:1", *command[1:]]) == 1
     assert capsys.readouterr().err.partition("] ")[2].startswith(shown)
+
+
+def test_a_variable_that_is_not_set(capsys, monkeypatch):
+    monkeypatch.delenv("NO_PASSWORD", raising=False)
+    access = ["--broker-url", "stomp://127.0.0.1:1", "--user", "u", "--password-env", "NO_PASSWORD"]
+    assert cli.main(["peek", *access, "--queue", "q"]) == 1
+    reason = capsys.readouterr().err
+    assert "[JMS_SECURITY] The environment variable NO_PASSWORD named by --password-env is not set." in reason
+    assert "--password-file" in reason
+
+
+def test_no_error_has_the_password_of_a_variable(capsys, monkeypatch):
+    monkeypatch.setenv("A", SECRET)
+    access = ["--broker-url", "stomp://127.0.0.1:1", "--user", "u", "--password-env", "A", "--option", "heartbeat=1"]
+    assert cli.main(["peek", *access, "--queue", "q"]) == 1
+    assert SECRET not in capsys.readouterr().err
+    given = source_options(_parse("--broker-url", "stomp://h:1", "--user", "u", "--password-env", "A"), queue="q")
+    assert SECRET not in repr(given)
 
 
 def test_an_option_is_name_and_value(capsys):

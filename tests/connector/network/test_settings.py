@@ -26,13 +26,6 @@ def test_a_file_is_read_each_time_without_its_last_line_end(tmp_path, end):
         assert password.reveal() == text
 
 
-def test_a_variable_is_read_each_time(monkeypatch):
-    password = Password(variable="JMS_TEST_PASSWORD")
-    for text in (SECRET, ""):
-        monkeypatch.setenv("JMS_TEST_PASSWORD", text)
-        assert password.reveal() == text
-
-
 def test_a_file_that_cannot_be_read(tmp_path):
     with pytest.raises(JMSSecurityError, match=r"JMS_SECURITY.*passwordFile .*/none .*No such file"):
         Password(file=str(tmp_path / "none")).reveal()
@@ -40,12 +33,6 @@ def test_a_file_that_cannot_be_read(tmp_path):
     with pytest.raises(JMSSecurityError, match="passwordFile") as error:
         Password(file=str(tmp_path / "binary")).reveal()
     assert SECRET not in str(error.value)
-
-
-def test_a_variable_that_is_not_set(monkeypatch):
-    monkeypatch.delenv("JMS_TEST_PASSWORD", raising=False)
-    with pytest.raises(JMSSecurityError, match=r"JMS_TEST_PASSWORD .*passwordEnv .*executor"):
-        Password(variable="JMS_TEST_PASSWORD").reveal()
 
 
 @pytest.mark.parametrize(

@@ -57,6 +57,7 @@ def test_what_both_have_is_no_unknown_option():
         ("url", "brokerUrl"),
         ("queueName", "queue or topic"),
         ("virtualHost", "amqp://HOST:5672/NAME"),
+        ("passwordEnv", 'os.environ["NAME"]'),
     ],
 )
 @pytest.mark.parametrize(("_parser", "scope"), BOTH)

@@ -10,7 +10,7 @@ spark = SparkSession.active()
 access = {
     "brokerUrl": os.environ.get("JMS_BROKER_URL", "stomp://localhost:61613"),
     "user": "artemis",
-    "passwordEnv": "JMS_PASSWORD",
+    "passwordFile": os.environ.get("JMS_PASSWORD_FILE", "/run/secrets/jms"),
 }
 
 
