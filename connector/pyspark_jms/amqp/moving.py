@@ -15,7 +15,7 @@ from pyspark_jms.amqp.wire.sections import APPLICATION_PROPERTIES, MESSAGE_ANNOT
 from pyspark_jms.amqp.wire.sender import Sender
 from pyspark_jms.amqp.wire.values import decode
 from pyspark_jms.blocks.block import MessageBlock
-from pyspark_jms.columns.strings import Int64s
+from pyspark_jms.columns.arrays import Int64s
 from pyspark_jms.errors import (
     ConnectionLostError,
     JMSError,

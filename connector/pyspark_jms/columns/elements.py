@@ -14,8 +14,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pyspark_jms.columns.rows import Entries, Rows, compact
-from pyspark_jms.columns.strings import (
+from pyspark_jms.columns.arrays import (
     Mask,
     Piece,
     Uint8s,
@@ -28,6 +27,7 @@ from pyspark_jms.columns.strings import (
     to_binary,
     with_nulls_of,
 )
+from pyspark_jms.columns.rows import Entries, Rows, compact
 from pyspark_jms.columns.value_texts import jms_types, misfits
 from pyspark_jms.errors import MessageTooLargeError
 from pyspark_jms.jms.model import ValueType

@@ -19,9 +19,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.json as pj
 
-from pyspark_jms.columns.batches import merged
+from pyspark_jms.columns.arrays import Ints, Mask, contents, is_first, merged
 from pyspark_jms.columns.schema import ARROW_SCHEMA, TYPED_VALUE
-from pyspark_jms.columns.strings import Ints, Mask, contents, is_first
 from pyspark_jms.columns.value_texts import misfits
 from pyspark_jms.jms.model import BODY_MARKER, TYPES_MARKER, BodyType
 from pyspark_jms.jms.rules import PROPERTY_TYPES, TEXTS, element_value_problem

@@ -14,8 +14,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from pyspark_jms.columns.arrays import Ints, Mask
 from pyspark_jms.columns.schema import FIRST_MS, LAST_MS, TIMESTAMP, VALUE_TYPES, ReadColumns, property_keys
-from pyspark_jms.columns.strings import Ints, Mask
 from pyspark_jms.columns.value_texts import integers, java_text
 from pyspark_jms.errors import MessageError, MessageFormatError
 from pyspark_jms.jms.conversions import READABLE_AS, JmsValue, ValueType, convert

@@ -15,10 +15,10 @@ import numpy as np
 import pyarrow as pa
 
 from pyspark_jms.blocks.block import MessageBlock, index_of, part_starts, positions_of
+from pyspark_jms.columns.arrays import Int64s, first_true, offsets_of
 from pyspark_jms.columns.rows import Rows, WrongRows
 from pyspark_jms.columns.schema import IGNORED_BY_SINK, check_columns, column_keys, is_bytes, is_text
 from pyspark_jms.columns.sink_properties import property_values
-from pyspark_jms.columns.strings import Int64s, first_true, offsets_of
 from pyspark_jms.errors import JMSError, MessageTooLargeError
 
 __all__ = [

@@ -13,7 +13,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pyspark_jms.columns.strings import Int64s, Mask, Offsets, mask_of, offsets_of, to_binary
+from pyspark_jms.columns.arrays import Int64s, Mask, Offsets, mask_of, offsets_of, to_binary
 from pyspark_jms.errors import InvalidDestinationError, JMSError, MessageFormatError
 from pyspark_jms.jms.model import DEFAULT_PRIORITY, BodyType, DeliveryMode, Destination, DestinationKind
 from pyspark_jms.jms.rules import shown_name

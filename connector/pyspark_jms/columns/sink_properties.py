@@ -13,9 +13,9 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from pyspark_jms.columns.arrays import Int64s, Mask, Offsets, Piece, bytes_of, mask_of, offsets_of, to_binary
 from pyspark_jms.columns.rows import Entries, Rows, compact
 from pyspark_jms.columns.schema import PROPERTY_COLUMN, VALUE_TYPES
-from pyspark_jms.columns.strings import Int64s, Mask, Offsets, Piece, bytes_of, mask_of, offsets_of, to_binary
 from pyspark_jms.columns.value_texts import java_text, jms_types, misfits
 from pyspark_jms.jms.model import ValueType
 from pyspark_jms.jms.rules import PROPERTY_TYPES, property_name_problem, property_value_problem

@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 
 from jms_selector.meaning.conversions import java_text as text_of_one
 from jms_selector.syntax.kinds import Kind, Value
-from pyspark_jms.columns.strings import Ints, Mask, contents
+from pyspark_jms.columns.arrays import Ints, Mask, contents
 from pyspark_jms.jms.model import BodyType, ValueType
 from pyspark_jms.jms.rules import AMQP_TYPES, TEXTS, TextRule
 

@@ -21,8 +21,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pyspark_jms.blocks.block import MessageBlock, PartitionSlice
+from pyspark_jms.columns.arrays import Int64s
 from pyspark_jms.columns.row_parts import good_rows
-from pyspark_jms.columns.strings import Int64s
 from pyspark_jms.errors import InvalidDestinationError
 from pyspark_jms.jms.model import DEAD_LETTER_PROPERTIES, MOVED_PROPERTY, SOURCE_PROPERTY, Destination, DestinationKind
 from pyspark_jms.jms.rules import VALUELESS_TYPES

@@ -11,7 +11,7 @@ from typing import TypeAlias
 import pyarrow as pa
 
 from pyspark_jms.blocks.block import MessageBlock
-from pyspark_jms.columns.strings import Int64s
+from pyspark_jms.columns.arrays import Int64s
 from pyspark_jms.errors import JMSError, UnsupportedError
 from pyspark_jms.jms.model import Destination, DestinationKind
 from pyspark_jms.network.connection import StateCondition

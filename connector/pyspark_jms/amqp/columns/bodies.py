@@ -29,8 +29,8 @@ from pyspark_jms.amqp.columns.walk import (
 )
 from pyspark_jms.amqp.wire.constructors import BIN8, BIN32, NULL, STR8, STR32
 from pyspark_jms.amqp.wire.sections import DATA, SEQUENCE, VALUE
+from pyspark_jms.columns.arrays import Ints, Mask, is_utf8, not_utf8, strings_at
 from pyspark_jms.columns.schema import COLUMNS, TYPED_VALUE
-from pyspark_jms.columns.strings import Ints, Mask, is_utf8, not_utf8, strings_at
 from pyspark_jms.columns.value_texts import BODY_TYPE_NAMES
 from pyspark_jms.jms.model import BodyType
 from pyspark_jms.jms.subscription import BodyChoice

@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from pyspark_jms.amqp.wire import constructors
 from pyspark_jms.amqp.wire.constructors import FIXED_WIDTHS, SIZE_WIDTHS
-from pyspark_jms.columns.strings import Ints, Mask, Uint8s
+from pyspark_jms.columns.arrays import Ints, Mask, Uint8s
 
 __all__ = [
     "LIST_CODES",

@@ -41,9 +41,8 @@ from pyspark_jms.amqp.dialects.base import Dialect
 from pyspark_jms.amqp.wire.constructors import LONG, SMALL_LONG, STR8, STR32, SYM8, SYM32
 from pyspark_jms.amqp.wire.sections import EMPTY_MESSAGE_ID, digest, fingerprint
 from pyspark_jms.blocks.block import MessageBlock, positions_of
-from pyspark_jms.columns.batches import merged, stacked
+from pyspark_jms.columns.arrays import Ints, Uint8s, contents, merged, require_offsets, stacked, strings_at
 from pyspark_jms.columns.schema import ARROW_SCHEMA, BODY_COLUMNS, COLUMNS, PROPERTY_MAPS, WantedColumns, property_keys
-from pyspark_jms.columns.strings import Ints, Uint8s, contents, require_offsets, strings_at
 from pyspark_jms.errors import IllegalStateError
 from pyspark_jms.jms.model import DEFAULT_PRIORITY, DeliveryMode, Destination
 from pyspark_jms.jms.subscription import BodyChoice

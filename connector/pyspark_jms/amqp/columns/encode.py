@@ -37,10 +37,10 @@ from pyspark_jms.amqp.dialects.base import Dialect
 from pyspark_jms.amqp.wire.constructors import BIN8, DESCRIBED, LIST32, MAP32, SMALL_ULONG, STR8, SYM8
 from pyspark_jms.amqp.wire.sections import DATA, VALUE
 from pyspark_jms.blocks.block import MessageBlock
+from pyspark_jms.columns.arrays import Int64s, Piece, first_not_utf8, join_rows, mask_of, slices_of
 from pyspark_jms.columns.elements import check_names, check_values, elements_of
 from pyspark_jms.columns.row_parts import block_of, parts_of
 from pyspark_jms.columns.rows import BODY_TYPES, Codes, Rows, body_types, expiration_of
-from pyspark_jms.columns.strings import Int64s, Piece, first_not_utf8, join_rows, mask_of, slices_of
 from pyspark_jms.jms.model import OCTET_STREAM, BodyType, Destination
 
 __all__ = ["BUFFER_BYTES", "body", "content_types", "encode"]

@@ -31,6 +31,20 @@ from pyspark_jms.amqp.columns.encode_values import (
 from pyspark_jms.amqp.dialects.base import Dialect
 from pyspark_jms.amqp.wire.constructors import MAP32, STR8, UINT, WIDE
 from pyspark_jms.amqp.wire.sections import APPLICATION_PROPERTIES
+from pyspark_jms.columns.arrays import (
+    Int64s,
+    Mask,
+    Piece,
+    Uint8s,
+    binary_array,
+    first_not_utf8,
+    is_first,
+    join_rows,
+    mask_of,
+    repeated,
+    slices_of,
+    to_binary,
+)
 from pyspark_jms.columns.rows import Rows
 from pyspark_jms.columns.schema import PROPERTY_COLUMN, value_type
 from pyspark_jms.columns.sink_properties import (
@@ -44,20 +58,6 @@ from pyspark_jms.columns.sink_properties import (
     properties_of,
     repeated_width,
     stated_types,
-)
-from pyspark_jms.columns.strings import (
-    Int64s,
-    Mask,
-    Piece,
-    Uint8s,
-    binary_array,
-    first_not_utf8,
-    is_first,
-    join_rows,
-    mask_of,
-    repeated,
-    slices_of,
-    to_binary,
 )
 from pyspark_jms.columns.value_texts import integers
 from pyspark_jms.errors import SchemaError

@@ -43,6 +43,7 @@ from pyspark_jms.amqp.wire.constructors import (
     ULONG_0,
 )
 from pyspark_jms.amqp.wire.sections import HEADER, MESSAGE_ANNOTATIONS, PROPERTIES
+from pyspark_jms.columns.arrays import Int64s, Piece, first_not_utf8, join_rows, mask_of
 from pyspark_jms.columns.rows import (
     BODY_TYPES,
     PRIORITIES,
@@ -54,7 +55,6 @@ from pyspark_jms.columns.rows import (
     from_now,
     modes_and_priorities,
 )
-from pyspark_jms.columns.strings import Int64s, Piece, first_not_utf8, join_rows, mask_of
 from pyspark_jms.errors import UnsupportedError
 from pyspark_jms.jms.model import DeliveryMode, Destination, DestinationKind
 

@@ -32,7 +32,7 @@ from pyspark_jms.amqp.wire.constructors import (
     TRUE,
     WIDE,
 )
-from pyspark_jms.columns.strings import (
+from pyspark_jms.columns.arrays import (
     Int64s,
     Mask,
     Piece,

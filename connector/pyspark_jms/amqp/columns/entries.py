@@ -47,8 +47,8 @@ from pyspark_jms.amqp.wire.constructors import (
     USHORT,
     UUID,
 )
+from pyspark_jms.columns.arrays import Ints, Mask, is_first, is_utf8, not_utf8, strings_at, tiled
 from pyspark_jms.columns.schema import property_keys
-from pyspark_jms.columns.strings import Ints, Mask, is_first, is_utf8, not_utf8, strings_at
 from pyspark_jms.columns.value_texts import java_text
 from pyspark_jms.jms.conversions import ValueType
 from pyspark_jms.jms.model import BODY_MARKER, TYPES_MARKER
@@ -64,7 +64,6 @@ __all__ = [
     "flatten",
     "only_of_types",
     "property_columns",
-    "repeated",
     "texts_of",
     "wanted_properties",
 ]
@@ -261,7 +260,7 @@ class FlattenedEntries:
         """``choices`` by the numbers of each entry, which are as ``name`` and ``code``."""
         if isinstance(which, np.ndarray):
             return choices.take(pa.array(which))
-        return repeated(choices.take(pa.array(which, pa.int64())), self.rows)
+        return tiled(choices.take(pa.array(which, pa.int64())), self.rows)
 
     def rows_with_a_name_twice(self, names: int) -> Ints:
         """``names``: the number of different names."""
@@ -317,14 +316,6 @@ def _each(found: Sequence[Code], places: Sequence[slice | Ints], total: int, *, 
     for number, place in zip(found, places, strict=True):
         each[place] = number
     return each
-
-
-def repeated(array: pa.Array, times: int) -> pa.Array:
-    """The array, ``times`` times over."""
-    if times <= 1:
-        return array.slice(0, len(array) * times)
-    half = repeated(array, times // 2)
-    return pa.concat_arrays([half, half, array.slice(0, len(array) * (times % 2))])
 
 
 # --- the types and the texts of values ------------------------------------------------------------------

@@ -17,8 +17,7 @@ from pyspark_jms.amqp.dialects.base import Dialect
 from pyspark_jms.amqp.wire import constructors
 from pyspark_jms.amqp.wire.constructors import BIN8, BIN32, NULL, STR8, STR32
 from pyspark_jms.amqp.wire.sections import EMPTY_MESSAGE_ID, ENCODED_IDS, FINGERPRINT_BYTES
-from pyspark_jms.columns.schema import FIRST_MS, LAST_MS, TIMESTAMP
-from pyspark_jms.columns.strings import (
+from pyspark_jms.columns.arrays import (
     Ints,
     Mask,
     Pieces,
@@ -29,6 +28,7 @@ from pyspark_jms.columns.strings import (
     require_offsets,
     strings_at,
 )
+from pyspark_jms.columns.schema import FIRST_MS, LAST_MS, TIMESTAMP
 from pyspark_jms.jms.model import Destination, DestinationKind
 
 __all__ = [

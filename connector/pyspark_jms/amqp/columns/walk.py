@@ -31,7 +31,7 @@ from pyspark_jms.amqp.wire.sections import (
     PROPERTIES,
     VALUE,
 )
-from pyspark_jms.columns.strings import Ints, Mask
+from pyspark_jms.columns.arrays import Ints, Mask
 from pyspark_jms.jms.subscription import MAX_ELEMENTS
 
 __all__ = [

@@ -13,6 +13,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from pyspark_jms.columns.arrays import Ints, Mask, is_utf8, not_utf8, strings_at
 from pyspark_jms.columns.envelope import (
     Element,
     EnvelopeElements,
@@ -22,7 +23,6 @@ from pyspark_jms.columns.envelope import (
     read_elements,
 )
 from pyspark_jms.columns.schema import COLUMNS
-from pyspark_jms.columns.strings import Ints, Mask, is_utf8, not_utf8, strings_at
 from pyspark_jms.columns.value_texts import BODY_TYPE_NAMES, integers
 from pyspark_jms.jms.model import BODY_MARKER, OCTET_STREAM, BodyType
 from pyspark_jms.jms.rules import element_value_problem

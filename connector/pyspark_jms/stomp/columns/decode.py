@@ -13,8 +13,8 @@ import numpy as np
 import pyarrow as pa
 
 from pyspark_jms.blocks.block import MessageBlock
+from pyspark_jms.columns.arrays import require_offsets
 from pyspark_jms.columns.schema import ARROW_SCHEMA, BODY_COLUMNS, PROPERTY_MAPS, WantedColumns
-from pyspark_jms.columns.strings import require_offsets
 from pyspark_jms.jms.model import Destination
 from pyspark_jms.jms.subscription import BodyChoice
 from pyspark_jms.sentences import joined_faults

@@ -11,11 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pyspark_jms.blocks.block import MessageBlock
-from pyspark_jms.columns.elements import envelopes
-from pyspark_jms.columns.row_parts import block_of, parts_of
-from pyspark_jms.columns.rows import BODY_TYPES, Codes, Rows, body_types
-from pyspark_jms.columns.sink_properties import properties_of, typed_columns
-from pyspark_jms.columns.strings import (
+from pyspark_jms.columns.arrays import (
     Int64s,
     Mask,
     Piece,
@@ -25,6 +21,10 @@ from pyspark_jms.columns.strings import (
     join_rows,
     mask_of,
 )
+from pyspark_jms.columns.elements import envelopes
+from pyspark_jms.columns.row_parts import block_of, parts_of
+from pyspark_jms.columns.rows import BODY_TYPES, Codes, Rows, body_types
+from pyspark_jms.columns.sink_properties import properties_of, typed_columns
 from pyspark_jms.errors import UnsupportedError
 from pyspark_jms.jms.model import BODY_MARKER, OCTET_STREAM, BodyType, Destination
 from pyspark_jms.sentences import with_article

@@ -14,6 +14,19 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from pyspark_jms.columns.arrays import (
+    Int64s,
+    Mask,
+    Piece,
+    bytes_of,
+    is_ascii_text,
+    join_rows,
+    mask_of,
+    offsets_of,
+    repeated,
+    slices_of,
+    to_binary,
+)
 from pyspark_jms.columns.elements import json_text
 from pyspark_jms.columns.rows import (
     PRIORITIES,
@@ -36,19 +49,6 @@ from pyspark_jms.columns.sink_properties import (
     properties_of,
     stated_types,
     typed_columns,
-)
-from pyspark_jms.columns.strings import (
-    Int64s,
-    Mask,
-    Piece,
-    bytes_of,
-    is_ascii_text,
-    join_rows,
-    mask_of,
-    offsets_of,
-    repeated,
-    slices_of,
-    to_binary,
 )
 from pyspark_jms.errors import SchemaError, UnsupportedError
 from pyspark_jms.jms.model import TYPES_MARKER, DeliveryMode, Destination, ValueType

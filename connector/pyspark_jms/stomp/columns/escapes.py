@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pyspark_jms.columns.strings import (
+from pyspark_jms.columns.arrays import (
     Int64s,
     Mask,
     Uint8s,

@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from pyspark_jms.blocks.block import MessageBlock, index_of, positions_of
-from pyspark_jms.columns.strings import Ints, Uint8s, require_offsets
+from pyspark_jms.columns.arrays import Ints, Uint8s, require_offsets
 from pyspark_jms.errors import IllegalStateError
 from pyspark_jms.jms.subscription import MAX_ELEMENTS, too_many
 from pyspark_jms.stomp.dialects.base import Dialect

@@ -13,9 +13,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from pyspark_jms.columns.arrays import Ints, Mask, contents, is_first, strings_at, tiled
 from pyspark_jms.columns.envelope import read_types, read_types_of
 from pyspark_jms.columns.schema import ARROW_SCHEMA, COLUMNS, FIRST_MS, LAST_MS, TIMESTAMP, property_keys
-from pyspark_jms.columns.strings import Ints, Mask, contents, is_first, strings_at
 from pyspark_jms.columns.value_texts import integers
 from pyspark_jms.jms.model import DeliveryMode, Destination, DestinationKind
 from pyspark_jms.stomp.columns.lines import Fault, Lines
@@ -101,15 +101,8 @@ def by_template(lines: Lines, dialect: Dialect, wanted: Collection[str] | None =
         {role: begins + line for role, line in known.items()},
         (begins[:, None] + at).ravel(),
         np.arange(frames + 1) * len(at),
-        _repeated(keys, frames),
+        tiled(keys, frames),
     )
-
-
-def _repeated(keys: pa.Array, times: int) -> pa.Array:
-    if times <= 1:
-        return keys.slice(0, len(keys) * times)
-    half = _repeated(keys, times // 2)
-    return pa.concat_arrays([half, half, keys.slice(0, len(keys) * (times % 2))])
 
 
 def _sort_names(names: list[str | None], dialect: Dialect) -> tuple[dict[str, int], dict[str, int]]:

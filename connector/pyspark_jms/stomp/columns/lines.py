@@ -13,7 +13,7 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 import pyarrow as pa
 
-from pyspark_jms.columns.strings import (
+from pyspark_jms.columns.arrays import (
     Int64s,
     Ints,
     Mask,

@@ -50,7 +50,7 @@ from pyspark_jms.amqp.columns.one_message import BlockContext
 from pyspark_jms.amqp.dialects import AMQP, ARTEMIS, CLASSIC
 from pyspark_jms.amqp.wire.sections import fingerprint
 from pyspark_jms.blocks.block import MessageBlock, positions_of
-from pyspark_jms.columns.batches import stacked
+from pyspark_jms.columns.arrays import stacked
 from pyspark_jms.columns.schema import ARROW_SCHEMA, COLUMNS, WantedColumns, property_keys
 from pyspark_jms.errors import IllegalStateError
 from pyspark_jms.jms.model import TYPES_MARKER, Destination

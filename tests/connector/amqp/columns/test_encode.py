@@ -17,10 +17,10 @@ from pyspark_jms.amqp.columns import encode as module
 from pyspark_jms.amqp.columns.decode import decode
 from pyspark_jms.amqp.columns.encode import body, content_types, encode
 from pyspark_jms.amqp.dialects import AMQP, ARTEMIS, CLASSIC
+from pyspark_jms.columns.arrays import join_rows
 from pyspark_jms.columns.row_parts import good_rows
 from pyspark_jms.columns.rows import BODY_TYPES, body_types
 from pyspark_jms.columns.schema import TYPED_VALUE
-from pyspark_jms.columns.strings import join_rows
 from pyspark_jms.errors import InvalidDestinationError, JMSError, MessageFormatError, MessageTooLargeError
 from pyspark_jms.jms.model import Destination
 

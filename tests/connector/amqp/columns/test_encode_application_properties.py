@@ -5,8 +5,8 @@ from sink_rows import TEXT_MAP, rows_of
 
 from pyspark_jms.amqp.columns.encode_application_properties import application_properties, uniform_entries
 from pyspark_jms.amqp.dialects import ARTEMIS, CLASSIC
+from pyspark_jms.columns.arrays import join_rows
 from pyspark_jms.columns.sink_properties import distinct_names, properties_of, stated_types
-from pyspark_jms.columns.strings import join_rows
 from pyspark_jms.errors import MessageFormatError, SchemaError
 
 

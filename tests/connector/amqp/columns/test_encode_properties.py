@@ -22,8 +22,8 @@ from pyspark_jms.amqp.columns.encode_properties import (
     reply_addresses_of,
 )
 from pyspark_jms.amqp.dialects import AMQP, ARTEMIS, CLASSIC, RABBITMQ
+from pyspark_jms.columns.arrays import join_rows
 from pyspark_jms.columns.rows import BODY_TYPES, Rows
-from pyspark_jms.columns.strings import join_rows
 from pyspark_jms.errors import InvalidDestinationError, MessageFormatError, UnsupportedError
 from pyspark_jms.jms.model import Destination
 

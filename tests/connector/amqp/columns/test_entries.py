@@ -18,7 +18,7 @@ from amqp_messages import (
 from plain_amqp import take, typed
 
 from pyspark_jms.amqp.columns.byte_reader import ByteReader, Refusals
-from pyspark_jms.amqp.columns.entries import NUMBER, element_types, flatten, property_columns, repeated, texts_of
+from pyspark_jms.amqp.columns.entries import NUMBER, element_types, flatten, property_columns, texts_of
 from pyspark_jms.amqp.columns.walk import Field, walk
 from pyspark_jms.amqp.dialects import ARTEMIS
 from pyspark_jms.blocks.block import positions_of
@@ -130,11 +130,6 @@ def test_a_name_twice():
     assert flatten([every, every], [0, 0], 2).rows_with_a_name_twice(1).tolist() == [0, 1]
     assert flatten([every, every], [0, 1], 2).rows_with_a_name_twice(2).tolist() == []
     assert flatten([every, some], [0, 0], 2).rows_with_a_name_twice(1).tolist() == [1]
-
-
-def test_repeated():
-    for times in range(6):
-        assert repeated(pa.array(["a", "b"]), times).to_pylist() == ["a", "b"] * times
 
 
 def laid_out(values):

@@ -10,10 +10,10 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from sink_rows import DESTINATION
 
+from pyspark_jms.columns.arrays import join_rows
 from pyspark_jms.columns.row_parts import sink_columns
 from pyspark_jms.columns.rows import Rows
 from pyspark_jms.columns.schema import ARROW_SCHEMA, TYPED_VALUE
-from pyspark_jms.columns.strings import join_rows
 from pyspark_jms.errors import JMSError, MessageFormatError, MessageTooLargeError, UnsupportedError
 from pyspark_jms.stomp.columns import encode as module
 from pyspark_jms.stomp.columns.encode import body_of, encode

@@ -7,11 +7,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from pyspark_jms.columns.arrays import join_rows
 from pyspark_jms.columns.row_parts import sink_columns
 from pyspark_jms.columns.rows import Rows
 from pyspark_jms.columns.schema import PROPERTY_COLUMN, value_type
 from pyspark_jms.columns.sink_properties import properties_of, typed_columns
-from pyspark_jms.columns.strings import join_rows
 from pyspark_jms.errors import InvalidDestinationError, MessageFormatError, SchemaError, UnsupportedError
 from pyspark_jms.jms.model import Destination, ValueType
 from pyspark_jms.jms.rules import PROPERTY_TYPES, property_name_problem, property_value_problem
