@@ -5,7 +5,7 @@ from amqp_peer import Peer, split
 from frames import CLOSE, DECLARE, DISCHARGE, DISPOSITION, LOCK
 
 from pyspark_jms.amqp.wire.receiver import Receiver
-from pyspark_jms.amqp.wire.transactions import Coordinator
+from pyspark_jms.amqp.wire.sender import Coordinator
 
 
 @pytest.fixture

@@ -23,8 +23,8 @@ from pyspark_jms.amqp.link.subscriptions import (
 )
 from pyspark_jms.amqp.link.transactions import Transactions
 from pyspark_jms.amqp.wire.receiver import Receiver
+from pyspark_jms.amqp.wire.sender import CoordinatorAnswer
 from pyspark_jms.amqp.wire.states import EndpointState
-from pyspark_jms.amqp.wire.transactions import CoordinatorAnswer
 from pyspark_jms.blocks.block import MessageBlock
 from pyspark_jms.blocks.dead_letter import OversizedMessage, too_large
 from pyspark_jms.errors import ConnectionLostError, JMSError, LinkError

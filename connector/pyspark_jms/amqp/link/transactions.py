@@ -12,8 +12,7 @@ from pyspark_jms.amqp.dialects.refusals import no_transactions, require_transact
 from pyspark_jms.amqp.link.connection import Connection, error_of
 from pyspark_jms.amqp.wire.receiver import Receiver
 from pyspark_jms.amqp.wire.sections import Buffer
-from pyspark_jms.amqp.wire.sender import Sender
-from pyspark_jms.amqp.wire.transactions import Coordinator, CoordinatorAnswer
+from pyspark_jms.amqp.wire.sender import Coordinator, CoordinatorAnswer, Sender
 from pyspark_jms.amqp.wire.types import Target
 from pyspark_jms.blocks.block import MessageBlock
 from pyspark_jms.errors import (

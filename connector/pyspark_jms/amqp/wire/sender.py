@@ -1,7 +1,12 @@
-"""A sending link: messages → transfer frames, as far as credit and the session's window allow (AMQP 1.0 §2.6)."""
+"""A sending link: messages → transfer frames, as far as credit and the session's window allow (AMQP 1.0 §2.6).
+
+The ``Coordinator`` is the sending link to the transaction coordinator (part 4): declare and discharge, and what came of
+them.
+"""
 
 import struct
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
 
@@ -11,6 +16,9 @@ from pyspark_jms.amqp.wire.link import Channel, Link, PeerError, peer_error
 from pyspark_jms.amqp.wire.sections import Buffer
 from pyspark_jms.amqp.wire.types import (
     Accepted,
+    Declare,
+    Declared,
+    Discharge,
     Disposition,
     Flow,
     Modified,
@@ -21,10 +29,12 @@ from pyspark_jms.amqp.wire.types import (
     TransactionalState,
     encode_performative,
 )
+from pyspark_jms.amqp.wire.types import Coordinator as CoordinatorTarget
 from pyspark_jms.amqp.wire.values import Described, encode
-from pyspark_jms.blocks.block import MessageBlock, positions_of
+from pyspark_jms.blocks.block import MessageBlock, block_of, positions_of
+from pyspark_jms.errors import IllegalStateError
 
-__all__ = ["Sender", "is_final", "refusal_of"]
+__all__ = ["Coordinator", "CoordinatorAnswer", "Sender"]
 
 _MIXED, _FIRST = 2, 0
 _SEQUENCE = 1 << 32
@@ -120,17 +130,17 @@ class Sender(Link):
     def on_disposition(self, disposition: Disposition, first: int, last: int) -> None:
         """Outcomes of deliveries of this link. Those inside a transaction count at its end."""
         known = {number for number in range(first, last + 1) if number in self.unsettled}
-        if known and is_final(disposition):
+        if known and _is_final(disposition):
             self.unsettled -= known
-            self.rejection = self.rejection or refusal_of(disposition.state)
+            self.rejection = self.rejection or _refusal_of(disposition.state)
 
 
-def is_final(disposition: Disposition) -> bool:
+def _is_final(disposition: Disposition) -> bool:
     """Whether the peer has decided on the deliveries. Before that it may tell how much of a message has arrived."""
     return bool(disposition.settled) or not isinstance(_outcome(disposition.state), Received | None)
 
 
-def refusal_of(state: Any) -> PeerError | None:
+def _refusal_of(state: Any) -> PeerError | None:
     """Why the peer did not take a message, of the state in a final disposition. None: it did (§3.4).
 
     RabbitMQ releases a message that no queue takes, and a router one that nobody takes at present.
@@ -207,3 +217,89 @@ def _whole_frames(block: MessageBlock, starts: Any, ends: Any, head: bytes, deli
     pieces[0::2] = [flat[i : i + width] for i in range(0, count * width, width)]
     pieces[1::2] = [view[a:b] for a, b in zip(starts.tolist(), ends.tolist(), strict=True)]
     return b"".join(pieces)
+
+
+# --- transactions -----------------------------------------------------------------------------------
+
+_CAPABILITIES = ("amqp:local-transactions",)
+
+
+@dataclass(slots=True)
+class CoordinatorAnswer:
+    """Of a request to the coordinator. ``done`` when the peer has answered."""
+
+    expected: type[Accepted] | type[Declared]
+    done: bool = False
+    txn_id: bytes | None = None
+    """Of a declare."""
+    error: PeerError | None = None
+    """Why the peer refused it. A refused discharge has rolled the transaction back."""
+
+
+@dataclass(slots=True)
+class _Requests:
+    waiting: list[tuple[MessageBlock, CoordinatorAnswer]] = field(default_factory=list)
+    """Not sent: the peer may grant credit for one request at a time (Broker-J)."""
+    open: dict[int, CoordinatorAnswer] = field(default_factory=dict)
+    transactions: set[bytes] = field(default_factory=set)
+
+
+class Coordinator(Sender):
+    def __init__(self, channel: Channel, name: str, handle: int) -> None:
+        super().__init__(channel, name, handle)
+        self._requests = _Requests()
+
+    def attach_to_coordinator(self) -> None:
+        self.attach_to(CoordinatorTarget(capabilities=_CAPABILITIES))
+
+    def declare(self) -> CoordinatorAnswer:
+        return self._request(encode_performative(Declare()), CoordinatorAnswer(Declared))
+
+    def discharge(self, txn_id: bytes, *, fail: bool = False) -> CoordinatorAnswer:
+        """After this call no frame may name the transaction: a broker would store such a message outside of it."""
+        self.require_open(txn_id)
+        self._requests.transactions.discard(txn_id)
+        return self._request(encode_performative(Discharge(txn_id=txn_id, fail=fail)), CoordinatorAnswer(Accepted))
+
+    def require_open(self, txn_id: bytes) -> None:
+        """Every transfer and acceptance inside a transaction calls this first."""
+        if txn_id not in self._requests.transactions:
+            raise IllegalStateError("A frame names a transaction that is not open.", "Nothing was sent. Report this.")
+
+    def _request(self, body: bytes, answer: CoordinatorAnswer) -> CoordinatorAnswer:
+        """§4.2, §4.3: an unsettled message whose value is the request."""
+        message = b"\x00\x53\x77" + body
+        self._requests.waiting.append((block_of(message), answer))
+        self._send_waiting()
+        return answer
+
+    def on_flow(self, flow: Flow) -> None:
+        super().on_flow(flow)
+        self._send_waiting()
+
+    def _send_waiting(self) -> None:
+        waiting = self._requests.waiting
+        while waiting and self.sendable:
+            block, answer = waiting.pop(0)
+            before = set(self.unsettled)
+            self.send(block, 0, 1, settled=False)
+            (number,) = self.unsettled - before
+            self._requests.open[number] = answer
+
+    def on_disposition(self, disposition: Disposition, first: int, last: int) -> None:
+        """§4.2, §4.3: a declare ends with ``declared``, a discharge with ``accepted``. All else is a refusal."""
+        if not _is_final(disposition):
+            return
+        for number in range(first, last + 1):
+            answer = self._requests.open.pop(number, None)
+            if answer is not None:
+                self.unsettled.discard(number)
+                self._take(answer, disposition.state)
+
+    def _take(self, answer: CoordinatorAnswer, state: Any) -> None:
+        answer.done = True
+        if not isinstance(state, answer.expected):
+            answer.error = _refusal_of(state) or PeerError("amqp:illegal-state", "the answer to another request")
+        elif isinstance(state, Declared):
+            answer.txn_id = state.txn_id
+            self._requests.transactions.add(answer.txn_id)

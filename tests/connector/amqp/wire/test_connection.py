@@ -9,9 +9,8 @@ from amqp_peer import Peer, connection
 from pyspark_jms.amqp.wire.link import PeerError
 from pyspark_jms.amqp.wire.receiver import Receiver
 from pyspark_jms.amqp.wire.sasl import Login, SaslExchange
-from pyspark_jms.amqp.wire.sender import Sender
+from pyspark_jms.amqp.wire.sender import Coordinator, Sender
 from pyspark_jms.amqp.wire.states import ConnectionState, EndpointState
-from pyspark_jms.amqp.wire.transactions import Coordinator
 from pyspark_jms.amqp.wire.types import (
     AMQP_HEADER,
     EMPTY_FRAME,
