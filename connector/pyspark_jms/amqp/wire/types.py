@@ -9,7 +9,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import MISSING, dataclass, fields
 from typing import Any, BinaryIO, TypeAlias
 
-from pyspark_jms.amqp.wire.values import Buffer, Described, Symbol, TypedValue, decode, encode, encode_list, malformed
+from pyspark_jms.amqp.wire.sections import Buffer
+from pyspark_jms.amqp.wire.values import Described, Symbol, TypedValue, decode, encode, encode_list, malformed
 from pyspark_jms.blocks.dead_letter import KEPT
 from pyspark_jms.sentences import with_article
 

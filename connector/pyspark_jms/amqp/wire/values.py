@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Any, NoReturn, TypeAlias
 
 from pyspark_jms.amqp.wire import constructors
+from pyspark_jms.amqp.wire.sections import Buffer
 from pyspark_jms.errors import MalformedFrameError
 
 __all__ = [
@@ -27,8 +28,6 @@ __all__ = [
     "malformed",
     "sized",
 ]
-
-Buffer: TypeAlias = bytes | bytearray | memoryview
 
 MAX_DEPTH = 16
 """Nesting of values in a performative. The deepest one of AMQP 1.0 is a filter in a source in an attach: 4."""
