@@ -256,9 +256,13 @@ def _separators_of(names: list[bytes], ends: Ints) -> Ints:
 
 
 def _names(data: Uint8s, limits: Ints, frame: int) -> list[bytes] | None:
-    """The names of one frame, each with its colon; None if a line has no colon."""
-    lines = bytes(data[limits[frame] : limits[frame + 1]]).split(b"\n")[:-1]
-    names = [line[: line.find(b":") + 1] for line in lines]
+    """The names of one frame."""
+    return _names_in(bytes(data[limits[frame] : limits[frame + 1]]))
+
+
+def _names_in(headers: bytes) -> list[bytes] | None:
+    """The names of header lines, each with its colon; None if a line has no colon."""
+    names = [line[: line.find(b":") + 1] for line in headers.split(b"\n")[:-1]]
     return names if all(names) else None
 
 
@@ -390,14 +394,10 @@ def _names_of_first(frames: FrameBounds) -> list[bytes] | None:
         bytes(memoryview(frames.raw)[int(frames.starts[row]) + COMMAND_LENGTH : int(frames.heads[row]) + 1])
         for row in (0, -1)
     )
-    lines = first.split(b"\n")[:-1]
-    names = [line[: line.find(b":") + 1] for line in lines]
-    if not names or not all(names) or last.count(b"\n") != len(names) or len(last) < _WORD:
+    names = _names_in(first)
+    if not names or last.count(b"\n") != len(names) or len(last) < _WORD:
         return None
     return names
-
-
-# Where the lines end.
 
 
 def _in_place(frames: FrameBounds, width: int) -> _LineEnds | None:
@@ -439,9 +439,6 @@ def _line_feeds(data: Uint8s) -> Int64s:
         at += begin
         found.append(at)
     return np.concatenate(found)
-
-
-# Whether the names are those of the first frame.
 
 
 @lru_cache(maxsize=64)
