@@ -6,7 +6,12 @@ The messages are those of brokers and clients, and with a small chance in each p
 import random
 import struct
 
-from pyspark_jms.blocks.block import MessageBlock
+import numpy as np
+import pyarrow as pa
+
+from pyspark_jms.amqp.columns.byte_reader import ByteReader
+from pyspark_jms.amqp.columns.walk import walk
+from pyspark_jms.blocks.block import MessageBlock, positions_of
 
 NULL, TRUE, FALSE = b"\x40", b"\x41", b"\x42"
 NOW_MS = 1_760_000_000_000
@@ -117,6 +122,14 @@ def block_of(messages):
     for message in messages:
         block.ends.append(block.start(len(block)) + len(message))
     return block
+
+
+def walked(messages):
+    """The bytes of a block of these messages, and the parts of each message."""
+    block = block_of(messages)
+    ends = positions_of(block.ends)
+    reader = ByteReader(pa.py_buffer(block.data)).padded()
+    return reader, walk(reader, np.concatenate(([0], ends))[:-1], ends)
 
 
 # --- by the thousand --------------------------------------------------------------------------------

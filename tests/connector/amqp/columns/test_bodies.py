@@ -3,12 +3,10 @@
 import numpy as np
 import pyarrow as pa
 import pytest
-from amqp_messages import NULL, binary, block_of, int_, list_, map_, section, string
+from amqp_messages import NULL, binary, int_, list_, map_, section, string, walked
 
 from pyspark_jms.amqp.columns.bodies import body_columns, is_text_type
-from pyspark_jms.amqp.columns.byte_reader import ByteReader, Refusals
-from pyspark_jms.amqp.columns.walk import walk
-from pyspark_jms.blocks.block import positions_of
+from pyspark_jms.amqp.columns.byte_reader import Refusals
 
 TEXT, DATA, NONE = section(0x77, string("hi")), section(0x75, binary(b"\xff")), section(0x77, NULL)
 MAP, LIST = section(0x77, map_([(string("k"), int_(1))])), section(0x77, list_(int_(1), NULL))
@@ -21,10 +19,7 @@ def columns(messages, annotations=None, content_types=None, choice="auto"):
 
 
 def with_refused(messages, annotations=None, content_types=None, choice="auto"):
-    rows, block = len(messages), block_of(messages)
-    ends = positions_of(block.ends)
-    reader = ByteReader(pa.py_buffer(block.data)).padded()
-    parts = walk(reader, np.concatenate(([0], ends))[:-1], ends)
+    rows, (reader, parts) = len(messages), walked(messages)
     types, refusals = pa.array(content_types or [None] * rows, pa.string()), Refusals()
     annotated = np.array(annotations or [-1] * rows)
     found = body_columns(reader, parts, refusals, annotations=annotated, content_types=lambda: types, choice=choice)

@@ -9,8 +9,6 @@ from array import array
 from pathlib import Path
 
 import amqp_messages
-import numpy as np
-import pyarrow as pa
 import pytest
 from amqp_messages import (
     FALSE,
@@ -36,6 +34,7 @@ from amqp_messages import (
     ubyte,
     uint,
     ulong,
+    walked,
 )
 from element_limit import limit_elements
 from plain_amqp import row_of
@@ -43,13 +42,12 @@ from rhea_messages import RHEA
 
 from pyspark_jms.amqp.columns import decode as module
 from pyspark_jms.amqp.columns import walk
-from pyspark_jms.amqp.columns.byte_reader import ByteReader
 from pyspark_jms.amqp.columns.decode import columns_of, decode
 from pyspark_jms.amqp.columns.entries import MARKERS
 from pyspark_jms.amqp.columns.one_message import BlockContext
 from pyspark_jms.amqp.dialects import AMQP, ARTEMIS, CLASSIC
 from pyspark_jms.amqp.wire.sections import fingerprint
-from pyspark_jms.blocks.block import MessageBlock, positions_of
+from pyspark_jms.blocks.block import MessageBlock
 from pyspark_jms.columns.arrays import stacked
 from pyspark_jms.columns.schema import ARROW_SCHEMA, COLUMNS, WantedColumns, property_keys
 from pyspark_jms.errors import IllegalStateError
@@ -633,10 +631,7 @@ CONTEXT = BlockContext(dialect=ARTEMIS, source=QUEUE, body_type="auto")
 
 
 def columns(messages):
-    block = block_of(messages)
-    ends = positions_of(block.ends)
-    reader = ByteReader(pa.py_buffer(block.data)).padded()
-    return columns_of(reader, walk.walk(reader, np.concatenate(([0], ends))[:-1], ends), CONTEXT)
+    return columns_of(*walked(messages), CONTEXT)
 
 
 def test_every_column_but_the_sequence():

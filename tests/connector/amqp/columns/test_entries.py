@@ -8,20 +8,19 @@ from amqp_messages import (
     Messages,
     application_properties,
     binary,
-    block_of,
     int_,
     properties,
     string,
     uint,
     ulong,
+    walked,
 )
 from plain_amqp import take, typed
 
 from pyspark_jms.amqp.columns.byte_reader import ByteReader, Refusals
 from pyspark_jms.amqp.columns.entries import NUMBER, element_types, flatten, property_columns, texts_of
-from pyspark_jms.amqp.columns.walk import Field, walk
+from pyspark_jms.amqp.columns.walk import Field
 from pyspark_jms.amqp.dialects import ARTEMIS
-from pyspark_jms.blocks.block import positions_of
 
 
 def columns(messages, from_stomp=None, counts=None):
@@ -31,10 +30,7 @@ def columns(messages, from_stomp=None, counts=None):
 
 
 def with_refused(messages, from_stomp=None, counts=None):
-    rows, block = len(messages), block_of(messages)
-    ends = positions_of(block.ends)
-    reader = ByteReader(pa.py_buffer(block.data)).padded()
-    parts = walk(reader, np.concatenate(([0], ends))[:-1], ends)
+    rows, (reader, parts) = len(messages), walked(messages)
     stomp = np.array([False] * rows if from_stomp is None else from_stomp)
     earlier, refusals = np.array(counts or [0] * rows), Refusals()
     found = property_columns(reader, parts, refusals, ARTEMIS, from_stomp=stomp, delivery_counts=earlier)

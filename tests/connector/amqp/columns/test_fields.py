@@ -11,7 +11,6 @@ from amqp_messages import (
     TRUE,
     annotations,
     binary,
-    block_of,
     byte,
     int_,
     long,
@@ -23,6 +22,7 @@ from amqp_messages import (
     uint,
     ulong,
     variable,
+    walked,
 )
 
 from pyspark_jms.amqp.columns.byte_reader import ByteReader, Refusals
@@ -43,10 +43,9 @@ from pyspark_jms.amqp.columns.fields import (
     times,
 )
 from pyspark_jms.amqp.columns.fields import string as string_column
-from pyspark_jms.amqp.columns.walk import Entry, Field, walk
+from pyspark_jms.amqp.columns.walk import Entry, Field
 from pyspark_jms.amqp.dialects import ARTEMIS, CLASSIC, RABBITMQ
 from pyspark_jms.amqp.wire.sections import id_text
-from pyspark_jms.blocks.block import positions_of
 from pyspark_jms.jms.model import Destination
 
 
@@ -146,11 +145,8 @@ def test_names_that_are_not_utf8_are_refused_all_at_once():
 
 
 def annotated(messages):
-    block = block_of(messages)
-    ends = positions_of(block.ends)
-    reader = ByteReader(pa.py_buffer(block.data)).padded()
-    entries = walk(reader, np.concatenate(([0], ends))[:-1], ends).annotations
-    return Annotations(reader, entries, len(messages), Refusals())
+    reader, parts = walked(messages)
+    return Annotations(reader, parts.annotations, len(messages), Refusals())
 
 
 def test_a_number_for_each_row():

@@ -3,12 +3,11 @@
 import numpy as np
 import pyarrow as pa
 import pytest
-from amqp_messages import NULL, TRUE, binary, block_of, int_, list_, map_, section, string, symbol, text_message
+from amqp_messages import NULL, TRUE, binary, int_, list_, map_, section, string, symbol, text_message, walked
 
 from pyspark_jms.amqp.columns.byte_reader import LIST_CODES, MAP_CODES, ByteReader, CachedCursor
-from pyspark_jms.amqp.columns.walk import NO_BODY, CompoundCursor, elements_of, entries_of, walk
+from pyspark_jms.amqp.columns.walk import NO_BODY, CompoundCursor, elements_of, entries_of
 from pyspark_jms.amqp.wire.constructors import STR8, STR32
-from pyspark_jms.blocks.block import positions_of
 
 
 def inside(values, codes):
@@ -71,13 +70,6 @@ def test_few_rows_with_many_elements_are_left_to_the_other_reader():
     cursors, bad = inside([list_(*[NULL] * 100), list_(NULL)], LIST_CODES)
     assert len(list(cursors.elements())) == 32
     assert bad.tolist() == [True, False]
-
-
-def walked(messages):
-    block = block_of(messages)
-    ends = positions_of(block.ends)
-    reader = ByteReader(pa.py_buffer(block.data)).padded()
-    return reader, walk(reader, np.concatenate(([0], ends))[:-1], ends)
 
 
 def test_the_parts_of_a_message():

@@ -32,9 +32,13 @@ from pyspark_jms.stomp.dialects import ARTEMIS
 EVERY = ("priority:4", "timestamp:1", "type:t", "reply-to:x", "spark_jms_types:{}", "p:q")
 
 
-def headers_of(*frames, dialect=ARTEMIS):
+def texts_of(*frames, dialect=ARTEMIS):
     lines = split_lines(FrameBounds.of(block_of(frames)))
-    texts = HeaderTexts(lines, layout_of(lines, dialect))
+    return HeaderTexts(lines, layout_of(lines, dialect))
+
+
+def headers_of(*frames, dialect=ARTEMIS):
+    texts = texts_of(*frames, dialect=dialect)
     return Headers(texts, dialect, detect_body_types(texts, dialect).unread_markers)
 
 
@@ -265,11 +269,6 @@ def test_a_layout_of_some_properties_has_no_others(other):
             assert layout.lines_of(name).tolist() == whole.lines_of(name).tolist()
     assert whole.lines_of("absent").tolist() == [-1] * 3
     assert lines.values(whole.lines_of("y")).to_pylist()[:2] == ["3", "3"]
-
-
-def texts_of(*frames):
-    lines = split_lines(FrameBounds.of(block_of(frames)))
-    return HeaderTexts(lines, layout_of(lines, ARTEMIS))
 
 
 def test_one_header_in_all_frames():
