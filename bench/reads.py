@@ -122,8 +122,8 @@ _SCHEMAS: dict[str, str | None] = {
 
 
 def _compare_columns(side: SparkSide, job: Job, rounds: int) -> None:
-    """Batches are so large that the cost of a batch, which is the same for all ways, hardly counts."""
-    options = {"minMessagesPerTrigger": str(job.messages // 2), "maxTriggerDelay": "5s", "maxBytesPerTrigger": "256m"}
+    """A batch of a full queue has the messages of a second, so that its cost, the same for all ways, hardly counts."""
+    options = {"maxBytesPerTrigger": "256m"}
     ways = {}
     urls = {"stomp": side.broker.url, "amqp": side.broker.amqp_url}
     for (protocol, url), size, (name, schema) in product(urls.items(), (1024, 100), _SCHEMAS.items()):

@@ -59,7 +59,7 @@ def kafka_table() -> str:
     for name in KAFKA_OPTIONS:
         answers.setdefault(unknown_option(name, "source").remedy, []).append(f"`{name}`")
     rows = [(", ".join(names), answer) for answer, names in answers.items()]
-    return _table(("option of Kafka", "here"), [("`failOnDataLoss`, `maxTriggerDelay`", "The same names."), *rows])
+    return _table(("option of Kafka", "here"), [("`failOnDataLoss`", "The same name."), *rows])
 
 
 def errors_text() -> str:

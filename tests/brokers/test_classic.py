@@ -171,13 +171,6 @@ def test_astral_text_stays_in_bodies_and_is_refused_in_properties(spark, classic
     await_count(classic, queue, 1)
 
 
-def test_a_batch_that_could_never_fill_is_refused(spark, classic, queue, tmp_path):
-    stream = spark.readStream.format("jms").options(**access(classic), queue=queue, minMessagesPerTrigger="201").load()
-    query = stream.writeStream.format("noop").option("checkpointLocation", str(tmp_path)).start()
-    with pytest.raises(Exception, match=r"\[JMS_UNSUPPORTED\].*minMessagesPerTrigger .*201"):
-        query.awaitTermination(120)
-
-
 def test_time_to_live_and_delay(spark, classic, queue):
     began = time.time()
     rows = spark.sql(

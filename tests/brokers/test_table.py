@@ -8,6 +8,7 @@ from pathlib import Path
 import brokers_page
 import pytest
 from proxy import Proxy
+from pyspark.errors import StreamingQueryException
 from streaming import run_available
 from waiting import await_count, await_value, wait_until
 
@@ -156,17 +157,26 @@ def test_what_is_in_flight_is_bounded(spark, stage, queues, tmp_path, documented
 
 @slow
 def test_what_a_stop_costs(spark, stage, queues, tmp_path, documented):
-    """Twelve stops with ten messages in flight. Artemis gives up after ten attempts, a Java consumer of Classic six."""
+    """A query ends twelve times with ten messages in flight. Artemis gives up after ten attempts, a Java consumer of
+    Classic after six.
+    """
     queue, _ = queues
     with stage.client() as client:
         client.put(queue, [([], "x")] * 10)
-    options = {"minMessagesPerTrigger": "20", "maxTriggerDelay": "10m"}
-    stream = spark.readStream.format("jms").options(**stage.access, queue=queue, **options).load()
+    stream = spark.readStream.format("jms").options(**stage.access, queue=queue).load()
     for number in range(12):
-        folder = str(tmp_path / str(number))
-        query = stream.writeStream.format("noop").option("checkpointLocation", folder).start()
+        all_are_here = threading.Event()
+
+        def fail(_rows, _batch, all_are_here=all_are_here):
+            all_are_here.wait(250)
+            raise RuntimeError("the query ends, and its batch is not done")
+
+        writer = stream.writeStream.foreachBatch(fail).option("checkpointLocation", str(tmp_path / str(number)))
+        query = writer.start()
         wait_until(lambda: stage.in_flight(queue, 10) == 10, what="all of them in flight")
-        query.stop()
+        all_are_here.set()
+        with pytest.raises(StreamingQueryException, match="its batch is not done"):
+            query.awaitTermination(250)
         wait_until(lambda: stage.in_flight(queue, 10) == 0, what="all of them to be back")
     words = documented["delivery attempts when a query stops"]
     assert words in {"none", "one for each message in flight; the broker has no limit"}

@@ -103,43 +103,13 @@ def test_several_queues_are_one_query_with_one_limit(spark, broker, queue, tmp_p
 
 
 @pytest.mark.deep
-def test_a_batch_waits_for_the_minimum(spark, broker, queue, tmp_path):
-    fill(broker, queue, 10)
-    frame = read(spark, broker, queue=queue, minMessagesPerTrigger=20, maxTriggerDelay="1h")
-    with running(frame, tmp_path) as (query, rows):
-        wait_until(lambda: metrics(query).get("inFlightMessages") == 10, what="the arrival of ten messages")
-        looks = len(query.recentProgress)
-        wait_until(lambda: len(query.recentProgress) >= looks + 2, what="some more looks")
-        assert rows == []
-        fill(broker, queue, 10, first=10)
-        wait_until(lambda: rows.sizes, what="the batch")
-        assert rows.numbers == list(range(20))
-        assert left(broker, queue) == 0
-
-
-@pytest.mark.deep
-def test_a_full_window_counts_as_the_minimum(spark, broker, queue, tmp_path):
+@pytest.mark.parametrize("most_kept", [{}, {"maxJournalBytes": "1k"}], ids=["window", "journal"])
+def test_a_full_window_or_journal_is_a_batch_and_the_next_one_follows(spark, broker, queue, tmp_path, most_kept):
     fill(broker, queue, 40, size=1000)
-    options = {"minMessagesPerTrigger": 1000, "maxTriggerDelay": "1h", "windowBytes": "8k"}
-    with running(read(spark, broker, queue=queue, **options), tmp_path) as (_, rows):
-        wait_until(lambda: len(rows) >= 32, what="batches of a window each")
+    frame = read(spark, broker, queue=queue, windowBytes="8k", **most_kept, **journal(tmp_path, bool(most_kept)))
+    with running(frame, tmp_path) as (_, rows):
+        wait_until(lambda: rows.numbers == list(range(40)), what="batches of a window each")
         assert max(rows.sizes) < 20
-
-
-@pytest.mark.deep
-def test_a_full_journal_counts_as_the_minimum(spark, broker, queue, tmp_path):
-    fill(broker, queue, 40, size=1000)
-    options = {"minMessagesPerTrigger": 1000, "maxTriggerDelay": "1h", "windowBytes": "8k", "maxJournalBytes": "1k"}
-    frame = read(spark, broker, queue=queue, **options, **journal(tmp_path, wanted=True))
-    with running(frame, tmp_path) as (_, rows):
-        wait_until(lambda: len(rows) >= 24, what="batches of a window each")
-
-
-def test_the_wait_for_the_minimum_ends_with_the_delay(spark, broker, queue, tmp_path):
-    fill(broker, queue, 10)
-    frame = read(spark, broker, queue=queue, minMessagesPerTrigger=1000, maxTriggerDelay="2s")
-    with running(frame, tmp_path) as (_, rows):
-        wait_until(lambda: rows.numbers == list(range(10)), what="the batch")
 
 
 @pytest.mark.deep
@@ -153,13 +123,6 @@ def test_processing_time(spark, broker, queue, tmp_path):
 
 
 # --- the end -----------------------------------------------------------------------------------
-
-
-def test_available_now_does_not_wait_for_the_minimum(spark, broker, queue, tmp_path):
-    fill(broker, queue, 3)
-    options = {"minMessagesPerTrigger": 1000, "maxTriggerDelay": "1h", "idleTimeout": "500ms"}
-    assert run(read(spark, broker, queue=queue, **options), tmp_path).numbers == [0, 1, 2]
-    assert left(broker, queue) == 0
 
 
 @contextlib.contextmanager

@@ -178,11 +178,6 @@ class Probe(OnConnection[Dialect]):
             return copy_of(address, selector)
         return copy_of(f"{address}::{subscription_queue(durable)}")
 
-    @property
-    def queues(self) -> list[str]:
-        """The queues that are read, as the broker's management names them."""
-        return [str(source.address) for source in self._sources]
-
     def has_messages(self) -> bool:
         """Each time by new links: a browse does not go back, and its next message may have been consumed (Artemis)."""
         return any(map(self._has_message, self._sources))

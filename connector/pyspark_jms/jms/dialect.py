@@ -2,8 +2,6 @@
 
 from dataclasses import dataclass
 
-from pyspark_jms.errors import UnsupportedError
-
 __all__ = ["BrokerDialect"]
 
 
@@ -30,10 +28,6 @@ class BrokerDialect:
     confirms_single_messages: bool = True
     """Whether the broker confirms a message that is sent outside of a transaction."""
 
-    max_unacknowledged: int | None = None
-    """The most messages that may be in delivery to a reader: the broker waits for an acknowledgement then, or takes
-    messages back after a time and counts an attempt. None: only the prefetch window limits them."""
-
     acknowledges_in_transactions: bool = True
     """Whether a transaction that sends messages can also acknowledge those that they were made of."""
 
@@ -47,13 +41,3 @@ class BrokerDialect:
     silent_end: str = ""
     """The likely cause, and the remedy, when the broker ends connections again and again without a reason. Empty: it
     always gives one."""
-
-    def require_enough_unacknowledged(self, least: int | None) -> None:
-        """For minMessagesPerTrigger."""
-        most = self.max_unacknowledged
-        if least is not None and most is not None and least > most:
-            raise UnsupportedError(
-                f"minMessagesPerTrigger is {least}, and at most {most} messages of {self.name} are received before one"
-                " is acknowledged: every batch would wait for maxTriggerDelay.",
-                f"Set it to at most {most}, or remove the option.",
-            )

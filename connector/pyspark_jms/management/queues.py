@@ -1,4 +1,4 @@
-"""What the broker has under the names of a query's queues: whether they exist, and how many messages wait.
+"""What the broker has under the names of a query's queues.
 
 Most brokers create a queue for a subscription, without a word, so a misspelled name looks like an empty queue.
 """
@@ -13,7 +13,7 @@ from pyspark_jms.management.link import ManagementLink
 from pyspark_jms.management.routing import is_read_topic
 from pyspark_jms.network.settings import ConnectionSettings
 
-__all__ = ["FoundQueue", "WaitingMessages", "look_up_queues", "warn_of_missing_queues"]
+__all__ = ["FoundQueue", "look_up_queues", "warn_of_missing_queues"]
 
 _log = logging.getLogger("pyspark_jms.link")
 _PATIENCE_SECONDS = 5.0
@@ -98,43 +98,3 @@ def _is_of_subscription(link: ManagementLink, name: str) -> bool:
     """A queue of a topic subscription is found by its address only; another queue also by its own name (AMQP)."""
     words = link.words.queue
     return words.routing_type is not None and link.queue_attribute(name, words.routing_type) == words.multicast
-
-
-# --- how many messages wait --------------------------------------------------------------------------
-
-
-class WaitingMessages:
-    """Keeps its connection. ``JMSSecurityError`` without the permission ``manage``."""
-
-    def __init__(
-        self,
-        open_link: Callable[[ConnectionSettings], ManagementLink],
-        settings: ConnectionSettings,
-        queues: Sequence[str],
-    ) -> None:
-        self._open_link = open_link
-        self._settings = settings
-        self._queues = queues
-        self._link: ManagementLink | None = None
-
-    def count(self) -> int:
-        """Without those that are in delivery, or scheduled for later."""
-        try:
-            if self._link is None:
-                self._link = self._open_link(self._settings)
-            return sum(_waiting(self._link, queue) for queue in self._queues)
-        except BaseException:
-            self.close()
-            raise
-
-    def close(self) -> None:
-        link, self._link = self._link, None
-        if link is not None:
-            link.close()
-
-
-def _waiting(link: ManagementLink, queue: str) -> int:
-    name, words = link.queue_name(queue), link.words.queue
-    counted = [words.messages, words.delivering, *([words.scheduled] if words.scheduled else [])]
-    messages, *others = (int(link.queue_attribute(name, each)) for each in counted)
-    return max(0, messages - sum(others))

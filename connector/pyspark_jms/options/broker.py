@@ -19,7 +19,6 @@ __all__ = [
     "protocol_of",
     "require_connections",
     "require_durable",
-    "require_enough_unacknowledged",
     "require_exactly_once_reads",
     "require_exactly_once_writes",
     "require_known_broker",
@@ -71,11 +70,6 @@ def _named(values: Mapping[str, Any]) -> Any:
 
 
 # --- what a broker, or its protocol, cannot do -------------------------------------------------------------
-
-
-def require_enough_unacknowledged(values: Mapping[str, Any]) -> None:
-    if (dialect := _named(values)) is not None:
-        dialect.require_enough_unacknowledged(values["minMessagesPerTrigger"])
 
 
 def require_readable(values: Mapping[str, Any]) -> None:

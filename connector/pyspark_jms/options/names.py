@@ -21,6 +21,7 @@ _NO_OFFSETS = (
     " has offsets: see streamOffset."
 )
 _NO_PARTITIONS = "A queue has no partitions. A batch has one read task for each partitionBytes."
+_LARGER_BATCHES = "Use a longer trigger: trigger(processingTime=…)."
 _DESTINATION = "Name the destination with option queue or topic."
 _ACCOUNT = "Give the login with the options user and password, or user and passwordFile."
 _ADDRESS = "Give the broker's address with option brokerUrl: amqp://HOST:5672 or stomp://HOST:61613."
@@ -47,7 +48,8 @@ _KAFKA: Mapping[str, str] = MappingProxyType(
         "endingOffsetsByTimestamp": _NO_OFFSETS,
         "endingTimestamp": _NO_OFFSETS,
         "maxOffsetsPerTrigger": "Use maxMessagesPerTrigger, or maxBytesPerTrigger.",
-        "minOffsetsPerTrigger": "Use minMessagesPerTrigger.",
+        "minOffsetsPerTrigger": _LARGER_BATCHES,
+        "maxTriggerDelay": _LARGER_BATCHES,
         "minPartitions": _NO_PARTITIONS,
         "maxRecordsPerPartition": _NO_PARTITIONS,
         "groupIdPrefix": _GROUP,
@@ -73,6 +75,7 @@ _OTHERS: Mapping[str, str] = MappingProxyType(
         "port": _ADDRESS,
         "brokers": _ADDRESS,
         "passwordEnv": 'Read it in the program, .option("password", os.environ["NAME"]), or use passwordFile.',
+        "minMessagesPerTrigger": _LARGER_BATCHES,
         "virtualHost": _VIRTUAL_HOST,
         "vhost": _VIRTUAL_HOST,
         "username": _ACCOUNT,

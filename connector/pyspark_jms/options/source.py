@@ -26,7 +26,6 @@ from pyspark_jms.options.broker import (
     protocol_of,
     require_connections,
     require_durable,
-    require_enough_unacknowledged,
     require_exactly_once_reads,
     require_readable,
     require_streams,
@@ -102,8 +101,6 @@ class SourceOptions:
     """The limit that the user gave for a batch of a streaming query, or for a whole batch read."""
     max_bytes: int
     """The limit of a batch of a streaming query."""
-    min_messages: int | None
-    max_delay: float
     peek_bytes: int | None
     """The limit that the user gave for a whole batch read. The default of maxBytesPerTrigger is one of streams."""
     window_bytes: int
@@ -129,7 +126,6 @@ class SourceOptions:
         raw = hide_secrets(raw)
         values = parse_values(raw, "source")
         _refuse_options_of_streams(raw, reading)
-        _check_message_limits(values)
         _require_queue_or_topic(values)
         _require_distinct_queues(values)
         return cls(
@@ -147,8 +143,6 @@ class SourceOptions:
             fail_on_data_loss=values["failOnDataLoss"],
             max_messages=values["maxMessagesPerTrigger"],
             max_bytes=_batch_bytes(values),
-            min_messages=values["minMessagesPerTrigger"],
-            max_delay=values["maxTriggerDelay"],
             peek_bytes=values["maxBytesPerTrigger"],
             window_bytes=_window(values),
             partition_bytes=values["partitionBytes"],
@@ -185,16 +179,6 @@ def _refuse_options_of_streams(raw: Mapping[str, str], reading: Literal["stream"
         option = option_named(key)
         if option is not None and key.lower() in _STREAM_ONLY:
             raise UnknownOptionError(f"Option {option.name} is for a stream, and this reads a batch.", _NOT_IN_A_BATCH)
-
-
-def _check_message_limits(values: Mapping[str, Any]) -> None:
-    require_enough_unacknowledged(values)
-    least, most = values["minMessagesPerTrigger"], values["maxMessagesPerTrigger"]
-    if least is not None and most is not None and least > most:
-        raise OptionConflictError(
-            f"minMessagesPerTrigger ({least}) exceeds maxMessagesPerTrigger ({most}).",
-            "Swap the values or remove one option.",
-        )
 
 
 def _require_queue_or_topic(values: Mapping[str, Any]) -> None:
@@ -288,12 +272,6 @@ def _readers(values: Mapping[str, Any]) -> int:
         raise OptionConflictError(
             f"Option readers={readers} is given for a subscription that is not shared, which has one consumer.",
             "Use readers=1, or sharedSubscription=true.",
-        )
-    if values["minMessagesPerTrigger"] is not None and values["queue"] is not None and values["selector"] is not None:
-        raise OptionConflictError(
-            "deliveryGuarantee=exactly-once is given with minMessagesPerTrigger and a selector of a queue, and the"
-            " broker counts the messages that do not match too.",
-            "Leave minMessagesPerTrigger or the selector out.",
         )
     return readers
 

@@ -289,10 +289,6 @@ OPTIONS: tuple[Option, ...] = (
            " × 4 KB, at least 64 KB. On Classic and RabbitMQ, which count messages: one message for each 4 KB"),
     Option("maxMessageBytes", "both", "100m", _size(1), "Maximum size of a message body in bytes. Reading: onTooLarge"
            " decides about larger ones. Writing: a larger row fails its task"),
-    Option("minMessagesPerTrigger", "source", None, _number(1), "A batch waits until this number of messages has"
-           " arrived, the prefetch window is full, or maxTriggerDelay is over. AvailableNow does not wait"),
-    Option("maxTriggerDelay", "source", "15m", _duration(), "Longest time that a batch waits for"
-           " minMessagesPerTrigger"),
     Option("journalLocation", "source", None, _folder, "Absolute path of a folder on a POSIX file system that outlives"
            " the driver (`/data/journals/orders`). With exactly-once over STOMP: where the messages of a batch are kept"
            " until it is done. See reading.md for where it may be"),

@@ -112,22 +112,18 @@ IDLE_SECONDS = 0.5
 
 
 class Waiting(NamedTuple):
-    """The messages that are not in a batch. ``in_flight``: bytes of all messages that are not acknowledged."""
+    """The messages that are not in a batch."""
 
     messages: int
     size: int
-    in_flight: int
     no_room: bool
     """Nothing more can come until something is acknowledged or deleted."""
-    one_is_full: bool = False
-    """One connection's window is full: if the queue has message groups, others may get nothing."""
 
 
 class BatchDecision(Enum):
     BATCH = "what waits is a batch"
     WAIT = "poll again soon"
     ASK = "as WAIT: much has come and nothing for a moment, so it is a batch if the brokers prove to have no more"
-    NONE_YET = "too little waits: no batch for now"
     NOTHING = "nothing waits"
 
 
@@ -166,8 +162,6 @@ class BatchTrigger:
         lingered = self._linger.should_end(now, waiting.messages, waiting.size, changed=self._last_change)
         if self._is_full_batch(waiting):
             return BatchDecision.BATCH
-        if self._below_minimum(waiting):
-            return BatchDecision.NONE_YET if now - self._began >= IDLE_SECONDS else BatchDecision.WAIT
         # What is done was acknowledged before, so a full window holds only what waits.
         if lingered or waiting.no_room or waiting.size >= self._options.window_bytes:
             return BatchDecision.BATCH
@@ -184,13 +178,3 @@ class BatchTrigger:
     def _is_full_batch(self, waiting: Waiting) -> bool:
         most = self._options.max_messages
         return waiting.size >= self._options.max_bytes or (most is not None and waiting.messages >= most)
-
-    def _below_minimum(self, waiting: Waiting) -> bool:
-        """Fewer than minMessagesPerTrigger, and worth waiting for: not with a full window, nor for too long."""
-        least = self._options.min_messages
-        if least is None or waiting.messages >= least or self._draining:
-            return False
-        # A broker sends while there is credit, so a full window holds at least ``windowBytes``.
-        window = self._options.window_bytes // len(self._options.destinations)
-        full = waiting.no_room or waiting.one_is_full or waiting.in_flight >= window
-        return not full and self._clock() - self._last_batch < self._options.max_delay

@@ -197,18 +197,17 @@ class LogSource:
         return link
 
     def _await_messages(self) -> bool:
-        """Return True when what waits is a batch, and False when it is too little, or nothing has come for a while."""
+        """Return True when what waits is a batch, and False when nothing has come for a while."""
         self._admission.begin(None)
         while True:
             self._stop.check()
             self._receive()
             pieces = [piece for log in self._logs for piece in log.waiting]
             messages, size = sum(len(each.range_) for each in pieces), sum(each.range_.size for each in pieces)
-            in_flight = size + sum(range_.size for ranges in self._batches.values() for range_ in ranges)
-            verdict = self._admission.verdict(Waiting(messages, size, in_flight, no_room=False), self._received)
+            verdict = self._admission.verdict(Waiting(messages, size, no_room=False), self._received)
             if verdict in {BatchDecision.BATCH, BatchDecision.ASK}:
                 return True
-            if verdict is BatchDecision.NONE_YET or (verdict is BatchDecision.NOTHING and self._has_nothing()):
+            if verdict is BatchDecision.NOTHING and self._has_nothing():
                 return False
             self._condition.pause(_POLL_SECONDS)
 

@@ -171,7 +171,7 @@ class BatchReceiver:
                     break
                 admission.restart()
                 continue
-            if verdict is BatchDecision.NONE_YET or (verdict is BatchDecision.NOTHING and self._nothing_to_come()):
+            if verdict is BatchDecision.NOTHING and self._nothing_to_come():
                 return self._ledger.offered
             if waiting.messages:
                 time.sleep(LINGER_SECONDS / 2)  # instead of waking for every message
@@ -270,9 +270,7 @@ class Intake:
         messages, size = self._ledger.waiting_messages, self._ledger.waiting_bytes
         for subscription in self._open_subscriptions():
             messages, size = messages + received[subscription][0], size + received[subscription][1]
-        in_flight = self._ledger.in_flight_bytes + sum(size for _, size in received.values())
-        full = any(size >= self._options.connection_window for _, size in received.values())
-        return Waiting(messages, size, in_flight, no_room=self.journal_is_full, one_is_full=full)
+        return Waiting(messages, size, no_room=self.journal_is_full)
 
     def activity(self) -> tuple[int, int]:
         """Changes while messages arrive on the subscriptions that are read, also during a large message."""

@@ -130,7 +130,6 @@ class Subscriptions:
         options = self._options
         link = self._protocol.connect(options.connection, self.condition)
         try:
-            link.dialect.require_enough_unacknowledged(options.min_messages)
             selector = options.selector_for(link.dialect)
             self._require_same_selector(selector)
         except JMSError:

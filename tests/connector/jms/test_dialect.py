@@ -3,7 +3,6 @@
 import pytest
 
 from pyspark_jms.amqp.dialects import DIALECTS as AMQP_DIALECTS
-from pyspark_jms.errors import UnsupportedError
 from pyspark_jms.jms.dialect import BrokerDialect
 from pyspark_jms.stomp.dialects import DIALECTS as STOMP_DIALECTS
 
@@ -22,12 +21,3 @@ def test_every_broker_confirms_what_it_is_sent(dialect):
 @pytest.mark.parametrize("dialect", STOMP_DIALECTS.values(), ids=lambda dialect: dialect.name)
 def test_a_broker_that_browses_over_stomp_has_headers_for_it(dialect):
     assert dialect.browses is bool(dialect.browse_headers)
-
-
-def test_a_batch_that_could_never_fill():
-    classic = STOMP_DIALECTS["classic"]
-    STOMP_DIALECTS["artemis"].require_enough_unacknowledged(1_000_000)
-    classic.require_enough_unacknowledged(None)
-    classic.require_enough_unacknowledged(200)
-    with pytest.raises(UnsupportedError, match=r"JMS_UNSUPPORTED.*minMessagesPerTrigger .*\b201\b.*\b200\b.*classic"):
-        classic.require_enough_unacknowledged(201)

@@ -1,15 +1,11 @@
 import dataclasses
 import logging
 import re
-import time
 
 import pytest
-from amqp_messages import annotations, long, section, string
-from amqp_sending import put, put_encoded
 from proxy import Proxy
-from waiting import wait_until
 
-from pyspark_jms.management.queues import WaitingMessages, warn_of_missing_queues
+from pyspark_jms.management.queues import warn_of_missing_queues
 from pyspark_jms.network.address import Address
 from pyspark_jms.testing import EmbeddedClassic
 
@@ -68,20 +64,3 @@ def test_an_odd_answer_does_not_end_a_query(broker, settings_for, open_link, que
         settings = settings_for(broker, url=proxy.url)
         assert warn_of_missing_queues(open_link, settings, [queue]) == ()
     assert not caplog.records
-
-
-# --- how many messages wait --------------------------------------------------------------------------
-
-
-def test_messages_in_delivery_and_for_later_do_not_wait(broker, settings_for, open_link, queue, consume):
-    put(broker, queue, "one", "two")
-    put(broker, f"{queue}.2", "three")
-    later = annotations(delivery_time=long(int(time.time() * 1000) + 3_600_000))
-    put_encoded(broker, queue, [later + section(0x77, string("later"))])
-    waiting = WaitingMessages(open_link, settings_for(broker), [queue, f"{queue}.2"])
-    assert waiting.count() == 3
-    consume(settings_for(broker), queue)
-    wait_until(lambda: waiting.count() == 1)
-    waiting.close()
-    assert waiting.count() == 1, "it connects again"
-    waiting.close()

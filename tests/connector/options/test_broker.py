@@ -56,7 +56,7 @@ def test_exactly_once_writes_are_refused_over_stomp_and_where_the_broker_is_name
 
 @pytest.mark.parametrize("broker", ["auto", "classic"])
 def test_over_amqp_the_same_options_are_taken(broker):
-    read = SourceOptions.parse({"brokerUrl": AMQP, "broker": broker, "queue": "q", "minMessagesPerTrigger": "500"})
+    read = SourceOptions.parse({"brokerUrl": AMQP, "broker": broker, "queue": "q"})
     assert read.connection.addresses[0].protocol == "amqp"
     durable = {"topic": "t", "subscriptionName": "s", "sharedSubscription": "true"}
     assert SourceOptions.parse({"brokerUrl": AMQP, "broker": broker} | durable).durable is not None

@@ -11,7 +11,8 @@ BOTH = [(SourceOptions, "source"), (SinkOptions, "sink")]
 
 KAFKA = [
     ("maxOffsetsPerTrigger", "Use maxMessagesPerTrigger"),
-    ("minOffsetsPerTrigger", "Use minMessagesPerTrigger"),
+    ("minOffsetsPerTrigger", "trigger(processingTime=…)"),
+    ("maxTriggerDelay", "trigger(processingTime=…)"),
     ("startingOffsets", "A queue has no offsets"),
     ("endingOffsets", "A queue has no offsets"),
     ("startingTimestamp", "A queue has no offsets"),
@@ -47,7 +48,7 @@ def test_any_other_option_of_kafka_is_recognised_by_its_beginning():
 
 
 def test_what_both_have_is_no_unknown_option():
-    SourceOptions.parse(SOURCE | {"failOnDataLoss": "true", "maxTriggerDelay": "1m"})
+    SourceOptions.parse(SOURCE | {"failOnDataLoss": "true"})
 
 
 @pytest.mark.parametrize(
@@ -58,6 +59,7 @@ def test_what_both_have_is_no_unknown_option():
         ("queueName", "queue or topic"),
         ("virtualHost", "amqp://HOST:5672/NAME"),
         ("passwordEnv", 'os.environ["NAME"]'),
+        ("minMessagesPerTrigger", "trigger(processingTime=…)"),
     ],
 )
 @pytest.mark.parametrize(("_parser", "scope"), BOTH)

@@ -239,7 +239,7 @@ def verdicts(admission, clock, *looks):
     found = []
     for now, messages, size, full in looks:
         clock.now = now
-        found.append(admission.verdict(Waiting(messages, size, size, no_room=full), messages))
+        found.append(admission.verdict(Waiting(messages, size, no_room=full), messages))
     return found
 
 
@@ -277,32 +277,6 @@ def test_a_full_journal_is_cut_at_once():
     assert verdicts(begun(clock), clock, (0.0, 1, 10, True)) == [BatchDecision.BATCH]
 
 
-@pytest.mark.parametrize(
-    ("more", "draining", "now", "verdict"),
-    [
-        ({}, False, 0.1, BatchDecision.WAIT),
-        ({}, False, 0.6, BatchDecision.NONE_YET),
-        ({"maxTriggerDelay": "1s"}, False, 1.1, BatchDecision.BATCH),
-        ({"windowBytes": "10b"}, False, 0.6, BatchDecision.BATCH),
-        ({}, True, 0.6, BatchDecision.BATCH),
-    ],
-)
-def test_fewer_than_the_minimum_wait_for_the_delay_a_full_window_or_the_end(more, draining, now, verdict):
-    clock = Clock()
-    admission = begun(clock, draining=draining, minMessagesPerTrigger=10, **({"maxTriggerDelay": "1h"} | more))
-    assert verdicts(admission, clock, (0.0, 3, 30, False), (now, 3, 30, False))[-1] is verdict
-
-
-def test_the_delay_counts_from_the_last_batch():
-    clock = Clock()
-    admission = begun(clock, minMessagesPerTrigger=10, maxTriggerDelay="10s")
-    clock.now = 9.0
-    admission.note_batch()
-    admission.begin(0)
-    looks = [(11.0, 3, 30, False), (18.9, 3, 30, False), (19.1, 3, 30, False)]
-    assert verdicts(admission, clock, *looks) == [BatchDecision.NONE_YET, BatchDecision.NONE_YET, BatchDecision.BATCH]
-
-
 @pytest.mark.parametrize(("since", "verdict"), [(1.0, BatchDecision.ASK), (3.0, BatchDecision.BATCH)])
 def test_a_flood_counts_from_the_last_batch(since, verdict):
     clock = Clock()
@@ -320,13 +294,3 @@ def test_redelivered_messages_begin_the_wait_anew():
     assert verdicts(admission, clock, (0.0, 1, 10, False), (0.02, 1, 10, False))[-1] is BatchDecision.BATCH
     admission.restart()
     assert verdicts(admission, clock, (0.03, 1, 20, False)) == [BatchDecision.WAIT]
-
-
-def test_one_connection_with_a_full_window_ends_the_wait_for_more():
-    """All messages of a group go to one connection."""
-    clock = Clock()
-    admission = begun(clock, minMessagesPerTrigger=10, maxTriggerDelay="1h", connections=2)
-    verdicts(admission, clock, (0.0, 3, 30, False))
-    clock.now = 0.6
-    assert admission.verdict(Waiting(3, 30, 30, no_room=False), 3) is BatchDecision.NONE_YET
-    assert admission.verdict(Waiting(3, 30, 30, no_room=False, one_is_full=True), 3) is BatchDecision.BATCH

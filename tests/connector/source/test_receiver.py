@@ -187,21 +187,12 @@ def test_reads_several_queues_as_one_sequence(broker, queue):
     await_value(lambda: [broker.message_count(name) for name in names], [0, 0, 0])
 
 
-def test_waits_for_the_minimum_a_full_window_or_the_delay(broker, queue):
+def test_a_batch_has_no_more_than_the_window(broker, queue):
     fill(broker, queue, 10)
-    with receiving(broker, queue, minMessagesPerTrigger=20, maxTriggerDelay="1h") as receiver:
-        assert receiver.next_batch_end() == 0
-        fill(broker, queue, 10, first=10)
-        assert read_until(receiver, 0, 20) == list(range(20))
-    fill(broker, queue, 10)
-    with receiving(broker, queue, minMessagesPerTrigger=1000, maxTriggerDelay="1h", windowBytes=1000) as receiver:
-        assert 0 < receiver.next_batch_end() < 10
-    with receiving(broker, queue, minMessagesPerTrigger=1000, maxTriggerDelay="1500ms") as receiver:
-        assert receiver.next_batch_end() == 0
+    with receiving(broker, queue, windowBytes=1000) as receiver:
+        wait_until(receiver.next_batch_end, what="a batch")
+        assert receiver.next_batch_end() < 10, "the rest is sent when the batch is acknowledged"
         assert read_until(receiver, 0, 10) == list(range(10))
-    fill(broker, queue, 3)
-    with receiving(broker, queue, drain=True, minMessagesPerTrigger=1000, idleTimeout="300ms") as receiver:
-        assert read_until(receiver, 0, 3) == [0, 1, 2]
 
 
 def test_draining_ends_when_the_queue_is_empty(broker, queue):
@@ -732,7 +723,7 @@ def test_what_waits_is_counted_and_taken(broker, queue):
         before = intake.activity()
         wait_until(lambda: intake.waiting().messages == 10)
         waiting = intake.waiting()
-        assert (waiting.in_flight, waiting.no_room) == (waiting.size, False)
+        assert not waiting.no_room
         assert intake.activity() >= before
         intake.take_all()
         assert intake.waiting() == waiting, "taken, and in no batch yet"

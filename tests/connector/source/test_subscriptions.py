@@ -4,7 +4,6 @@ import time
 import pytest
 from amqp_messages import block_of, map_, section, string, timestamp
 from amqp_sending import put, settings_of
-from flooding_broker import FloodingBroker
 from pyspark.sql.streaming.datasource import ReadMaxBytes
 from rawstomp import RawStomp
 from streaming import access
@@ -253,11 +252,3 @@ def test_a_name_that_the_broker_would_take_for_another_leaves_no_subscription(br
     with pytest.raises(InvalidOptionError, match=f"Option {next(iter(wrong))} is "):
         source_protocol(parsed).end_subscription(parsed.connection, parsed.destinations[0], parsed.durable)
     assert {name for name in set(map(str, control.getQueueNames())) - before if name.endswith("s")} == set()
-
-
-def test_a_detected_broker_may_not_deliver_the_least_batch():
-    with FloodingBroker("ActiveMQ/6.3.1", body_bytes=1) as classic:
-        given = {"brokerUrl": f"stomp://127.0.0.1:{classic.port}", "queue": "q", "minMessagesPerTrigger": "201"}
-        with pytest.raises(UnsupportedError, match=r"\b201\b.*\b200\b messages of classic"):
-            Subscriptions(SourceOptions.parse(given), StompSource(), time.sleep).open(None, 0.0)
-        assert not classic.subscribed.is_set()

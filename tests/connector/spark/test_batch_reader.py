@@ -82,8 +82,8 @@ def test_a_topic_has_nothing_to_look_at(spark, broker):
 
 
 def test_options_of_a_stream_are_refused(spark, broker, queue):
-    with pytest.raises(AnalysisException, match=r"JMS_UNKNOWN_OPTION.*minMessagesPerTrigger.*maxMessagesPerTrigger"):
-        peek(spark, broker, queue=queue, minMessagesPerTrigger=3).collect()
+    with pytest.raises(AnalysisException, match=r"JMS_UNKNOWN_OPTION.*windowBytes.*maxMessagesPerTrigger"):
+        peek(spark, broker, queue=queue, windowBytes="1m").collect()
 
 
 def test_consuming_is_refused_with_the_reason_and_the_remedy(spark, broker, queue, tmp_path):

@@ -55,6 +55,10 @@ class Dialect(BrokerDialect):
     native_kinds: Mapping[str, DestinationKind] = field(default_factory=lambda: MappingProxyType({}))
     """Beginnings of further addresses, with the kind of their destination, whose name is the whole address."""
 
+    max_unacknowledged: int | None = None
+    """The most messages that may be in delivery to a reader, because the broker takes messages back after a time and
+    counts an attempt. None: only the prefetch window limits them."""
+
     virtual_host_prefix: str = ""
     """What begins ``hostname`` of ``open`` (AMQP 1.0 §2.7.1) if it names a virtual host."""
 

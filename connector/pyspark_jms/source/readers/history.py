@@ -1,19 +1,11 @@
 """What the batches of a run brought, by the tokens of their readers: metrics of progress, and the next pause."""
 
 import logging
-import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 
 from pyspark_jms.delivery.register.token import Offset, Token
-from pyspark_jms.errors import JMSSecurityError, UnsupportedError
-from pyspark_jms.management.queues import WaitingMessages
-from pyspark_jms.options.source import SourceOptions
-from pyspark_jms.source.links import SourceProtocol
 
-__all__ = [
-    "BatchHistory",
-    "Minimum",
-]
+__all__ = ["BatchHistory"]
 
 _log = logging.getLogger("pyspark_jms.source")
 
@@ -138,41 +130,3 @@ class BatchHistory:
 
 def _staged(token: Token) -> int:
     return token.next - token.first if token.blocks else 0
-
-
-# --- minMessagesPerTrigger --------------------------------------------------------------------------
-
-# The planner counts no messages: it asks the broker's management for their number.
-
-
-class Minimum:
-    """``is_reached`` when enough messages wait, or the last batch was planned ``maxTriggerDelay`` ago."""
-
-    def __init__(self, options: SourceOptions, protocol: SourceProtocol) -> None:
-        self._options = options
-        self._protocol = protocol
-        self._waiting: WaitingMessages | None = None
-        self._since = time.monotonic()
-
-    def begin(self) -> None:
-        """A batch is planned."""
-        self._since = time.monotonic()
-
-    def is_reached(self, queues: Sequence[str]) -> bool:
-        """``UnsupportedError``: the user may not ask how many messages there are."""
-        least, options = self._options.min_messages, self._options
-        if least is None or time.monotonic() - self._since >= options.max_delay:
-            return True
-        if self._waiting is None:
-            self._waiting = WaitingMessages(self._protocol.open_management, options.connection, queues)
-        try:
-            return self._waiting.count() >= least
-        except JMSSecurityError as error:
-            raise UnsupportedError(
-                f"minMessagesPerTrigger needs the number of messages from the broker. {error.fact}",
-                f"{error.remedy} Or leave the option out.",
-            ) from None
-
-    def close(self) -> None:
-        if self._waiting is not None:
-            self._waiting.close()

@@ -29,7 +29,7 @@ from pyspark_jms.source.offsets import CommitOrder
 from pyspark_jms.source.progress import compared
 from pyspark_jms.source.readers.attempt import Attempt
 from pyspark_jms.source.readers.connecting import connect_register, place_of, queue_of, require_broker
-from pyspark_jms.source.readers.history import BatchHistory, Minimum
+from pyspark_jms.source.readers.history import BatchHistory
 from pyspark_jms.source.readers.reader_input import ReaderInput, report_number
 from pyspark_jms.source.stopping import StopRequest
 from pyspark_jms.source.task_inputs import TaskReports
@@ -54,7 +54,6 @@ class ReaderSource:
         self._stop.install()
         self._probe: Probe | None = None
         self._pause = _FIRST_PAUSE_SECONDS
-        self._minimum = Minimum(options, protocol)
         self._new_stream = uuid.uuid4().hex
         self._base = ""
         """The address of the registers."""
@@ -104,7 +103,6 @@ class ReaderSource:
         if self._has_ended(begin, kept) or self._waits(begin):
             return start
         names = {reader: each.token.name for reader, each in kept.items()}
-        self._minimum.begin()
         begin = replace(begin, address=place, broker=self._broker or begin.broker)
         return _logged(planned(begin, names, self._readers, stream=stream))
 
@@ -137,10 +135,8 @@ class ReaderSource:
         )
 
     def _try_to_ask(self) -> bool:
-        is_draining = self._drain_since_ms is not None
         try:
-            probe = self._open_probe()
-            return probe.has_messages() and (is_draining or self._minimum.is_reached(probe.queues))
+            return self._open_probe().has_messages()
         except JMSError as error:
             if self._probe is not None and error.transient:
                 _log.warning("= the connection of the planner ended: %s", error.fact)
@@ -264,7 +260,6 @@ class ReaderSource:
         if self._watch is not None:
             self._watch.close()
         self._reports.close()
-        self._minimum.close()
         probe, self._probe = self._probe, None
         if probe is not None:
             probe.close()

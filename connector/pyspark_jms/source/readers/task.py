@@ -44,13 +44,12 @@ def read_reader(task: ReaderInput, options: SourceOptions, protocol: SourceProto
 
 
 def _share(options: SourceOptions, readers: int) -> SourceOptions:
-    """The options with the limits of one reader. The minimum is the planner's."""
+    """The options with the limits of one reader."""
     most = options.max_messages
     return replace(
         options,
         max_bytes=max(1, options.max_bytes // readers),
         max_messages=None if most is None else max(1, most // readers),
-        min_messages=None,
     )
 
 

@@ -34,8 +34,6 @@ CLASSIC = Dialect(
     selector_dialect="classic",
     window_header="activemq.prefetchSize",
     window_unit=WindowUnit.MESSAGES,
-    # A queue pages in 200 messages at a time, and pages in more only after an acknowledgement.
-    max_unacknowledged=200,
     browses=True,
     browse_headers={"browser": "true"},
     browse_end_id=b",0",  # the only MESSAGE without a header ack

@@ -41,7 +41,6 @@ def test_exactly_once_writes_need_amqp():
             {"deliveryGuarantee": "exactly-once", "journalLocation": "/j"},
             "journalLocation",
         ),
-        ("classic", SourceOptions.parse, {"minMessagesPerTrigger": "201"}, "200 messages"),
         ("rabbitmq", SinkOptions.parse, {"transaction": "task"}, "transaction=none"),
         ("rabbitmq", SinkOptions.parse, {"transaction": "500"}, "transaction=none"),
     ],
