@@ -16,7 +16,7 @@ from pyspark_jms.amqp.link.pull import has_message
 from pyspark_jms.amqp.link.read_register import ReadRegister, RegisterName, driver_container, tokens_of
 from pyspark_jms.amqp.link.subscriptions import copy_of, require_same_topic, subscription_queue
 from pyspark_jms.amqp.link.transactions import Transactions
-from pyspark_jms.amqp.recognition import MessageAnswers, suspect
+from pyspark_jms.amqp.source import MessageAnswers, suspect
 from pyspark_jms.amqp.wire.receiver import Receiver
 from pyspark_jms.amqp.wire.types import Source
 from pyspark_jms.blocks.block import MessageBlock, block_of

@@ -1,22 +1,46 @@
-"""AMQP 1.0 for the engine of reading: the Protocols of ``source.links``, joined from links, columns and recognition."""
+"""AMQP 1.0 for the engine of reading: the Protocols of ``source.links``, joined from links, columns and recognition.
 
+A redelivered message is recognised by its content with its message-id, since brokers give it no id of theirs. It keeps
+its bytes over redelivery, except for the header section with its delivery count; on RabbitMQ quorum queues change its
+annotations too. Producers choose message-ids: several messages may have the same, or none, and they may be equal.
+"""
+
+from dataclasses import replace
 from typing import Any, Unpack
+
+import numpy as np
 
 from pyspark_jms.amqp.dead_letters import send_dead_letters
 from pyspark_jms.amqp.dialects import dialect_named
+from pyspark_jms.amqp.dialects.base import Dialect
 from pyspark_jms.amqp.dialects.refusals import require_connections, require_readable
 from pyspark_jms.amqp.link.consumer import Consumer
 from pyspark_jms.amqp.link.management import open_amqp_management
 from pyspark_jms.amqp.link.subscriptions import end_subscription
-from pyspark_jms.amqp.recognition import MessageAnswers, recognition_of
-from pyspark_jms.blocks.block import MessageBlock
+from pyspark_jms.amqp.wire.constructors import LIST8, LIST32, SMALL_ULONG
+from pyspark_jms.amqp.wire.sections import HEADER, creation_time_ms, delivery_count, fingerprint, stable_id
+from pyspark_jms.blocks.block import MessageBlock, positions_of
 from pyspark_jms.blocks.dead_letter import OversizedMessage
 from pyspark_jms.columns.schema import DecodeOptions
 from pyspark_jms.delivery.subscription_ledger import Recognition
 from pyspark_jms.errors import JMSError
 from pyspark_jms.jms.subscription import Subscription
 
-__all__ = ["AmqpSource", "AmqpSourceLink"]
+__all__ = ["RECOGNITION", "AmqpSource", "AmqpSourceLink", "MessageAnswers", "recognition_of", "suspect"]
+
+
+class MessageAnswers:
+    """The answers that a link has whose messages are read."""
+
+    def sent_ms(self, block: MessageBlock, index: int) -> int | None:
+        return creation_time_ms(block.message(index)) or None
+
+    def redelivered(self, block: MessageBlock) -> int:
+        """The number of messages with a delivery count above 0."""
+        return sum(delivery_count(block.message(int(index))) > 0 for index in _may_be_redelivered(block))
+
+    def message_id(self, identifier: bytes) -> str:
+        return f"delivery {int.from_bytes(identifier, 'big')}"
 
 
 class AmqpSourceLink(Consumer, MessageAnswers):
@@ -61,3 +85,55 @@ class AmqpSource:
 
     def recognition(self, dialect: str) -> Recognition | None:
         return recognition_of(dialect_named(dialect))
+
+
+# --- how a redelivered message is recognised, and found ----------------------------------------------
+
+_NARROW, _WIDE = (3, LIST8, 5), (3, LIST32, 11)
+"""Of a header section as list8 and as list32: the position of the constructor, the constructor, and the position of the
+number of fields, or of its last byte. A message has fewer than 256 fields in its header.
+"""
+_DESCRIPTOR, _HEADER_BYTES, _DELIVERY_COUNT = SMALL_ULONG, 12, 5
+
+
+def _fingerprint(block: MessageBlock, index: int) -> bytes:
+    return fingerprint(block.message(index))
+
+
+def _bare_fingerprint(block: MessageBlock, index: int) -> bytes:
+    return fingerprint(block.message(index), annotated=False)
+
+
+def _has_id(block: MessageBlock, index: int) -> bool:
+    return stable_id(block.message(index)) is not None
+
+
+RECOGNITION = Recognition(identity=_fingerprint, fingerprint=_fingerprint, by_broker=False, is_named=_has_id)
+_BARE = replace(RECOGNITION, identity=_bare_fingerprint, fingerprint=_bare_fingerprint)
+
+
+def recognition_of(dialect: Dialect) -> Recognition:
+    """For messages that a broker of this dialect delivers."""
+    return _BARE if dialect.changes_annotations else RECOGNITION
+
+
+def suspect(block: MessageBlock) -> tuple[int, str]:
+    """The highest delivery count of one message, and that message's fingerprint; (0, "") if none was redelivered."""
+    found = ((delivery_count(block.message(int(index))), int(index)) for index in _may_be_redelivered(block))
+    deliveries, index = max(found, default=(0, -1))
+    return (deliveries, _fingerprint(block, index).hex()) if deliveries else (0, "")
+
+
+def _may_be_redelivered(block: MessageBlock) -> Any:
+    """The messages whose header section has five fields or another form than usual: the fifth is the delivery count."""
+    ends = positions_of(block.ends)
+    starts = np.concatenate([[0], ends])[: len(ends)]
+    data = np.frombuffer(block.data, np.uint8)
+    if not len(data):
+        return np.arange(len(ends))
+    first = [data.take(starts + place, mode="clip") for place in range(_HEADER_BYTES)]
+    few = np.zeros(len(ends), np.bool_)
+    for at, code, count in (_NARROW, _WIDE):
+        few |= (first[at] == code) & (first[count] < _DELIVERY_COUNT)
+    without = (first[0] == 0) & (first[1] == _DESCRIPTOR) & ((first[2] != HEADER) | few)
+    return np.flatnonzero(~without)
