@@ -37,6 +37,8 @@ _BROWSE_MESSAGES = 1 << 15
 and each takes a hundred bytes beside its own.
 """
 
+_PROBE_SECONDS = 0.25
+"""Still quiet this long after the probe's receipt: the queue is empty. Over STOMP the receipt may overtake messages."""
 _MAX_QUESTIONS = 12
 """Each waits for 5 s at most: a broker that sends heartbeats and answers nothing for a minute ends the read."""
 
@@ -179,18 +181,23 @@ class Look:
             if has_ended:
                 return
             if time.monotonic() - quiet_since >= self._options.idle_timeout:
-                if self._is_end():
+                if self._is_end(link, pause):
                     return
                 quiet_since = time.monotonic()
             _check(link)
             pause(_POLL_SECONDS)
 
-    def _is_end(self) -> bool:
+    def _is_end(self, link: SourceLink, pause: Any) -> bool:
         """Whether the silence of ``idleTimeout`` is the end of the queue.
 
-        A broker that collects its garbage is silent too, and shows more afterwards. So if messages are missing, it must
-        have answered a question in this silence, and must have sent nothing for another ``idleTimeout``.
+        A broker that collects its garbage is silent too, and shows more afterwards. A consumer is asked whether there
+        is more. A browse cannot be: so if messages are missing, the broker must have answered a question in this
+        silence, and must have sent nothing for another ``idleTimeout``.
         """
+        if not link.dialect.browses:
+            link.has_receipt(link.probe(), wait=True)
+            pause(_PROBE_SECONDS)
+            return not link.waiting()[0]
         is_complete = self._found is None or self._shown >= self._found.messages
         if not self._is_whole or is_complete or self._options.selector is not None or self._is_answered:
             return True

@@ -3,6 +3,7 @@
 import contextlib
 import time
 import uuid
+from concurrent.futures import ThreadPoolExecutor
 
 import pyarrow as pa
 import pytest
@@ -128,6 +129,26 @@ def test_a_broker_that_was_not_seen_to_browse_gets_its_messages_back(product, ad
             wait_until(lambda: not peer.is_busy)
         assert sorted(peer.queues[address]) == ["one", "three", "two"]
         assert peer.browses == 0
+
+
+def test_a_pause_of_the_broker_is_not_the_end_of_a_batch_read(broker, queue):
+    """Over AMQP the broker proves that the queue is empty, so a pause before a message takes nothing from the read."""
+    with JmsClient(broker) as java:
+        for text in "first", "held", "last":
+            java.send(queue, text)
+    with Proxy("127.0.0.1", broker.amqp_port, protocol="amqp") as proxy:
+        proxy.to_client.hold_at(b"held")
+
+        def go_on():
+            assert proxy.to_client.held.wait(30)
+            time.sleep(1)  # ten times idleTimeout
+            proxy.to_client.release()
+
+        with ThreadPoolExecutor(1) as threads:
+            going_on = threads.submit(go_on)
+            given = access(broker) | {"brokerUrl": proxy.url, "queue": queue, "idleTimeout": "100ms", "broker": "amqp"}
+            assert sum(batch.num_rows for batch in peek(SourceOptions.parse(given), AmqpSource())) == 3
+            going_on.result()
 
 
 def test_what_was_not_acknowledged_stays(broker, queue):
