@@ -305,8 +305,8 @@ OPTIONS: tuple[Option, ...] = (
            " one reader. Default: 1"),
     Option("stagingQueue", "source", None, _one_queue, "With exactly-once over AMQP: name of the queues on the broker"
            " that keep the messages of a batch until it is done. Each reader has one, with its number at the end:"
-           " NAME.0 for the first. Each query has a name of its own. Default: pyspark-jms.staging.ID, with an ID that"
-           " the checkpoint has"),
+           " NAME.0 for the first. Each query has a name of its own, which does not end in a number. Default:"
+           " pyspark-jms.staging.ID, with an ID that the checkpoint has"),
     Option("streamOffset", "source", None, _stream_offset, "Reads the queues as streams of RabbitMQ 4 over AMQP, and"
            " sets where a new query begins: first, next (what is sent from now on), the offset of a message, or a time"
            " (2026-11-26T08:00:00Z). A query with a checkpoint continues where it ended"),
