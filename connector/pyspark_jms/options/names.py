@@ -1,7 +1,7 @@
 """A key that is not an option of the source or sink → the error that names the option to use instead.
 
-There are three kinds of remedies: for options of other connectors (mostly Kafka), for misspelled names, and the list of
-all options.
+There are four kinds of remedies: for options of other connectors (mostly Kafka), for what is an option elsewhere and
+another thing here, for misspelled names, and the list of all options.
 """
 
 import difflib

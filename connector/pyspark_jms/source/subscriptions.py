@@ -1,6 +1,7 @@
-"""Connections that end as soon as they have subscribed, again and again → the error that says what may cause it.
+"""The subscriptions of a query: their links, opened, replaced and closed, and the selector of each.
 
-For brokers that give no reason then. Knows subscriptions and a clock that is handed in, no connection.
+``ShortSessions`` turns connections that end as soon as they have subscribed, again and again, into the error that says
+what may cause it, for brokers that give no reason then.
 """
 
 import logging

@@ -1,1 +1,1 @@
-"""The journal: a folder that keeps messages until their batch is done. The only files, locks and memory maps."""
+"""The journal: a folder that keeps messages until their batch is done. All its files, locks and memory maps."""
