@@ -18,7 +18,12 @@ from pyspark_jms.management.link import ManagementLink
 from pyspark_jms.network.connection import OpenConnection, StateCondition
 from pyspark_jms.network.settings import ConnectionSettings
 
-__all__ = ["MessageSource", "SourceLink", "SourceProtocol"]
+__all__ = ["PROBE_SECONDS", "MessageSource", "SourceLink", "SourceProtocol"]
+
+PROBE_SECONDS = 0.25
+"""Still quiet this long after the receipt of a ``probe``: the queue is empty. Over STOMP the receipt may overtake
+messages.
+"""
 
 
 class MessageSource(Protocol):

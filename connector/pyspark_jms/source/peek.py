@@ -21,7 +21,7 @@ from pyspark_jms.management.queues import FoundQueue, look_up_queues
 from pyspark_jms.network.connection import StateCondition
 from pyspark_jms.options.source import SourceOptions
 from pyspark_jms.source.draining import LONGEST_MS, was_sent_later
-from pyspark_jms.source.links import SourceLink, SourceProtocol
+from pyspark_jms.source.links import PROBE_SECONDS, SourceLink, SourceProtocol
 from pyspark_jms.source.task_inputs import rows_of
 
 __all__ = ["Bounds", "Look", "peek", "take_browsed"]
@@ -37,8 +37,6 @@ _BROWSE_MESSAGES = 1 << 15
 and each takes a hundred bytes beside its own.
 """
 
-_PROBE_SECONDS = 0.25
-"""Still quiet this long after the probe's receipt: the queue is empty. Over STOMP the receipt may overtake messages."""
 _MAX_QUESTIONS = 12
 """Each waits for 5 s at most: a broker that sends heartbeats and answers nothing for a minute ends the read."""
 
@@ -196,7 +194,7 @@ class Look:
         """
         if not link.dialect.browses:
             link.has_receipt(link.probe(), wait=True)
-            pause(_PROBE_SECONDS)
+            pause(PROBE_SECONDS)
             return not link.waiting()[0]
         is_complete = self._found is None or self._shown >= self._found.messages
         if not self._is_whole or is_complete or self._options.selector is not None or self._is_answered:

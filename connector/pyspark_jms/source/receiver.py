@@ -24,7 +24,7 @@ from pyspark_jms.source.ack_loop import AckLoop
 from pyspark_jms.source.admission import IDLE_SECONDS, LINGER_SECONDS, BatchDecision, BatchTrigger, IdleCheck, Waiting
 from pyspark_jms.source.diverting import Diverter
 from pyspark_jms.source.draining import Drain
-from pyspark_jms.source.links import SourceLink, SourceProtocol
+from pyspark_jms.source.links import PROBE_SECONDS, SourceLink, SourceProtocol
 from pyspark_jms.source.progress import Counts, Progress, compared
 from pyspark_jms.source.stopping import StopRequest
 from pyspark_jms.source.subscriptions import Subscriptions
@@ -229,9 +229,6 @@ def required_recognition(protocol: SourceProtocol, dialect: str) -> Recognition:
 
 # --- from the links into the ledger ------------------------------------------------------------------
 
-_PROBE_SECONDS = 0.25
-"""Still quiet this long after the probe's receipt: the queue is empty."""
-
 
 class Intake:
     """Which subscriptions are read, what waits, and when nothing more is to come.
@@ -391,7 +388,7 @@ class Intake:
             link.has_receipt(receipt, wait=True)
         if watched:
             known = self._ledger.recognised
-            self._subscriptions.condition.pause(_PROBE_SECONDS)
+            self._subscriptions.condition.pause(PROBE_SECONDS)
             self._take_redelivered()
             if self._reopen() or self._ledger.recognised > known or self.waiting().messages:
                 return False
