@@ -22,6 +22,13 @@ _REFUSED_REMEDY = (
     " port is usually 61613, with TLS 61614, the AMQP port 5672, with TLS 5671; 61616 is for Java clients, 8161 for the"
     " web console. In a container and on a cluster, localhost is that container or machine itself."
 )
+_UNTRUSTED_REMEDY = "Give the CA that signed it as sslCaFile."
+_NAME_REMEDY = "Connect by a host name in the certificate, or let the broker's certificate name this host."
+_TIME_REMEDY = "Renew the broker's certificate, or correct the clock of this machine."
+_CERTIFICATE_REMEDIES = {9: _TIME_REMEDY, 10: _TIME_REMEDY, 62: _NAME_REMEDY, 64: _NAME_REMEDY}
+"""By OpenSSL's code: not yet valid, expired, the name or the address of the host is another one."""
+_CLIENT_CERTIFICATE = ("CERTIFICATE", "UNKNOWN_CA")
+"""Parts of OpenSSL's names of the alerts by which a peer refuses the certificate of a client, or misses it."""
 _FIRST_ANSWER = {"stomp": "CONNECTED", "amqp": "it answered"}
 _PLAIN = {"stomp": "stomp://", "amqp": "amqp://"}
 _TLS = {"stomp": "stomp+ssl://", "amqp": "amqps://"}
@@ -34,15 +41,24 @@ def unreachable(address: Address, error: BaseException | None) -> JMSError:
     if isinstance(error, ssl.SSLCertVerificationError):
         return TlsError(
             f"The certificate of {address} is not accepted: {error.verify_message.rstrip('.')}.",
-            "Give the CA that signed it as sslCaFile, or connect by the host name in the certificate.",
+            _CERTIFICATE_REMEDIES.get(error.verify_code, _UNTRUSTED_REMEDY),
         )
     if isinstance(error, ssl.SSLError):
-        return TlsError(
-            f"The TLS handshake with {address} failed: {getattr(error, 'reason', None) or 'no reason was given'}.",
-            "Check that this is a TLS port. The broker may need a client certificate (sslCertFile, sslKeyFile).",
-        )
+        return _refused_handshake(address, getattr(error, "reason", None) or "no reason was given")
     remedy = _REFUSED_REMEDY if isinstance(error, ConnectionRefusedError) else _REMEDY
     return BrokerUnreachableError(f"{address} cannot be connected: {_why(address, error)}.", remedy)
+
+
+def _refused_handshake(address: Address, reason: str) -> TlsError:
+    if "ALERT" in reason and any(part in reason for part in _CLIENT_CERTIFICATE):
+        return TlsError(
+            f"{address} does not accept the client certificate, or requires one: {reason}.",
+            "Give sslCertFile and sslKeyFile, with a certificate that is valid now, of a CA that the broker trusts.",
+        )
+    return TlsError(
+        f"The TLS handshake with {address} failed: {reason}.",
+        "Check that this is a TLS port. The broker may need a client certificate (sslCertFile, sslKeyFile).",
+    )
 
 
 def _why(address: Address, error: BaseException | None) -> str:
@@ -58,7 +74,8 @@ def _why(address: Address, error: BaseException | None) -> str:
     if isinstance(error, socket.gaierror):
         return f"the host name is not known ({error.strerror})"
     if error is None or isinstance(error, ConnectionResetError | BrokenPipeError):
-        hint = "it may require a client certificate" if address.tls else f"for a TLS port use {_TLS[address.protocol]}"
+        asked = "it may require a client certificate, or not accept that of sslCertFile"
+        hint = asked if address.tls else f"for a TLS port use {_TLS[address.protocol]}"
         return f"it closed the connection before {_FIRST_ANSWER[address.protocol]}; {hint}"
     return getattr(error, "strerror", None) or type(error).__name__
 

@@ -5,9 +5,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
-from pyspark_jms.errors import JMSSecurityError, TlsError
+from pyspark_jms.errors import JMSSecurityError
 from pyspark_jms.jms.secret_text import SecretText
 from pyspark_jms.network.address import Address
+from pyspark_jms.network.certificates import present, trusting
 
 __all__ = ["ConnectionSettings", "Password", "TlsSettings"]
 
@@ -56,17 +57,11 @@ class TlsSettings:
 
     def context(self) -> ssl.SSLContext:
         """TLS 1.2 or newer. The certificate is always verified, the host name unless ``verify_hostname`` is off."""
-        try:
-            context = ssl.create_default_context(cafile=self.ca_file)
-            context.check_hostname = self.verify_hostname
-            if self.cert_file:
-                password = self.key_password.reveal() if self.key_password else _no_password
-                context.load_cert_chain(self.cert_file, self.key_file, password)
-        except (OSError, ssl.SSLError, ValueError) as error:
-            raise TlsError(
-                f"The certificate files cannot be used: {_reason(error)}.",
-                "sslCaFile, sslCertFile and sslKeyFile are PEM files, readable in the process that connects.",
-            ) from None
+        context = trusting(self.ca_file)
+        context.check_hostname = self.verify_hostname
+        if self.cert_file:
+            password = None if self.key_password is None else self.key_password.reveal
+            present(context, self.cert_file, self.key_file, password)
         return context
 
 
@@ -95,11 +90,6 @@ class ConnectionSettings:
             connect_timeout=min(seconds, self.connect_timeout),
             receipt_timeout=min(seconds, self.receipt_timeout),
         )
-
-
-def _no_password() -> str:
-    # Without this, OpenSSL prompts on the terminal, and a job hangs.
-    raise ValueError("the key is encrypted and there is no sslKeyPassword")
 
 
 def _reason(error: Exception) -> str:

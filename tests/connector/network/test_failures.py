@@ -46,9 +46,11 @@ def test_a_refused_connection_names_the_usual_ports():
 def test_tls_reasons():
     refused = ssl.SSLCertVerificationError(1, "certificate verify failed")
     refused.verify_message = "self-signed certificate."
-    assert str(unreachable(TLS, refused)).startswith(
-        "[JMS_TLS] The certificate of stomp+ssl://host:1 is not accepted: self-signed certificate. Give the CA"
-    )
+    remedies = {18: "Give the CA", 10: "Renew the broker's certificate", 62: "Connect by a host name in the cert"}
+    for refused.verify_code, remedy in remedies.items():
+        assert str(unreachable(TLS, refused)).startswith(
+            f"[JMS_TLS] The certificate of stomp+ssl://host:1 is not accepted: self-signed certificate. {remedy}"
+        )
     error = unreachable(TLS, ssl.SSLError(1, "[SSL: WRONG_VERSION_NUMBER] wrong version number"))
     assert type(error) is TlsError
     assert "this is a TLS port" in error.remedy

@@ -2,7 +2,7 @@ import ssl
 
 import pytest
 
-from pyspark_jms.errors import JMSSecurityError, TlsError
+from pyspark_jms.errors import JMSSecurityError
 from pyspark_jms.network.address import Address
 from pyspark_jms.network.settings import ConnectionSettings, Password, TlsSettings
 
@@ -72,25 +72,3 @@ def test_a_client_certificate(authority):
 def test_an_encrypted_key(authority):
     pair = authority.issue("sealed", password=SECRET.encode())
     TlsSettings(cert_file=pair.cert, key_file=pair.key, key_password=Password(value=SECRET)).context()
-
-
-@pytest.mark.parametrize("password", [None, Password(value="wrong " + SECRET)])
-def test_an_encrypted_key_without_its_password_asks_nobody(authority, password):
-    pair = authority.issue("sealed", password=b"right")
-    with pytest.raises(TlsError, match=r"JMS_TLS.*certificate files .*PEM") as error:
-        TlsSettings(cert_file=pair.cert, key_file=pair.key, key_password=password).context()
-    assert SECRET not in str(error.value)
-
-
-def test_files_that_are_none(tmp_path, authority):
-    pair = authority.issue("client")
-    nonsense = tmp_path / "nonsense.pem"
-    nonsense.write_text("nonsense")
-    for settings in (
-        TlsSettings(ca_file=str(tmp_path / "none.pem")),
-        TlsSettings(ca_file=str(nonsense)),
-        TlsSettings(cert_file=str(nonsense)),
-        TlsSettings(cert_file=pair.cert, key_file=authority.issue("other").key),
-    ):
-        with pytest.raises(TlsError, match=r"certificate files .*: .+"):
-            settings.context()

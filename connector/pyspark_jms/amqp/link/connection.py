@@ -88,12 +88,12 @@ def _hostname(settings: ConnectionSettings, address: Address, dialect: Dialect |
     return prefix + address.virtual_host.removeprefix(prefix)
 
 
-def _closed_at_open(address: Address) -> JMSError:
+def _closed_at_open(address: Address, reason: OSError | None) -> JMSError:
     """Return the error of a connection that the broker closed in place of an answer. RabbitMQ does so for a virtual
-    host that it does not have, or that the user may not access.
+    host that it does not have, or that the user may not access. With TLS 1.3 a refused certificate ends it here.
     """
-    if address.virtual_host == DEFAULT_VIRTUAL_HOST:
-        return unreachable(address, None)
+    if address.virtual_host == DEFAULT_VIRTUAL_HOST or isinstance(reason, ssl.SSLError):
+        return unreachable(address, reason)
     return BrokerUnreachableError(
         f"{address} closed the connection and did not open virtual host {address.virtual_host}.",
         "Check that the virtual host exists, that the user may access it, and whether the port uses TLS (amqps://).",
@@ -115,6 +115,8 @@ class Connection:
         self.on_quiet: Callable[[], None] | None = None
         self._settings = settings
         self._failure: JMSError | None = None
+        self._end_reason: OSError | None = None
+        """What the system or OpenSSL said when the connection ended."""
         self._last_received = self._last_sent = self._last_quiet = time.monotonic()
         context = settings.tls.context() if address.tls else None
         self._core = Core(
@@ -154,7 +156,7 @@ class Connection:
                 "Check that this is the broker's AMQP port, and whether it uses TLS (amqps://).",
             )
         if self._core.peer is None and self._core.error is None and self._failure is None:
-            raise _closed_at_open(self.address)
+            raise _closed_at_open(self.address, self._end_reason)
         self.check()
 
     @property
@@ -312,7 +314,9 @@ class Connection:
         with self.condition:
             if isinstance(reason, JMSError):
                 self._failure = self._failure or reason
-            elif reason is not None and not isinstance(reason, OSError):
+            elif isinstance(reason, OSError):
+                self._end_reason = reason
+            elif reason is not None:
                 _log.error(
                     "! the connection to %s ended with an error of this connector", self.address, exc_info=reason
                 )

@@ -178,12 +178,20 @@ def test_waiting_has_a_limit(broker, settings_for, opened):
 
 def test_tls(fresh_broker, settings_for, opened, authority, other_authority):
     own = authority.issue("127.0.0.1", hosts=["127.0.0.1"])
-    with fresh_broker(tls=Tls(cert=own.cert, key=own.key)) as broker:
+    foreign = other_authority.issue("foreign")
+    with fresh_broker(tls=Tls(cert=own.cert, key=own.key, client_ca=authority.cert)) as broker:
         assert broker.amqp_url.startswith("amqps://")
-        connection = opened(connect(settings_for(broker, sslCaFile=authority.cert)))
-        connection.check()
-        with pytest.raises(TlsError, match="certificate"):
-            connect(settings_for(broker, sslCaFile=other_authority.cert))
+
+        def connected(authority=authority, **options):
+            return connect(settings_for(broker, sslCaFile=authority.cert, **options))
+
+        opened(connected(sslCertFile=own.cert, sslKeyFile=own.key)).check()
+        with pytest.raises(TlsError, match="certificate of amqps://.* is not accepted"):
+            connected(other_authority)
+        # With TLS 1.3 the broker refuses a client's certificate after the handshake.
+        for options in ({"sslCertFile": foreign.cert, "sslKeyFile": foreign.key}, {}):
+            with pytest.raises(TlsError, match="does not accept the client certificate, or requires one: .*ALERT"):
+                connected(**options)
 
 
 # --- error conditions and texts ---------------------------------------------------------------------
