@@ -6,7 +6,7 @@ from contextlib import closing
 from jms_selector.syntax.dialects import dialect_of
 from pyspark_jms.amqp.dialects import Dialect
 from pyspark_jms.amqp.link.connection import connect
-from pyspark_jms.amqp.link.management import queue_facts
+from pyspark_jms.amqp.link.management import describe_queue
 from pyspark_jms.amqp.link.producer import Producer
 from pyspark_jms.amqp.wire.types import Target
 from pyspark_jms.blocks.block import MessageBlock
@@ -102,7 +102,7 @@ def described_queue(settings: ConnectionSettings, queue: str) -> Finding | None:
     with closing(connect(settings)) as connection:
         dialect = connection.dialect
     address = dialect.send.source_address(DestinationKind.QUEUE, queue)
-    facts = queue_facts(settings, address) if dialect.describes_queues else None
+    facts = describe_queue(settings, address) if dialect.describes_queues else None
     if facts is None:
         return None
     limit = facts.arguments.get("x-delivery-limit", dialect.default_redeliveries)

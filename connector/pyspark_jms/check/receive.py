@@ -25,7 +25,7 @@ from pyspark_jms.columns.envelope import open_envelopes
 from pyspark_jms.jms.model import Destination, DestinationKind
 from pyspark_jms.jms.subscription import Subscription
 from pyspark_jms.management.attributes import Inspection
-from pyspark_jms.management.queues import look_up_queues
+from pyspark_jms.management.queue_facts import look_up_queues
 from pyspark_jms.network.connection import StateCondition
 from pyspark_jms.network.settings import ConnectionSettings
 from pyspark_jms.source.links import SourceLink, SourceProtocol

@@ -85,7 +85,7 @@ def _require_one_queue(parsed: "SourceOptions") -> None:
 
 def _messages_of(protocol: "SourceProtocol", parsed: "SourceOptions", queue: str) -> int | None:
     """How many messages the queue has; None if it is not known. A missing queue is refused, and so not created."""
-    from pyspark_jms.management.queues import look_up_queues
+    from pyspark_jms.management.queue_facts import look_up_queues
 
     found = look_up_queues(protocol.open_management, parsed.connection, [queue]).get(queue)
     if found is None:

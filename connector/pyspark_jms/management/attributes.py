@@ -1,9 +1,9 @@
 """The words of a broker's management: names of attributes and operations, and the keys of their replies. Data."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from pyspark_jms.jms.model import BodyType
+from pyspark_jms.jms.model import BodyType, DestinationKind
 
 __all__ = [
     "ARTEMIS_MANAGEMENT",
@@ -14,6 +14,7 @@ __all__ = [
     "Listing",
     "Management",
     "QueueAttributes",
+    "QueueList",
     "SettingKeys",
 ]
 
@@ -52,6 +53,33 @@ class QueueAttributes:
     durable: str | None = None
     """Whether the queue is kept without a consumer. None: the broker does not show it."""
 
+    non_destructive: str | None = None
+    """Whether an acknowledgement removes nothing. None: the broker does not show it."""
+
+    purge_on_no_consumers: str | None = None
+    """Whether the queue deletes its messages when its last consumer leaves, and keeps none without a consumer."""
+
+    ring_size: str | None = None
+    """How many messages the queue keeps; negative without a limit."""
+
+    last_value: str | None = None
+    """Whether a message replaces the one before with the same key."""
+
+    exclusive: str | None = None
+    """Whether one consumer gets all messages."""
+
+    max_consumers: str | None = None
+    """How many consumers the queue takes; negative without a limit."""
+
+    consumers_before_dispatch: str | None = None
+    """How many consumers must be there before the queue delivers."""
+
+    auto_delete: str | None = None
+    """Whether the broker deletes the queue when it is empty."""
+
+    def kind(self, routing_type: str) -> DestinationKind:
+        return DestinationKind.TOPIC if routing_type == self.multicast else DestinationKind.QUEUE
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Listing:
@@ -68,6 +96,20 @@ class Listing:
 
     rows_key: str = "data"
     """The key of the list of rows in the reply."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QueueList(Listing):
+    """Lists the queue with a name, or the queues whose names contain a text. A row has the attributes of a queue."""
+
+    name_key: str = "name"
+    """The key of a queue's name."""
+
+    contains: Mapping[str, str]
+    """The filter that selects by a part of the name."""
+
+    def containing(self) -> Listing:
+        return replace(self, filter=self.contains)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -229,6 +271,9 @@ class Management:
     clock: str | None = None
     """The attribute of the broker with its time, in milliseconds since the epoch. None: the broker does not show it."""
 
+    queues: QueueList | None = None
+    """The operation of the broker that lists queues. None: each attribute of each queue is asked for."""
+
     queue_names: str | None = None
     """The attribute of the broker with the names of all queues."""
 
@@ -264,6 +309,18 @@ ARTEMIS_MANAGEMENT = Management(
         routing_type="routingType",
         multicast="MULTICAST",
         durable="durable",
+        purge_on_no_consumers="purgeOnNoConsumers",
+        ring_size="ringSize",
+        last_value="lastValue",
+        exclusive="exclusive",
+        max_consumers="maxConsumers",
+        consumers_before_dispatch="consumersBeforeDispatch",
+        auto_delete="autoDelete",  # 2.19 does not have it
+    ),
+    queues=QueueList(
+        operation="listQueues",
+        filter={"field": "name", "operation": "EQUALS"},
+        contains={"field": "name", "operation": "CONTAINS"},
     ),
     queue_names="queueNames",
     delete_queue="destroyQueue",

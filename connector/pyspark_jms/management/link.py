@@ -65,11 +65,17 @@ class ManagementLink(ABC):
         # Always with a list: Artemis answers an operation without one as if the permission were missing.
         return self._request(resource, {self.words.operation_header: self._required(name)}, json.dumps(parameters))
 
-    def rows(self, listing: Listing, value: str, most: int) -> list[dict[str, Any]]:
-        """What the broker lists for this value of the listing's filter."""
+    def rows(self, listing: Listing, value: str, most: int, *, page: int = 1) -> list[dict[str, Any]]:
+        """Return what the broker lists for this value of the listing's filter: a page of ``most`` rows."""
         chosen = json.dumps({**listing.filter, listing.value_key: value})
-        reply = json.loads(self.operation(self.words.broker_resource, listing.operation, chosen, 1, most))
-        return list(reply[listing.rows_key])
+        reply = self.operation(self.words.broker_resource, listing.operation, chosen, page, most)
+        try:
+            return [dict(row) for row in json.loads(reply)[listing.rows_key]]
+        except (LookupError, TypeError, ValueError):
+            raise MalformedFrameError(
+                f"The broker's reply to {listing.operation} is no list of rows.",
+                "Report this with the broker's version.",
+            ) from None
 
     def _attribute(self, resource: str, name: str) -> Any:
         return self._request(resource, {self.words.attribute_header: name}, "")

@@ -42,7 +42,7 @@ def _has_only(link: ManagementLink, address: str, kind: DestinationKind) -> bool
     resource = inspection.address_resource.format(address)
     try:
         types = link.attribute(resource, inspection.address_routing_types)
-        has_kind = {_kind(link.words, each) for each in types} == {kind}
+        has_kind = {link.words.queue.kind(each) for each in types} == {kind}
         return has_kind and bool(link.attribute(resource, inspection.address_queues))
     except InvalidDestinationError:
         return False
@@ -67,7 +67,7 @@ def routing_of(link: ManagementLink, destination: Destination) -> DestinationKin
             f"Queue {queue} belongs to address {owner}, not to {address}.",
             f"Its full name is {owner}{words.queue_separator}{queue}.",
         )
-    return _kind(words, routing_type)
+    return words.queue.kind(routing_type)
 
 
 def _require_creatable(link: ManagementLink, destination: Destination) -> None:
@@ -79,13 +79,9 @@ def _require_creatable(link: ManagementLink, destination: Destination) -> None:
         types = link.attribute(inspection.address_resource.format(address), inspection.address_routing_types)
     except InvalidDestinationError:
         return
-    if destination.kind not in {_kind(link.words, each) for each in types}:
+    if destination.kind not in {link.words.queue.kind(each) for each in types}:
         raise InvalidDestinationError(
             f"Address {address} has no queue {queue}, and its routing type is {' and '.join(types)}.",
             "Check the name. The queue of a durable subscription is TOPIC::CLIENTID.SUBSCRIPTIONNAME, or"
             " TOPIC::SUBSCRIPTIONNAME without a client id.",
         )
-
-
-def _kind(words: Management, routing_type: str) -> DestinationKind:
-    return DestinationKind.TOPIC if routing_type == words.queue.multicast else DestinationKind.QUEUE

@@ -17,7 +17,7 @@ from pyspark_jms.delivery.message_range import MessageRange
 from pyspark_jms.errors import ConnectionLostError
 from pyspark_jms.jms.model import Destination
 from pyspark_jms.jms.subscription import Subscription
-from pyspark_jms.management.queues import FoundQueue, look_up_queues
+from pyspark_jms.management.queue_facts import QueueFacts, look_up_queues
 from pyspark_jms.network.connection import StateCondition
 from pyspark_jms.options.source import SourceOptions
 from pyspark_jms.source.draining import LONGEST_MS, was_sent_later
@@ -113,11 +113,12 @@ class Look:
     """What the read shows of one queue."""
 
     def __init__(
-        self, options: SourceOptions, protocol: SourceProtocol, destination: Destination, found: FoundQueue | None
+        self, options: SourceOptions, protocol: SourceProtocol, destination: Destination, found: QueueFacts | None
     ) -> None:
         """``found``: None if it is not known how many messages the queue has."""
         self._options, self._protocol = options, protocol
-        self._destination, self._found = destination, found
+        self._destination = destination
+        self._had = None if found is None else found.messages
         self._started_ms = time.time() * 1000
         self._shown = 0
         self._ends_at: int | None = None
@@ -153,12 +154,12 @@ class Look:
         Artemis confirms a transaction before it has counted the messages of it. So the number is read once more when
         the read has shown what the queue had at the start.
         """
-        if self._found is None or self._shown < self._found.messages:
+        if self._had is None or self._shown < self._had:
             return False
         if self._ends_at is None:
             name = self._destination.name
             again = look_up_queues(self._protocol.open_management, self._options.connection, [name]).get(name)
-            self._ends_at = 0 if again is None else again.messages
+            self._ends_at = 0 if again is None else again.messages or 0
         return self._shown >= self._ends_at
 
     def _receive(self, link: SourceLink, bounds: Bounds, pause: Any) -> Iterator[tuple[MessageRange, SourceLink]]:
@@ -196,7 +197,7 @@ class Look:
             link.has_receipt(link.probe(), wait=True)
             pause(PROBE_SECONDS)
             return not link.waiting()[0]
-        is_complete = self._found is None or self._shown >= self._found.messages
+        is_complete = self._had is None or self._shown >= self._had
         if not self._is_whole or is_complete or self._options.selector is not None or self._is_answered:
             return True
         self._questions += 1
@@ -208,7 +209,7 @@ class Look:
         """How many of the first messages the read shows: what the queue had at the start, and beyond this number, or if
         it is not known, what was sent before. Producers that go on sending would keep the read open for ever.
         """
-        known = 0 if self._found is None else max(0, self._found.messages - self._shown)
+        known = 0 if self._had is None else max(0, self._had - self._shown)
         if not self._is_whole or known >= len(block):
             return len(block)
         now_ms = time.time() * 1000
@@ -239,7 +240,7 @@ class Look:
     # --- what was not shown ---------------------------------------------------------------------
 
     def warn_of_rest(self, limits: str) -> None:
-        if self._met_later and self._found is None:
+        if self._met_later and self._had is None:
             _log.warning(
                 "! the read shows %s messages of queue %s and ended at one that was sent after its start: there may be"
                 " more. It is not known how many messages the queue had at the start",
@@ -250,23 +251,23 @@ class Look:
             _warn_of_rest(
                 self._destination.name,
                 self._shown,
-                self._found,
+                self._had,
                 None if self._is_whole else limits,
                 is_used_up=self._is_used_up,
             )
 
 
-def _warn_of_rest(queue: str, shown: int, found: FoundQueue | None, limits: str | None, *, is_used_up: bool) -> None:
-    """``found``: None if it is not known how many messages the queue has. ``limits``: None if there were none."""
-    if found is None and is_used_up:
+def _warn_of_rest(queue: str, shown: int, had: int | None, limits: str | None, *, is_used_up: bool) -> None:
+    """``had``: None if it is not known how many messages the queue has. ``limits``: None if there were none."""
+    if had is None and is_used_up:
         _log.warning(
             "! the read shows %s messages of queue %s and reached its limit: there may be more. Raise %s to see them",
             f"{shown:,}",
             queue,
             limits,
         )
-    elif found is not None and found.messages > shown:
-        counts = f"{shown:,}", f"{found.messages:,}", queue
+    elif had is not None and had > shown:
+        counts = f"{shown:,}", f"{had:,}", queue
         if limits is None:
             _log.warning(
                 "! the read shows %s of the %s messages of queue %s: the others are in delivery to another consumer or"

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from pyspark_jms.errors import ConnectionLostError, JMSError
 from pyspark_jms.jms.model import Destination, DestinationKind
 from pyspark_jms.jms.subscription import Subscription, selector_changed
-from pyspark_jms.management.queues import warn_of_missing_queues
+from pyspark_jms.management.queue_facts import warn_of_missing_queues
 from pyspark_jms.network.address import Address
 from pyspark_jms.network.connection import StateCondition
 from pyspark_jms.network.patience import keep_trying

@@ -37,8 +37,8 @@ from pyspark_jms.amqp.sink import AmqpSinkLink
 from pyspark_jms.amqp.source import RECOGNITION, AmqpSource, MessageAnswers, _may_be_redelivered, recognition_of
 from pyspark_jms.amqp.wire.types import Target
 from pyspark_jms.jms.model import BodyType, Destination
+from pyspark_jms.management.queue_facts import warn_of_missing_queues
 from pyspark_jms.management.queue_watch import QueueWatch
-from pyspark_jms.management.queues import warn_of_missing_queues
 from pyspark_jms.network.connection import StateCondition
 from pyspark_jms.options.sink import SinkOptions
 from pyspark_jms.options.source import SourceOptions

@@ -11,7 +11,7 @@ from pyspark_jms.errors import InvalidDestinationError, JMSSecurityError, Unsupp
 from pyspark_jms.jms.model import Destination, DestinationKind, DurableSubscription
 from pyspark_jms.jms.subscription import Subscription
 from pyspark_jms.management.attributes import ARTEMIS_MANAGEMENT, BROKER_J_MANAGEMENT
-from pyspark_jms.management.queues import warn_of_missing_queues
+from pyspark_jms.management.queue_facts import warn_of_missing_queues
 from pyspark_jms.management.routing import is_fully_qualified
 from pyspark_jms.network.address import parse_broker_url
 from pyspark_jms.stomp.link.consumer import Consumer

@@ -16,7 +16,7 @@ from pyspark_jms.amqp.sink import AmqpSinkLink
 from pyspark_jms.amqp.source import AmqpSource
 from pyspark_jms.amqp.wire.types import Target
 from pyspark_jms.errors import InvalidDestinationError
-from pyspark_jms.management.queues import FoundQueue
+from pyspark_jms.management.queue_facts import QueueFacts
 from pyspark_jms.options.sink import SinkOptions
 from pyspark_jms.options.source import SourceOptions
 from pyspark_jms.sink.sending import send_at_least_once
@@ -90,7 +90,8 @@ def test_over_amqp_it_shows_what_the_broker_had_confirmed_and_not_counted(broker
     count = 10_500
     fill(broker, queue, count)
     options = SourceOptions.parse(access(broker) | {"brokerUrl": broker.amqp_url, "queue": queue}, "batch")
-    look = Look(options, source_protocol(options), options.destinations[0], FoundQueue(exists=True, messages=counted))
+    found = QueueFacts(name=queue, exists=True, messages=counted)
+    look = Look(options, source_protocol(options), options.destinations[0], found)
     ranges = look.ranges(Bounds(1, 1))
     shown = len(next(ranges)[0])
     time.sleep(1.1)  # as above

@@ -13,7 +13,7 @@ from pyspark_jms.amqp.dialects import Dialect
 from pyspark_jms.amqp.dialects.refusals import require_streams
 from pyspark_jms.amqp.link.connection import Connection, connect
 from pyspark_jms.amqp.link.consumer import check_oversized
-from pyspark_jms.amqp.link.management import queue_facts
+from pyspark_jms.amqp.link.management import describe_queue
 from pyspark_jms.amqp.link.prefetch import Prefetch
 from pyspark_jms.amqp.link.subscriptions import source_of
 from pyspark_jms.amqp.wire.receiver import Receiver
@@ -120,7 +120,7 @@ def _spelled(position: str | int | datetime) -> object:
 
 def _require_stream(settings: ConnectionSettings, dialect: Dialect, address: str, destination: Destination) -> None:
     require_streams(dialect)
-    facts = queue_facts(settings, address)
+    facts = describe_queue(settings, address)
     if facts is not None and facts.kind != "stream":
         raise UnsupportedError(
             f"Option streamOffset is given, and {destination} is a {facts.kind} queue.", "Remove option streamOffset."

@@ -2,9 +2,9 @@
 
 An ``AmqpManagementLink`` gets its replies on a topic for the replies of all clients. A ``NodeManagementLink`` asks the
 management node of Qpid Broker-J: an object is named by its type and key, and a reply is a map. The node is that of a
-working draft, AMQP Management 1.0; Broker-J finds objects by ``index`` and ``key``. ``queue_facts`` asks the management
-node of RabbitMQ what it says of a queue: a request of HTTP over AMQP, on a pair of links. The pair is that of a working
-draft too, AMQP Link Pairing 1.0: a sender and a receiver of one name.
+working draft, AMQP Management 1.0; Broker-J finds objects by ``index`` and ``key``. ``describe_queue`` asks the
+management node of RabbitMQ what it says of a queue: a request of HTTP over AMQP, on a pair of links. The pair is that
+of a working draft too, AMQP Link Pairing 1.0: a sender and a receiver of one name.
 """
 
 import json
@@ -37,10 +37,10 @@ from pyspark_jms.network.settings import ConnectionSettings
 
 __all__ = [
     "AmqpManagementLink",
+    "DescribedQueue",
     "NodeManagementLink",
-    "QueueFacts",
+    "describe_queue",
     "open_amqp_management",
-    "queue_facts",
     "refuse_stream",
 ]
 
@@ -201,7 +201,7 @@ _SETTLED, _FIRST = 1, 0
 
 
 @dataclass(frozen=True, slots=True)
-class QueueFacts:
+class DescribedQueue:
     kind: str
     """``classic``, ``quorum`` or ``stream``."""
 
@@ -212,7 +212,7 @@ class QueueFacts:
     """Those that the queue was declared with, as ``x-delivery-limit``."""
 
 
-def queue_facts(settings: ConnectionSettings, address: str) -> QueueFacts | None:
+def describe_queue(settings: ConnectionSettings, address: str) -> DescribedQueue | None:
     """What the broker says of the queue with this address. Returns None if it says nothing: the queue does not exist,
     the broker has no such node, or the user lacks the permission ``configure`` for the queue.
 
@@ -231,7 +231,7 @@ def queue_facts(settings: ConnectionSettings, address: str) -> QueueFacts | None
 
 def refuse_stream(settings: ConnectionSettings, address: str, dialect: Dialect) -> None:
     """``UnsupportedError`` for a stream: RabbitMQ does not remove what was read, and would deliver it again."""
-    facts = queue_facts(settings, address) if dialect.describes_queues else None
+    facts = describe_queue(settings, address) if dialect.describes_queues else None
     if facts is not None and facts.kind == "stream":
         raise UnsupportedError(
             f"{address} is a stream: it keeps messages that were read, and a query that starts again would read all of"
@@ -269,13 +269,13 @@ def _answer(connection: Connection, sender: Sender, receiver: Receiver, address:
     return _values(block.message(0))
 
 
-def _facts(answer: Mapping[int, Any]) -> QueueFacts | None:
+def _facts(answer: Mapping[int, Any]) -> DescribedQueue | None:
     properties, queue = answer.get(PROPERTIES), answer.get(VALUE)
     if _item(properties, _STATUS) != _FOUND:
         return None
     queue = queue if isinstance(queue, Mapping) else {}
     try:
-        return QueueFacts(str(queue["type"]), int(queue["message_count"]), dict(queue["arguments"]))
+        return DescribedQueue(str(queue["type"]), int(queue["message_count"]), dict(queue["arguments"]))
     except (LookupError, TypeError, ValueError):
         raise MalformedFrameError(
             "The broker's description of a queue lacks its type, its count or its arguments.",

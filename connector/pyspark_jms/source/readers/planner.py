@@ -18,8 +18,8 @@ from pyspark_jms.delivery.register.plan import keeps, planned, reads, require_pl
 from pyspark_jms.delivery.register.token import Offset, StoredToken, Token
 from pyspark_jms.errors import IllegalStateError, JMSError, UnsupportedError
 from pyspark_jms.jms.model import DestinationKind
+from pyspark_jms.management.queue_facts import warn_of_missing_queues
 from pyspark_jms.management.queue_watch import QueueWatch
-from pyspark_jms.management.queues import warn_of_missing_queues
 from pyspark_jms.network.address import Address
 from pyspark_jms.network.connection import StateCondition
 from pyspark_jms.network.patience import keep_trying

@@ -13,18 +13,18 @@ from waiting import wait_until
 from pyspark_jms.amqp.dialects import ARTEMIS, DIALECTS, RABBITMQ
 from pyspark_jms.amqp.link.management import (
     AmqpManagementLink,
+    DescribedQueue,
     NodeManagementLink,
-    QueueFacts,
     _facts,
+    describe_queue,
     open_amqp_management,
-    queue_facts,
     refuse_stream,
 )
 from pyspark_jms.amqp.wire.sections import PROPERTIES, VALUE
 from pyspark_jms.errors import InvalidDestinationError, MalformedFrameError, UnsupportedError
 from pyspark_jms.management.attributes import BROKER_J_MANAGEMENT
+from pyspark_jms.management.queue_facts import warn_of_missing_queues
 from pyspark_jms.management.queue_watch import QueueWatch
-from pyspark_jms.management.queues import warn_of_missing_queues
 from pyspark_jms.testing import JmsClient
 
 
@@ -118,7 +118,7 @@ def answer(status, value):
 
 
 def test_a_description_is_of_a_type_with_a_count_and_arguments():
-    assert _facts(answer("200", QUORUM)) == QueueFacts("quorum", 5, {"x-queue-type": "quorum"})
+    assert _facts(answer("200", QUORUM)) == DescribedQueue("quorum", 5, {"x-queue-type": "quorum"})
 
 
 @pytest.mark.parametrize("said", [answer("404", None), answer("403", "no"), {PROPERTIES: []}, {}])
@@ -136,6 +136,6 @@ def test_an_odd_description_is_an_error(value):
 @pytest.mark.parametrize("product", ["RabbitMQ", "a router"])
 def test_a_broker_without_the_node_is_not_asked(product):
     with ProtonBroker(product=product) as peer:
-        assert queue_facts(peer.settings, "/queues/q") is None
+        assert describe_queue(peer.settings, "/queues/q") is None
         refuse_stream(peer.settings, "/queues/q", RABBITMQ)
         assert not peer.queues

@@ -1,0 +1,254 @@
+"""``QueueFacts``: what the broker's management says of a queue, read in bulk.
+
+Most brokers create a queue for a subscription, without a word, so a misspelled name looks like an empty queue.
+"""
+
+import itertools
+import logging
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields
+from typing import Any
+
+from pyspark_jms.errors import InvalidDestinationError
+from pyspark_jms.jms.model import DestinationKind
+from pyspark_jms.jms.names import has_wildcards
+from pyspark_jms.management.attributes import QueueAttributes
+from pyspark_jms.management.link import ManagementLink
+from pyspark_jms.management.routing import is_read_topic
+from pyspark_jms.network.settings import ConnectionSettings
+
+__all__ = ["QueueFacts", "look_up_queues", "queue_facts", "warn_of_missing_queues"]
+
+_log = logging.getLogger("pyspark_jms.link")
+_PATIENCE_SECONDS = 5.0
+"""Limit for the connection and for each request: a query does not wait longer for a warning."""
+
+_FEW = 8
+"""So many queues are asked for by name. Of more, the broker lists all whose names contain what theirs begin with."""
+
+_PAGE = 500
+"""Rows of a reply, of which Artemis makes 900 bytes each."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QueueFacts:
+    """None is unknown: the broker does not show it, or the user may not ask."""
+
+    name: str
+    """As it was asked for: the name of a queue, or ``ADDRESS::QUEUE``."""
+
+    exists: bool
+    address: str | None = None
+    """The address that routes to the queue. Of a queue that does not exist: its address, if that is a topic."""
+    routing_type: DestinationKind | None = None
+    durable: bool | None = None
+    filter: str | None = None
+    non_destructive: bool | None = None
+    """Whether an acknowledgement removes nothing. Artemis shows it of no queue."""
+    purge_on_no_consumers: bool | None = None
+    ring_size: int | None = None
+    """How many messages the queue keeps. None also if there is no limit."""
+    last_value: bool | None = None
+    exclusive: bool | None = None
+    max_consumers: int | None = None
+    """None also if there is no limit."""
+    consumers_before_dispatch: int | None = None
+    auto_delete: bool | None = None
+    paused: bool | None = None
+    messages: int | None = None
+    """All messages of the queue, also those in delivery and those that are scheduled for later."""
+    delivering: int | None = None
+    scheduled: int | None = None
+    consumers: int | None = None
+
+    @property
+    def is_topic_only(self) -> bool:
+        """Whether the broker has a topic with subscriptions under the name, and no queue."""
+        return not self.exists and self.routing_type is DestinationKind.TOPIC
+
+    def name_to_read(self, separator: str) -> str:
+        """Return the name that the queue is read by: a queue of a topic subscription is found by its address only,
+        another queue also by its own name (AMQP).
+        """
+        given, _, queue = self.name.rpartition(separator)
+        is_subscription = self.routing_type is DestinationKind.TOPIC
+        if self.address == (given or queue) or (not given and not is_subscription):
+            return self.name
+        return f"{self.address}{separator}{queue}"
+
+
+def queue_facts(link: ManagementLink, names: Iterable[str]) -> dict[str, QueueFacts]:
+    """Read the facts of queues by their names, with few requests for many queues. A pattern has none."""
+    queues = {name: link.queue_name(name) for name in names if not has_wildcards(name)}
+    rows = _rows(link, set(queues.values()))
+    found = {name: _facts(name, rows[queue], link.words.queue) for name, queue in queues.items() if queue in rows}
+    missing = {name: _missing(link, name) for name in queues if name not in found}
+    return {name: found.get(name) or missing[name] for name in queues}
+
+
+def _missing(link: ManagementLink, name: str) -> QueueFacts:
+    if name != link.queue_name(name) or not is_read_topic(link, name):
+        return QueueFacts(name=name, exists=False)
+    return QueueFacts(name=name, exists=False, address=name, routing_type=DestinationKind.TOPIC)
+
+
+# --- reading ----------------------------------------------------------------------------------------
+
+
+def _rows(link: ManagementLink, queues: Collection[str]) -> dict[str, Mapping[str, Any]]:
+    """Queue → attributes, by the broker's words. Queues that do not exist are left out."""
+    if link.words.queues is not None:
+        try:
+            return {row.get(link.words.queues.name_key, ""): row for row in _listed(link, queues)}
+        except InvalidDestinationError as error:  # the user may read attributes, and may not call this operation
+            _log.debug("= the broker lists no queues: %s", error.fact)
+    read = {queue: _attributes(link, queue) for queue in queues}
+    return {queue: row for queue, row in read.items() if row is not None}
+
+
+def _listed(link: ManagementLink, queues: Collection[str]) -> Iterator[dict[str, Any]]:
+    words = link.words.queues
+    assert words is not None
+    left = set(queues)
+    if len(left) > _FEW:
+        start = _common_start(left)
+        for page in itertools.count(1):
+            rows = link.rows(words.containing(), start, _PAGE, page=page)
+            wanted = [row for row in rows if row.get(words.name_key) in left]
+            left -= {row[words.name_key] for row in wanted}
+            yield from wanted
+            if not left or len(rows) < _PAGE:
+                break
+    if len(left) <= _FEW:  # while the broker creates or deletes queues, a row may move from one page to another
+        for queue in left:
+            yield from link.rows(words, queue, 1)
+
+
+def _common_start(names: Collection[str]) -> str:
+    first, last = min(names), max(names)
+    while not last.startswith(first):
+        first = first[:-1]
+    return first
+
+
+def _attributes(link: ManagementLink, queue: str) -> dict[str, Any] | None:
+    names = [name for each in fields(QueueAttributes) if each.name != "multicast" and (name := _word(link, each.name))]
+    read: dict[str, Any] = {}
+    try:
+        read[link.words.queue.address] = link.queue_attribute(queue, link.words.queue.address)
+    except InvalidDestinationError:
+        return None
+    for name in names:
+        if name not in read:
+            try:
+                read[name] = link.queue_attribute(queue, name)
+            except InvalidDestinationError:  # an older broker
+                continue
+    return read
+
+
+def _word(link: ManagementLink, field: str) -> str | None:
+    word: str | None = getattr(link.words.queue, field)
+    return word
+
+
+def _facts(name: str, row: Mapping[str, Any], words: QueueAttributes) -> QueueFacts:
+    def value(word: str | None) -> Any:
+        return None if word is None else row.get(word)
+
+    def limit(word: str | None) -> int | None:
+        """-1 is no limit."""
+        number = _number(value(word))
+        return None if number is None or number < 0 else number
+
+    routing = value(words.routing_type)
+    return QueueFacts(
+        name=name,
+        exists=True,
+        address=str(value(words.address)),
+        routing_type=None if routing is None else words.kind(str(routing)),
+        durable=_flag(value(words.durable)),
+        filter=value(words.filter) or None,
+        non_destructive=_flag(value(words.non_destructive)),
+        purge_on_no_consumers=_flag(value(words.purge_on_no_consumers)),
+        ring_size=limit(words.ring_size),
+        last_value=_flag(value(words.last_value)),
+        exclusive=_flag(value(words.exclusive)),
+        max_consumers=limit(words.max_consumers),
+        consumers_before_dispatch=_number(value(words.consumers_before_dispatch)),
+        auto_delete=_flag(value(words.auto_delete)),
+        paused=_flag(value(words.paused)),
+        messages=_number(value(words.messages)),
+        delivering=_number(value(words.delivering)),
+        scheduled=_number(value(words.scheduled)),
+        consumers=_number(value(words.consumers)),
+    )
+
+
+def _flag(value: object) -> bool | None:
+    """A listing of Artemis has texts, an attribute has values of JSON."""
+    return {"true": True, "false": False}.get(str(value).lower())
+
+
+def _number(value: object) -> int | None:
+    try:
+        return int(str(value))
+    except ValueError:
+        return None
+
+
+# --- what a query asks when it starts ---------------------------------------------------------------
+
+
+def look_up_queues(
+    open_link: Callable[[ConnectionSettings], ManagementLink], settings: ConnectionSettings, queues: Sequence[str]
+) -> dict[str, QueueFacts]:
+    """Read what the broker has under each name. Nothing is known of a pattern, and of no queue without the permission
+    ``manage`` or on a broker without management.
+
+    Raises only ``InvalidDestinationError``: the broker has such a queue, and reads it by another name, or it has such a
+    topic.
+    """
+    if all(map(has_wildcards, queues)):
+        return {}
+    try:
+        with open_link(settings.impatient(_PATIENCE_SECONDS)) as link:
+            found = queue_facts(link, queues)
+            separator = link.words.queue_separator
+    except Exception as error:  # noqa: BLE001  # an unexpected reply must not stop a query that could read
+        _log.debug("= it is not known whether the queues exist: %s", error)
+        return {}
+    for facts in found.values():
+        _require_name(facts, separator)
+    return found
+
+
+def _require_name(facts: QueueFacts, separator: str) -> None:
+    queue = facts.name
+    if facts.is_topic_only:
+        raise InvalidDestinationError(
+            f"{queue} is a topic with subscriptions on the broker, and no queue.",
+            "A query that reads it as a queue would change the topic for good. Use option topic, or read one of its"
+            f" durable subscriptions: option queue={queue}{separator}CLIENTID.SUBSCRIPTIONNAME.",
+        )
+    if facts.exists and (right := facts.name_to_read(separator)) != queue:
+        raise InvalidDestinationError(
+            f"Under the name {queue} the broker has no queue that can be read.", f"Did you mean {right}?"
+        )
+
+
+def warn_of_missing_queues(
+    open_link: Callable[[ConnectionSettings], ManagementLink], settings: ConnectionSettings, queues: Sequence[str]
+) -> tuple[str, ...]:
+    """Log a warning for each queue that the broker does not have, and return their names. Raises as
+    ``look_up_queues``.
+    """
+    found = look_up_queues(open_link, settings, queues)
+    missing = tuple(facts.name for facts in found.values() if not facts.exists)
+    for queue in missing:
+        _log.warning(
+            "! queue %s does not exist on the broker. This query creates it if the user may. Compare the name with the"
+            " name that its producers send to.",
+            queue,
+        )
+    return missing
