@@ -82,10 +82,10 @@ def _properties(row):
     kinds = {name: kind for name, kind in row.get("property_types") or [] if kind}
     found = {"JMSXDeliveryCount": ("int", "1")}
     for name, value in row.get("properties") or []:
-        if name in BY_PROVIDER or (value is None and name.startswith("JMSX")):
+        if name in BY_PROVIDER or value is None:
             continue
         kind = {"JMSXGroupID": "string", "JMSXGroupSeq": "int"}.get(name) or kinds.get(name, "string")
-        found[name] = ("string", None) if value is None else (kind, _rendered(kind, value))
+        found[name] = (kind, _rendered(kind, value))
     return found
 
 

@@ -34,6 +34,7 @@ __all__ = [
     "SINK_ONLY",
     "TIMESTAMP",
     "TYPED_VALUE",
+    "TYPE_NAME",
     "VALUE_TYPES",
     "DecodeOptions",
     "ReadColumns",
@@ -365,6 +366,9 @@ _ACCEPTS: dict[str, _Accepts] = {
     "content_type": _STRING,
 }
 
+TYPE_NAME = b"spark"
+"""The key, in a field's metadata, of Spark's name of its type."""
+
 _BY_LOWER_NAME = BY_LOWER_NAME | {name.lower(): name for name in SINK_ONLY}
 
 
@@ -387,7 +391,7 @@ def check_columns(schema: pa.Schema, property_columns: Sequence[str] = ()) -> No
         if key.startswith(PROPERTY_COLUMN):
             _check_property_type(field)
         elif key not in IGNORED_BY_SINK:
-            _check_type(key, field.type)
+            _check_type(key, field)
     if tuple(property_columns) == EVERY_OTHER:
         return
     missing = [name for name in property_columns if PROPERTY_COLUMN + name not in seen]
@@ -420,7 +424,7 @@ def _property_key(name: str) -> str | None:
 def _check_property_type(field: pa.Field) -> None:
     if not pa.types.is_null(field.type) and value_type(field.type) is None:
         raise SchemaError(
-            f"Column {field.name} of propertyColumns has the type {_shown(field.type)}, which no JMS property has.",
+            f"Column {field.name} of propertyColumns has the type {_shown(field)}, which no JMS property has.",
             "Cast it to boolean, tinyint, smallint, int, bigint, float, double, string, timestamp or decimal.",
         )
 
@@ -437,16 +441,17 @@ def _known(found: str) -> str:
         ) from None
 
 
-def _check_type(name: str, found: pa.DataType) -> None:
+def _check_type(name: str, field: pa.Field) -> None:
     wanted, accepts = _ACCEPTS[name]
+    found = field.type
     if not pa.types.is_null(found) and not accepts(found):
-        shown = _shown(found)
+        shown = _shown(field)
         raise SchemaError(f"Column {name} has the type {shown}; the jms sink takes {wanted}.", _remedy(found, wanted))
 
 
-def _shown(found: pa.DataType) -> str:
-    """Arrow's name of a type, except for TIMESTAMP_NTZ: in Arrow's name only the missing time zone shows it."""
-    return "timestamp_ntz" if pa.types.is_timestamp(found) and found.tz is None else str(found)
+def _shown(field: pa.Field) -> str:
+    """Return Spark's name of the type: Arrow's of a VARIANT is a struct, and of a TIME time64."""
+    return str((field.metadata or {}).get(TYPE_NAME, str(field.type).encode()), "utf-8")
 
 
 def _remedy(found: pa.DataType, wanted: str) -> str:

@@ -26,6 +26,7 @@ MAX_CONNECTIONS = 16
 """The driver's receiver is one Python process, which fewer connections keep busy."""
 
 _SINK_COLUMNS = frozenset(name.lower() for name in (*COLUMNS, *SINK_ONLY))
+_PREFIX = re.compile(r"(?:temp-)?(?P<kind>queue|topic)://", re.IGNORECASE)
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:(//)?")
 _WRITE_ID = re.compile(r"[A-Za-z0-9._:/+=@-]{1,200}")
 _LARGEST_SIZE = 1 << 53
@@ -192,7 +193,7 @@ def _destinations(text: str) -> tuple[str, ...]:
         if "," in text:
             parts = ", ".join(f'"{part.strip()}"' for part in text.split(","))
             raise ValueError(f"several names as a JSON array, [{parts}], or [{json.dumps(text)}] for one with a comma")
-        return (_text(text),)
+        return (_name(text),)
     try:
         names = json.loads(text)
     except json.JSONDecodeError:
@@ -201,7 +202,15 @@ def _destinations(text: str) -> tuple[str, ...]:
         raise ValueError('a name, or several as a JSON array: ["orders", "invoices"]')
     if len(set(names)) != len(names):
         raise ValueError("names that differ from each other")
-    return tuple(_text(name) for name in names)
+    return tuple(_name(name) for name in names)
+
+
+def _name(text: str) -> str:
+    """The name of a queue or topic. A broker would take the prefix that rows have for a part of the name."""
+    prefix = _PREFIX.match(text)
+    if prefix is not None:
+        raise ValueError(f"the name without its prefix, {text[prefix.end() :] or 'NAME'}, in option {prefix['kind']}")
+    return _text(text)
 
 
 def _one_queue(text: str) -> str:
@@ -264,7 +273,7 @@ OPTIONS: tuple[Option, ...] = (
     Option("queue", "both", None, _destinations, "Reading: the queue to read, or several as a JSON array (each"
            " with connections of its own). Writing: the default destination of rows without one. A name with a comma is"
            " given as a JSON array"),
-    Option("topic", "both", None, _text, "Reading: the topic to read. Writing: the default destination of rows without"
+    Option("topic", "both", None, _name, "Reading: the topic to read. Writing: the default destination of rows without"
            " one"),
     Option("subscriptionName", "source", None, _text, "Name of a durable subscription to the topic: the broker keeps"
            " messages for it while the query is stopped"),

@@ -18,11 +18,12 @@ from pyspark.sql.types import (
     VarcharType,
 )
 
-from pyspark_jms.columns.schema import DDL, read_columns
+from pyspark_jms.columns.schema import DDL, TYPE_NAME, read_columns
 from pyspark_jms.errors import MissingOptionError, SchemaError, UnsupportedError
 from pyspark_jms.options.sink import SinkOptions
 from pyspark_jms.options.source import SourceOptions
 from pyspark_jms.options.values import hide_secrets
+from pyspark_jms.spark.calls import short_traceback
 from pyspark_jms.spark.releases import HAS_ADMISSION_CONTROL, arrow_type
 
 __all__ = ["JmsDataSource"]
@@ -47,6 +48,7 @@ class JmsDataSource(DataSource):
     def name(cls) -> str:
         return "jms"
 
+    @short_traceback
     def schema(self) -> str:
         """The fixed schema. Called by ``load()``, so the options are checked here, before anything connects.
 
@@ -61,6 +63,7 @@ class JmsDataSource(DataSource):
         SourceOptions.parse(self.options)
         return DDL
 
+    @short_traceback
     def streamReader(self, schema: StructType) -> Any:
         options = _source_options(self.options, "stream", schema)
         if HAS_ADMISSION_CONTROL:
@@ -71,6 +74,7 @@ class JmsDataSource(DataSource):
 
         return JmsBasicStreamReader(options)
 
+    @short_traceback
     def streamWriter(self, schema: StructType, overwrite: bool) -> Any:
         from pyspark_jms.spark.writers import JmsStreamWriter
 
@@ -80,12 +84,14 @@ class JmsDataSource(DataSource):
             )
         return JmsStreamWriter(_sink_options(self.options, schema))
 
+    @short_traceback
     def reader(self, schema: StructType) -> Any:
         """A peek: a batch read has no commit after which messages could be acknowledged."""
         from pyspark_jms.spark.batch_reader import JmsPeek
 
         return JmsPeek(_source_options(self.options, "batch", schema))
 
+    @short_traceback
     def writer(self, schema: StructType, overwrite: bool) -> Any:
         from pyspark_jms.spark.writers import JmsBatchWriter
 
@@ -105,7 +111,8 @@ def _sink_options(raw: Mapping[str, str], schema: StructType) -> SinkOptions:
 
     _require_options(raw)
     options = SinkOptions.parse(raw)
-    check_schema(options, pa.schema([_arrow_field(field) for field in schema]))
+    fields = [_arrow_field(field).with_metadata({TYPE_NAME: field.dataType.simpleString()}) for field in schema]
+    check_schema(options, pa.schema(fields))
     return options
 
 

@@ -6,6 +6,7 @@ import pyarrow as pa
 import pytest
 from pyspark.errors import AnalysisException
 from pyspark.errors.exceptions.captured import StreamingQueryException
+from pyspark.sql import types
 from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.types import (
     ArrayType,
@@ -58,8 +59,9 @@ def test_load_gives_the_schema_and_connects_nowhere(spark):
     ],
 )
 def test_load_refuses(spark, options, reason):
-    with pytest.raises(AnalysisException, match=reason):
+    with pytest.raises(AnalysisException, match=reason) as caught:
         spark.readStream.format("jms").options(**options).load()
+    assert str(caught.value).count("/pyspark_jms/") == 1  # the frame of the wrapper, and none of the parser
 
 
 @pytest.mark.releases
@@ -188,6 +190,16 @@ def test_columns_that_fit_are_taken(make):
     )
     make(JmsDataSource(TO | {"propertyColumns": "price"}), schema, False)
     make(JmsDataSource({"brokerUrl": "stomp://h:1"}), StructType().add("Destination", "string"), False)
+
+
+@pytest.mark.parametrize(("kind", "name"), [("VariantType", "variant"), ("TimeType", r"time\(6\)")])
+def test_a_type_is_named_as_spark_names_it(kind, name):
+    kind = getattr(types, kind, None)  # TIME is from Spark 4.1 on
+    if kind is None:
+        pytest.skip("this Spark does not have the type")
+    for columns, options in ((("text", kind()), TO), (("v", ArrayType(kind())), TO | {"propertyColumns": "v"})):
+        with pytest.raises(SchemaError, match=rf"has the type (array<)?{name}>?[,;]"):
+            JmsDataSource(options).writer(StructType().add(*columns), False)
 
 
 def test_strings_of_a_stated_length_are_strings_also_inside_of_others():

@@ -1,7 +1,7 @@
 """Column ``properties`` and typed columns → section ``application-properties``, and the fields of groups.
 
-Each property has the AMQP type of its JMS type (AMQP 1.0 §3.2.5). A null of column ``properties`` is sent as a null; a
-row with a null in a typed column does not have the property.
+Each property has the AMQP type of its JMS type (AMQP 1.0 §3.2.5). A property whose value is null is not sent: JMS 3.1
+§3.5.4 reads both as null, and STOMP has no null.
 """
 
 from collections.abc import Collection
@@ -173,13 +173,11 @@ def _entries(
         _set_stated(kinds, properties, stated, columns)
     keys = pa.array([sized_bytes(name, STR8) for name in names.distinct], pa.binary())
     values = encoded_values(kinds, properties.values.view(pa.string()))
-    kept = np.ones(len(kinds), np.bool_)
-    if any(apart):
-        kept = ~np.array(apart)[names.codes()]
-        keys = pa.array([b"" if gone else key for key, gone in zip(keys.to_pylist(), apart, strict=True)], pa.binary())
-        values = [only_where(kept, join_rows(values))]
     keys = repeated(keys, properties.entries.rows.count) if names.each_row else keys.take(pa.array(names.codes()))
     entries, bounds = join_rows(merged([keys, *values])), properties.entries.bounds
+    kept = mask_of(properties.values.is_valid()) & ~np.array(apart)[names.codes()]
+    if not kept.all():
+        entries = only_where(kept, entries)
     return [slices_of(entries, bounds)], np.diff(np.concatenate([[0], np.cumsum(kept)])[bounds])
 
 
@@ -255,12 +253,12 @@ _TYPES = {kind.encode(): kind for kind in PROPERTY_TYPES}
 def uniform_entries(properties: Properties, names: PropertyNames, stated: StatedTypes | None) -> list[Piece] | None:
     """Keys and values of each row.
 
-    None if the rows differ in names or types, and if a value is not valid for its type or needs the full check.
+    None if the rows differ in names or types, and if a value is null, not valid for its type or needs the full check.
     """
-    kinds = _kinds(names, stated)
+    kinds = None if properties.values.null_count else _kinds(names, stated)
     if kinds is None:
         return None
-    if all(kind is ValueType.STRING for kind in kinds) and not properties.values.null_count:
+    if all(kind is ValueType.STRING for kind in kinds):
         return [_strings(properties, names.distinct)]
     pieces: list[Piece] = []
     for place, (name, kind) in enumerate(zip(names.distinct, kinds, strict=True)):

@@ -186,11 +186,11 @@ def test_tls(fresh_broker, settings_for, opened, authority, other_authority):
             return connect(settings_for(broker, sslCaFile=authority.cert, **options))
 
         opened(connected(sslCertFile=own.cert, sslKeyFile=own.key)).check()
-        with pytest.raises(TlsError, match="certificate of amqps://.* is not accepted"):
+        with pytest.raises(TlsError, match=r"certificate of amqps://.* is not accepted"):
             connected(other_authority)
         # With TLS 1.3 the broker refuses a client's certificate after the handshake.
         for options in ({"sslCertFile": foreign.cert, "sslKeyFile": foreign.key}, {}):
-            with pytest.raises(TlsError, match="does not accept the client certificate, or requires one: .*ALERT"):
+            with pytest.raises(TlsError, match=r"does not accept the client certificate, or requires one: .*ALERT"):
                 connected(**options)
 
 
