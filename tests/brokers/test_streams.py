@@ -1,5 +1,6 @@
 """Streams of RabbitMQ 4: where a read begins, what it reads again, what a killed broker and a killed query cost."""
 
+import json
 import uuid
 from collections import Counter
 from contextlib import contextmanager
@@ -36,11 +37,20 @@ def _tested_broker(rabbit, tested):
     tested("rabbitmq", rabbit.version)
 
 
-@pytest.fixture
-def stream(rabbit):
+def new_stream(rabbit):
     name = f"stream.{uuid.uuid4().hex[:8]}"
     rabbit.create_queue(name, {"x-queue-type": "stream"})
     return name
+
+
+def declare_again(rabbit, stream):
+    rabbit.control("delete_queue", stream)
+    rabbit.create_queue(stream, {"x-queue-type": "stream"})
+
+
+@pytest.fixture
+def stream(rabbit):
+    return new_stream(rabbit)
 
 
 def access(rabbit, **more):
@@ -94,7 +104,10 @@ def test_batches_go_on_where_the_checkpoint_is_and_a_repeated_one_is_the_same(ra
         start, numbers = first.offset, first.batch()
         middle = first.offset
         assert numbers == list(range(40))
-        assert middle == {"seq": 40, "positions": {f"queue://{stream}": 40}, "from": {f"queue://{stream}": 0}}
+        name = f"queue://{stream}"
+        digests = middle.pop("read")
+        assert middle == {"seq": 40, "positions": {name: 40}, "from": {name: 0}}
+        middle["read"] = digests
         assert first.source.progress()["guarantee"] == "exactly-once into Spark"
     with reading(rabbit, stream, middle) as second:
         assert second.texts(start, middle) == list(range(40)), "Spark repeats the batch"
@@ -164,6 +177,92 @@ def test_a_new_read_begins_where_the_option_says(rabbit, stream, offset, wanted)
         found = one.batch()
         send(rabbit, stream, range(20, 25))
         assert found + one.read(len(wanted) - len(found)) == list(wanted)
+
+
+@contextmanager
+def started(rabbit, streams, offset=None, **options):
+    """A read that has had its first, empty, batch."""
+    with reading(rabbit, json.dumps(streams), offset, **options) as one:
+        assert one.batch() == []
+        yield one
+
+
+@pytest.mark.parametrize("option", ["next", "first", "2036-11-26T08:00:00Z"])
+def test_the_first_offset_has_a_number_for_each_stream_so_a_restart_misses_nothing(rabbit, option):
+    old, late = new_stream(rabbit), new_stream(rabbit)
+    if option != "first":
+        send(rabbit, old, range(3))
+    with started(rabbit, [old], streamOffset=option) as one:
+        checkpoint = one.offset
+    assert checkpoint["positions"] == {f"queue://{old}": 0 if option == "first" else 3}
+    send(rabbit, old, range(10, 15))
+    with reading(rabbit, json.dumps([old, late]), checkpoint, streamOffset=option) as one:
+        assert one.read(5) == list(range(10, 15))
+        checkpoint = one.offset
+    assert checkpoint["positions"][f"queue://{late}"] == 0, "a stream that is added later"
+    send(rabbit, late, range(100, 108))
+    with reading(rabbit, json.dumps([old, late]), checkpoint, streamOffset=option) as one:
+        assert one.read(8) == list(range(100, 108))
+
+
+def test_available_now_with_next_reads_what_was_sent_since_the_run_before(rabbit, stream):
+    send(rabbit, stream, range(2))
+    offset, runs = None, []
+    for run in range(3):
+        with reading(rabbit, stream, offset, streamOffset="next") as one:
+            one.source.drain()
+            runs.append(one.batch() + one.batch())
+            offset = one.offset
+        send(rabbit, stream, range(10 * run, 10 * run + 4))
+    assert runs == [[], [0, 1, 2, 3], [10, 11, 12, 13]]
+
+
+@pytest.mark.parametrize("fail", ["true", "false"])
+@pytest.mark.parametrize(
+    ("again", "fact"),
+    [(0, "ends before offset 40"), (20, "ends before offset 40"), (60, "another message at offset 39")],
+)
+def test_a_stream_that_was_declared_again_is_data_loss(rabbit, stream, caplog, again, fact, fail):
+    send(rabbit, stream, range(40))
+    with reading(rabbit, stream) as one:
+        assert one.read(40) == list(range(40))
+        checkpoint = one.offset
+    declare_again(rabbit, stream)
+    send(rabbit, stream, range(1000, 1000 + again))
+    with reading(rabbit, stream, checkpoint, failOnDataLoss=fail, idleTimeout="300ms") as one:
+        if fail == "true":
+            with pytest.raises(DataLossError, match=fact):
+                one.batch()
+            return
+        assert one.read(again) == list(range(1000, 1000 + again))
+        checkpoint = one.offset
+    assert fact in caplog.text
+    send(rabbit, stream, range(2000, 2005))
+    with reading(rabbit, stream, checkpoint) as one:
+        assert one.read(5) == list(range(2000, 2005)), "it is lost once only"
+
+
+def test_a_repeated_batch_of_another_stream_is_data_loss(rabbit, stream):
+    send(rabbit, stream, range(10))
+    with reading(rabbit, stream) as one:
+        start, numbers = one.offset, one.batch()
+        assert len(numbers) == 10
+        end = one.offset
+    declare_again(rabbit, stream)
+    send(rabbit, stream, range(1000, 1010))
+    with reading(rabbit, stream) as one, pytest.raises(DataLossError, match="of which the streams have others"):
+        one.texts(start, end)
+
+
+def test_an_offset_beyond_the_end_of_the_stream_is_refused(rabbit, stream):
+    send(rabbit, stream, range(3))
+    with reading(rabbit, stream, streamOffset="4") as one, pytest.raises(DataLossError, match="streamOffset begins"):
+        one.batch()
+    with reading(rabbit, stream, streamOffset="4", failOnDataLoss="false") as one:
+        assert one.batch() == [0, 1, 2]
+    with started(rabbit, [stream], streamOffset="3") as one:
+        send(rabbit, stream, [3])
+        assert one.read(1) == [3]
 
 
 def test_a_read_by_time_has_everything_that_was_sent_after_it(rabbit, stream):
@@ -256,3 +355,18 @@ def test_through_spark_a_repeated_batch_has_the_same_rows(spark, rabbit, stream,
         seen.update(attempts[0])
     assert seen == Counter(str(number) for number in range(130))
     assert max(map(len, batches.values())) == 2, "one batch was repeated"
+
+
+@pytest.mark.spark
+def test_through_spark_a_read_of_what_comes_next_misses_nothing_between_its_runs(spark, rabbit, stream, tmp_path):
+    send(rabbit, stream, range(3))
+    frame = spark.readStream.format("jms").options(**access(rabbit, queue=stream), streamOffset="next")
+    seen = []
+    for run in range(3):
+        run_available(
+            frame.load(),
+            tmp_path / "checkpoint",
+            each=lambda rows, _: seen.extend(int(row.text) for row in rows.select("text").collect()),
+        )
+        send(rabbit, stream, range(10 * run + 10, 10 * run + 14))
+    assert seen == [10, 11, 12, 13, 20, 21, 22, 23]

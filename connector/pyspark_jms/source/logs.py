@@ -1,7 +1,9 @@
 """A streaming read of logs: queues that keep what was read, and number their messages (streams of RabbitMQ).
 
-The offset of the query has the next number of each log, and where the batch began. So Spark's checkpoint says what was
-read, nothing is acknowledged, and a batch that Spark repeats has the same messages: exactly-once into Spark.
+The offset of the query has the next number of each log, a digest of the message before it, and where the batch began.
+So Spark's checkpoint says what was read, nothing is acknowledged, and a batch that Spark repeats has the same messages:
+exactly-once into Spark. The digest shows whether a stream was deleted and declared again: RabbitMQ (4.3) gives a stream
+no identity that a client can read.
 """
 
 import logging
@@ -12,7 +14,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from pyspark_jms.amqp.link.log_reader import LogReader
+from pyspark_jms.amqp.link.log_reader import LogReader, digest_of
 from pyspark_jms.blocks.block import MessageBlock
 from pyspark_jms.delivery.message_range import Batch, MessageRange
 from pyspark_jms.errors import DataLossError, IllegalStateError, JMSError
@@ -31,11 +33,23 @@ __all__ = ["LogSource"]
 
 _log = logging.getLogger("pyspark_jms.source")
 _POLL_SECONDS = 0.05
-_SEQUENCE, _POSITIONS, _FROM = "seq", "positions", "from"
+_SEQUENCE, _POSITIONS, _READ, _FROM = "seq", "positions", "read", "from"
 
 Position = str | int | datetime
 """An offset, a time, ``first``, or ``last`` for the last messages."""
 Taken = Sequence[tuple[MessageBlock, Sequence[int]]]
+
+
+@dataclass(frozen=True, slots=True)
+class _Known:
+    """A message of a log that was received: its offset, and a digest of it."""
+
+    offset: int
+    digest: str
+
+    @classmethod
+    def last_of(cls, block: MessageBlock, offsets: Sequence[int]) -> "_Known":
+        return cls(offsets[-1], digest_of(block, len(block) - 1))
 
 
 @dataclass(slots=True)
@@ -46,8 +60,9 @@ class _Piece:
     offsets: Sequence[int]
 
     @property
-    def next(self) -> int:
-        return self.offsets[self.range_.last - 1] + 1
+    def last(self) -> "_Known":
+        at = self.range_.last - 1
+        return _Known(self.offsets[at], digest_of(self.range_.block, at))
 
     def split(self, messages: int) -> "tuple[_Piece, _Piece]":
         first, rest = self.range_.split(messages)
@@ -62,8 +77,10 @@ class _Log:
         self.name = str(destination)
         self.link: LogReader | None = None
         self.waiting: deque[_Piece] = deque()
-        self.position: Position = "first"
+        self.position = 0
         """Where a new link begins."""
+        self.read: str | None = None
+        """The digest of the message before the position, if it was received."""
         self.expected: int | None = None
         """The offset of the next message, if the stream has deleted nothing; None before the first message."""
         self.target: int | None = None
@@ -77,8 +94,12 @@ class _Log:
             wanted = sum(self.target is None or each < self.target for each in offsets)
             if wanted:
                 self.waiting.append(_Piece(MessageRange(self.subscription, block, 0, wanted), offsets))
-            self.position = self.expected = offsets[-1] + 1
+            self.go_behind(_Known.last_of(block, offsets))
+            self.expected = self.position
         return come
+
+    def go_behind(self, last: _Known | None) -> None:
+        self.position, self.read = (0, None) if last is None else (last.offset + 1, last.digest)
 
     def has_gap(self, taken: Taken) -> bool:
         """Whether messages between those that were received and these may have been deleted, or are no messages."""
@@ -87,7 +108,7 @@ class _Log:
     @property
     def has_ended(self) -> bool:
         """Whether a run with AvailableNow has received everything."""
-        return self.target == 0 or (isinstance(self.position, int) and self.position >= (self.target or 1 << 62))
+        return self.target == 0 or self.position >= (self.target or 1 << 62)
 
 
 class LogSource:
@@ -105,7 +126,11 @@ class LogSource:
         self._repeats: set[int] = set()
         """Ends of batches that another link has received."""
         self._admission = BatchTrigger(options, time.monotonic, draining=False)
-        self._draining = self._is_open = False
+        self._draining = False
+        self._opened: dict[str, Any] | None = None
+        """The offset with which this run began."""
+        self._begin: tuple[dict[str, int], dict[str, str]] = ({}, {})
+        """Where it began: the positions, and the digests of the messages before them."""
         self._end = self._received = self._reconnects = 0
         self._compared: set[LogReader | None] = set()
         """Links of which the first gap was compared with what the stream has deleted."""
@@ -122,46 +147,124 @@ class LogSource:
     # --- the next batch ------------------------------------------------------------------------
 
     def latest_offset(self, start: dict[str, Any]) -> dict[str, Any]:
-        """The end of the next batch. The batch that ends at ``start`` is in Spark's commit log."""
+        """The end of the next batch. The batch that ends at ``start`` is in Spark's commit log.
+
+        Without messages, an offset that differs from ``start`` makes an empty batch: so the checkpoint gets a number
+        for each log before the first message, and a restart does not ask again what ``next`` is.
+        """
         sequence, positions = _parsed(start)
-        self._end = sequence
-        self._open(positions, patience=self._options.connection.reconnect_timeout if sequence else 0.0)
+        self._end, read = sequence, _digests(start)
+        self._open(start)
         self._release(sequence)
         pieces = self._next_pieces() if self._await_messages() else []
-        if not pieces:
-            return start
-        self._admission.note_batch()
-        begin, following = dict[str, int](), dict(positions)
+        if start == self._opened:
+            positions, read = dict(self._begin[0]), dict(self._begin[1])
+        begin, last = dict[str, int](), dict[str, _Piece]()
         for piece in pieces:
             name = self._logs[piece.range_.subscription].name
             begin.setdefault(name, piece.offsets[piece.range_.first])
-            following[name] = piece.next
-        end = self._end = sequence + sum(len(piece.range_) for piece in pieces)
-        self._batches[end] = [piece.range_ for piece in pieces]
-        return {_SEQUENCE: end, _POSITIONS: following, _FROM: begin}
+            last[name] = piece
+        for name, known in ((name, piece.last) for name, piece in last.items()):
+            positions[name], read[name] = known.offset + 1, known.digest
+        if not pieces and (positions, read) == (_parsed(start)[1], _digests(start)):
+            return start
+        if pieces:
+            self._admission.note_batch()
+            self._end = sequence + sum(len(piece.range_) for piece in pieces)
+            self._batches[self._end] = [piece.range_ for piece in pieces]
+        return {_SEQUENCE: self._end, _POSITIONS: positions, _READ: read, _FROM: begin}
 
-    def _open(self, positions: dict[str, int], *, patience: float) -> None:
-        if self._is_open:
+    def _open(self, start: dict[str, Any]) -> None:
+        if self._opened is not None:
             return
+        (_, positions), read = _parsed(start), _digests(start)
+        patience = self._options.connection.reconnect_timeout if positions else 0.0
         for log in self._logs:
-            assert self._options.stream_offset is not None
             log.expected = positions.get(log.name)
-            log.position = positions.get(log.name, self._options.stream_offset)
-            if self._draining or log.position == "next":
-                end = self._end_of(log, patience)
-                log.target = end if self._draining else None
-                log.position = end if log.position == "next" else log.position
+            if log.expected is None:
+                assert self._options.stream_offset is not None
+                self._begin_at(log, self._options.stream_offset, patience)
+            else:
+                log.position, log.read = log.expected, read.get(log.name)
+                self._require_same(log, patience)
+            if self._draining:
+                last = self._last_of(log, patience)
+                log.target = 0 if last is None else last.offset + 1
             log.link = self._connect(log, patience)
-        self._is_open = True
+            positions[log.name] = log.position
+            read |= {} if log.read is None else {log.name: log.read}
+        self._opened, self._begin = start, (positions, read)
 
-    def _end_of(self, log: _Log, patience: float) -> int:
-        """The offset that the log's next message will have."""
-        link = self._connect(log, patience, position="last", sql=False)
+    def _begin_at(self, log: _Log, option: Position, patience: float) -> None:
+        """Turn what ``option`` says into the number of a message, or of the one that is sent next."""
+        before: _Known | None = None
+        while True:
+            found = None if option == "next" else self._first_of(log, option, patience)
+            if found is not None:
+                log.position, log.read, log.expected = found.offset, None, found.offset
+                return
+            last = self._last_of(log, patience)
+            if option == "next" or last == before:  # else a message may have come after the first look
+                break
+            before = last
+        log.go_behind(last)
+        if isinstance(option, int) and option > log.position:
+            self._lose(
+                f"{log.name} ends before offset {option:,}, at which streamOffset begins.",
+                "Give the offset of a message that the stream has, first or next.",
+            )
+            self._begin_at(log, "first", patience)
+
+    def _require_same(self, log: _Log, patience: float, lost: JMSError | None = None) -> None:
+        """``DataLossError`` unless the log is the one that was read up to the position.
+
+        A stream that was deleted and declared again begins at 0. A replica that follows late has what is missing soon.
+        """
+        at, until = log.position, time.monotonic() + self._options.idle_timeout
+        if not at:
+            return
+        while (last := self._last_of(log, patience, through=at, lost=lost)) is None or last.offset < at - 1:
+            if time.monotonic() >= until:
+                fact = f"{log.name} ends before offset {at:,}, up to which the query has read it."
+                break
+            self._stop.check()
+            self._condition.pause(_POLL_SECONDS)
+        else:
+            known = last if last.offset == at - 1 else self._first_of(log, at - 1, patience)
+            if log.read is None or known is None or known.offset != at - 1 or known.digest == log.read:
+                return
+            fact = f"{log.name} has another message at offset {at - 1:,} than the query has read there."
+        self._lose(
+            fact,
+            "The stream was deleted and declared again, or restored from an older copy. With failOnDataLoss=false the"
+            " query reads it from its first message.",
+        )
+        self._begin_at(log, "first", patience)
+
+    def _lose(self, fact: str, remedy: str) -> None:
+        if self._options.fail_on_data_loss:
+            raise DataLossError(fact, remedy)
+        _log.warning("! %s The query goes on with the stream's first message", fact)
+
+    def _last_of(
+        self, log: _Log, patience: float, *, through: int | None = None, lost: JMSError | None = None
+    ) -> _Known | None:
+        """The log's last message, or one from ``through`` on."""
+        link = self._connect(log, patience, position="last", sql=False, lost=lost)
         try:
-            taken = link.take_to_end()
+            taken = link.take_to_end(through)
         finally:
             link.close()
-        return taken[-1][1][-1] + 1 if taken else 0
+        return _Known.last_of(*taken[-1]) if taken else None
+
+    def _first_of(self, log: _Log, position: Position, patience: float) -> _Known | None:
+        """The first message that the log has from there on."""
+        link = self._connect(log, patience, position=position, sql=False)
+        try:
+            taken = link.take_to_end(through=0)
+        finally:
+            link.close()
+        return _Known(taken[0][1][0], digest_of(taken[0][0], 0)) if taken else None
 
     def _connect(
         self,
@@ -254,10 +357,10 @@ class LogSource:
         if self._options.stream_filter is not None and log.link in self._compared:
             return
         self._compared = {each.link for each in self._logs if each.link in self._compared} | {log.link}
-        first = self._first_of(log)
-        if first is None or first <= expected:
+        first = self._first_of(log, "first", self._options.connection.reconnect_timeout)
+        if first is None or first.offset <= expected:
             return
-        lost = f"{expected:,} to {first - 1:,}"
+        lost = f"{expected:,} to {first.offset - 1:,}"
         if self._options.fail_on_data_loss:
             raise DataLossError(
                 f"{log.name} has deleted what was at its offsets {lost}, and the query had not read it.",
@@ -266,21 +369,11 @@ class LogSource:
             )
         _log.warning("! %s has deleted what was at its offsets %s, and the query had not read it", log.name, lost)
 
-    def _first_of(self, log: _Log) -> int | None:
-        """The offset of the first message that the log still has; None if none comes within ``idleTimeout``."""
-        link = self._connect(log, self._options.connection.reconnect_timeout, position="first", sql=False)
-        try:
-            until = time.monotonic() + self._options.idle_timeout
-            while not (taken := link.take()) and time.monotonic() < until:
-                link.check()
-                self._condition.pause(_POLL_SECONDS)
-        finally:
-            link.close()
-        return taken[0][1][0] if taken else None
-
     def _reconnect(self, log: _Log, link: LogReader, lost: JMSError) -> None:
         link.drop()
-        log.link = self._connect(log, self._options.connection.reconnect_timeout, lost=lost)
+        patience = self._options.connection.reconnect_timeout
+        self._require_same(log, patience, lost)
+        log.link = self._connect(log, patience, lost=lost)
         self._reconnects += 1
         _log.warning("= reconnected to %s", log.link.address)
 
@@ -310,7 +403,7 @@ class LogSource:
             return []
         ranges = self._batches.get(last)
         if ranges is None:
-            ranges = self._batches[last] = self._repeated(dict(end.get(_FROM, {})), positions, last - first)
+            ranges = self._batches[last] = self._repeated(end, positions, last - first)
             self._repeats.add(last)
         memory = self._tasks.memory_for(last) if self._tasks.are_here() else None
         dialect = next(iter(self._dialects))
@@ -318,23 +411,29 @@ class LogSource:
         tasks = received_partitions(Batch(first, last, tuple(ranges)), origins, self._options.partition_bytes, memory)
         return self._tasks.of(tasks, self._dialects)
 
-    def _repeated(self, begin: dict[str, int], positions: dict[str, int], count: int) -> list[MessageRange]:
+    def _repeated(self, batch: dict[str, Any], positions: dict[str, int], count: int) -> list[MessageRange]:
         """The messages of a batch that an earlier process has received."""
         ranges: list[MessageRange] = []
+        begin, read, others = dict[str, int](batch.get(_FROM, {})), _digests(batch), False
         for log in self._logs:
             if log.name not in begin:
                 continue
             link = self._connect(log, self._options.connection.reconnect_timeout, position=begin[log.name])
             try:
-                ranges += self._range(link, log, begin[log.name], positions[log.name])
+                found = list(self._range(link, log, begin[log.name], positions[log.name]))
             finally:
                 link.close()
-        found = sum(map(len, ranges))
-        if found != count and self._options.fail_on_data_loss:
+            ranges += found
+            if found and log.name in read:
+                others |= digest_of(found[-1].block, found[-1].last - 1) != read[log.name]
+        have = sum(map(len, ranges))
+        if (have != count or others) and self._options.fail_on_data_loss:
             raise DataLossError(
-                f"Spark's checkpoint needs a batch of {count:,} messages, of which the streams have {found:,}.",
-                "Streams delete old messages (max-age, max-length-bytes), or streamFilter is another one than before."
-                " With failOnDataLoss=false the batch has the messages that are left.",
+                f"Spark's checkpoint needs a batch of {count:,} messages, of which the streams have"
+                f" {'others' if others else f'{have:,}'}.",
+                "Streams delete old messages (max-age, max-length-bytes), a stream was deleted and declared again, or"
+                " streamFilter is another one than before. With failOnDataLoss=false the batch has the messages that"
+                " are left.",
             )
         return ranges
 
@@ -370,7 +469,7 @@ class LogSource:
         in_flight += [piece.range_ for log in self._logs for piece in log.waiting]
         return {
             _SEQUENCE: self._end,
-            "positions": {log.name: log.position for log in self._logs if isinstance(log.position, int)},
+            "positions": {log.name: log.position for log in self._logs},
             "inFlightMessages": sum(map(len, in_flight)),
             "inFlightBytes": sum(range_.size for range_ in in_flight),
             "received": self._received,
@@ -386,6 +485,11 @@ class LogSource:
             if link is not None:
                 link.close()
         self._tasks.close()
+
+
+def _digests(offset: dict[str, Any]) -> dict[str, str]:
+    """Of each log, the digest of the last message that was read, if there is one."""
+    return dict(offset.get(_READ, {}))
 
 
 def _parsed(offset: dict[str, Any]) -> tuple[int, dict[str, int]]:

@@ -24,9 +24,9 @@ def log():
 def test_what_came_moves_the_position_also_over_gaps():
     one = log()
     assert one.receive([*taken(4, 5), *taken(9)]) == 3
-    assert (one.position, [piece.next for piece in one.waiting]) == (10, [6, 10])
+    assert (one.position, [piece.last.offset for piece in one.waiting]) == (10, [5, 9])
     first, rest = one.waiting[0].split(1)
-    assert (first.next, rest.next) == (5, 6)
+    assert (first.last.offset, rest.last.offset) == (4, 5)
 
 
 def test_a_gap_is_known_after_the_first_message_only():

@@ -17,7 +17,7 @@ from pyspark_jms.amqp.link.management import describe_queue
 from pyspark_jms.amqp.link.prefetch import Prefetch
 from pyspark_jms.amqp.link.subscriptions import source_of
 from pyspark_jms.amqp.wire.receiver import Receiver
-from pyspark_jms.amqp.wire.sections import MESSAGE_ANNOTATIONS, sections
+from pyspark_jms.amqp.wire.sections import MESSAGE_ANNOTATIONS, fingerprint, sections
 from pyspark_jms.amqp.wire.values import Described, Symbol, TypedValue, decode
 from pyspark_jms.blocks.block import MessageBlock
 from pyspark_jms.errors import InvalidSelectorError, JMSError, UnsupportedError
@@ -26,7 +26,7 @@ from pyspark_jms.jms.subscription import Subscription
 from pyspark_jms.network.connection import OnConnection, StateCondition
 from pyspark_jms.network.settings import ConnectionSettings
 
-__all__ = ["LogReader"]
+__all__ = ["LogReader", "digest_of"]
 
 _OFFSET_SPEC, _OFFSET = Symbol("rabbitmq:stream-offset-spec"), "x-stream-offset"
 _SQL_FILTER, _SQL = Symbol("sql-filter"), Symbol("amqp:sql-filter")
@@ -91,8 +91,8 @@ class LogReader(OnConnection[Dialect]):
         with self.connection.core():
             self._prefetch.released(messages)
 
-    def take_to_end(self) -> list[tuple[MessageBlock, list[int]]]:
-        """What there is, until the broker has proven that there is no more for now."""
+    def take_to_end(self, through: int | None = None) -> list[tuple[MessageBlock, list[int]]]:
+        """What there is, until the broker has proven that there is no more for now, or offset ``through`` was met."""
         taken: list[tuple[MessageBlock, list[int]]] = []
         while True:
             self._prefetch.begin_probe()
@@ -102,6 +102,8 @@ class LogReader(OnConnection[Dialect]):
                 return taken
             taken += come
             self.released(sum(len(block) for block, _ in come))
+            if through is not None and taken[-1][1][-1] >= through:
+                return taken
 
     def close(self) -> None:
         with closing(self.connection):
@@ -146,6 +148,11 @@ def _require_filters(connection: Connection, receiver: Receiver, wanted: dict[st
             f"{connection.address} did not take over the SQL filter and would deliver every message.",
             "Check the SQL of option streamFilter.",
         )
+
+
+def digest_of(block: MessageBlock, index: int) -> str:
+    """A digest of what a broker may not change: properties and body (AMQP 1.0, 3.2)."""
+    return fingerprint(block.message(index), annotated=False).hex()
 
 
 def _offsets(block: MessageBlock, destination: Destination) -> list[int]:
