@@ -19,9 +19,11 @@ class Verdict(StrEnum):
     """A limitation, or a fact that could not be found out. No query fails because of it."""
     PROBLEM = "problem"
     """A query would fail or lose messages. The exit code is 1."""
+    ENDED = "ended"
+    """The tests ended early, and not because of the broker. The exit code is 1."""
 
 
-_MARKS = {Verdict.FINE: " ", Verdict.NOTE: "-", Verdict.PROBLEM: "!"}
+_MARKS = {Verdict.FINE: " ", Verdict.NOTE: "-", Verdict.PROBLEM: "!", Verdict.ENDED: "!"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,7 +46,7 @@ class Finding:
 
 
 def failed(findings: Iterable[Finding]) -> bool:
-    return any(finding.verdict is Verdict.PROBLEM for finding in findings)
+    return any(finding.verdict in {Verdict.PROBLEM, Verdict.ENDED} for finding in findings)
 
 
 def as_table(findings: Iterable[Finding]) -> str:

@@ -34,6 +34,8 @@ __all__ = ["receive_findings"]
 
 _WINDOW_BYTES = 64 << 20
 _QUIET_SECONDS, _POLL_SECONDS = 2.0, 0.05
+_LONGEST_SECONDS, _LATE_SECONDS = 30.0, 5.0
+"""Limits for the two times that messages are received: a producer may never be quiet."""
 
 
 def receive_findings(
@@ -45,7 +47,7 @@ def receive_findings(
     *,
     loses_bodies: bool,
 ) -> Iterator[Finding]:
-    """Receive until ``limit`` messages, 64 MB, or 2 s without a message.
+    """Receive until ``limit`` messages, 64 MB, 2 s without a message, or for 30 s.
 
     ``loses_bodies``: not every message arrives over this protocol, or with its body. ``inspected`` lists such messages.
     """
@@ -59,9 +61,11 @@ def receive_findings(
     condition = StateCondition()
     with closing(protocol.connect(settings, condition)) as link:
         link.subscribe(Subscription(destination=destination, window_bytes=_WINDOW_BYTES, probes=True))
-        _until_quiet(link, condition, limit)
+        _until_quiet(link, condition, limit, _LONGEST_SECONDS)
         delivering = {} if listed is None else listed.delivering()
-        _until_quiet(link, condition, None)  # also receives what was in flight when the broker listed them
+        _until_quiet(
+            link, condition, None, _LATE_SECONDS
+        )  # also receives what was in flight when the broker listed them
         blocks = link.take()
     batches = [_decoded(protocol, block, link.dialect.name, destination) for block in blocks]
     yield _received(batches, loses_bodies=loses_bodies)
@@ -81,9 +85,10 @@ def _decoded(protocol: SourceProtocol, block: MessageBlock, dialect: str, destin
     return open_envelopes(rows, "auto")
 
 
-def _until_quiet(link: SourceLink, condition: StateCondition, limit: int | None) -> None:
+def _until_quiet(link: SourceLink, condition: StateCondition, limit: int | None, seconds: float) -> None:
     seen, since = link.waiting()[0], time.monotonic()
-    while time.monotonic() - since < _QUIET_SECONDS and (limit is None or seen < limit):
+    deadline = since + seconds
+    while time.monotonic() < min(since + _QUIET_SECONDS, deadline) and (limit is None or seen < limit):
         condition.pause(_POLL_SECONDS)
         link.check()
         if link.waiting()[0] != seen:

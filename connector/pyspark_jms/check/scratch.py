@@ -1,7 +1,7 @@
 """Tests the broker with messages on a scratch queue. The queue stays, and is empty afterwards.
 
-The messages of a run have a property that the run selects by, so that concurrent runs do not receive each other's
-messages (on brokers with selectors).
+The messages of a run have a property that the run selects by, so that it does not receive other messages (on brokers
+with selectors). Only messages with this property are acknowledged.
 """
 
 import time
@@ -11,7 +11,7 @@ from contextlib import closing
 
 from pyspark_jms.blocks.block import MessageBlock
 from pyspark_jms.check.findings import Finding, Verdict
-from pyspark_jms.errors import JMSError, ReceiptTimeoutError
+from pyspark_jms.errors import InvalidDestinationError, JMSError, ReceiptTimeoutError
 from pyspark_jms.jms.model import OCTET_STREAM, Destination, DestinationKind
 from pyspark_jms.jms.subscription import Subscription
 from pyspark_jms.network.connection import StateCondition
@@ -23,12 +23,14 @@ from pyspark_jms.stomp.link.consumer import Consumer
 from pyspark_jms.stomp.link.producer import Producer
 from pyspark_jms.stomp.wire.frame import Frame, encode_frame, header_of
 
-__all__ = ["SCRATCH_QUEUE", "Scratch", "scratch_findings"]
+__all__ = ["RUN_PROPERTY", "SCRATCH_QUEUE", "Scratch", "scratch_findings"]
 
 SCRATCH_QUEUE = "pyspark-jms.check"
 """All runs use one name, because the broker may keep an auto-created queue for ever."""
 
-_PROPERTY = "check"
+RUN_PROPERTY = "pyspark_jms_check"
+"""Property of a test message: the run that has sent it."""
+
 _QUIET_SECONDS, _POLL_SECONDS = 1.0, 0.05
 _WINDOW_BYTES, _BODY_BYTES, _MESSAGES = 4_096, 1_000, 16
 _BODIES: tuple[tuple[str, bytes], ...] = (("text", b"text"), ("bytes", b"bytes"), ("text", b""), ("bytes", b""))
@@ -60,10 +62,9 @@ class Scratch:
             before = time.time() * 1000
             for kind, body in _BODIES:
                 consumer.connection.send(self._frame("bodies", kind, body))
-            blocks = self._receive(consumer, len(_BODIES))
+            blocks = self._receive(consumer, len(_BODIES), "bodies")
             self._record_clock(blocks[0], before)
             found = [kind for block in blocks for kind in self._body_types(block)]
-            self._acknowledge(consumer, blocks)
         wanted = [kind for kind, _ in _BODIES]
         if found == wanted:
             return Finding(name="body rule", value="text and bytes are distinguished")
@@ -85,9 +86,7 @@ class Scratch:
             ahead = self._count_when_quiet(consumer)
             left = _MESSAGES
             while left:
-                blocks = self._receive(consumer, 1)
-                self._acknowledge(consumer, blocks)
-                left -= sum(map(len, blocks))
+                left -= sum(map(len, self._receive(consumer, 1, "window")))
         if ahead < _MESSAGES:
             return Finding(name="window", value="the broker waits for acknowledgements when windowBytes are in flight")
         return Finding(
@@ -104,7 +103,7 @@ class Scratch:
             "destination": self._dialect.addresses.header_value(self._destination, sending=True),
             **self._dialect.send_destination_headers[DestinationKind.QUEUE],
             "persistent": "true",
-            _PROPERTY: f"{self._run}-{purpose}",
+            RUN_PROPERTY: f"{self._run}-{purpose}",
             **({} if transaction is None else {"transaction": transaction}),
         }
         if kind == "bytes":
@@ -118,13 +117,29 @@ class Scratch:
         subscription = Subscription(
             destination=self._destination,
             window_bytes=window,
-            selector=f"{_PROPERTY} = '{self._run}-{purpose}'",
+            selector=f"{RUN_PROPERTY} = '{self._run}-{purpose}'",
         )
         return Consumer(self._settings, subscription, StateCondition())
 
-    def _receive(self, consumer: Consumer, count: int) -> list[MessageBlock]:
+    def _receive(self, consumer: Consumer, count: int, purpose: str) -> list[MessageBlock]:
+        """Receive and acknowledge the messages of a test. Any other message is given back, and ends the test."""
         self._await(consumer, count)
-        return consumer.take()
+        blocks = consumer.take()
+        own = [self._is_own(block, index, purpose) for block in blocks for index in range(len(block))]
+        identifiers = [identifier for block in blocks for identifier in block.ids]
+        ids = [each for each, is_own in zip(identifiers, own, strict=True) if is_own and each is not None]
+        if ids:
+            consumer.has_receipt(consumer.acknowledge(ids), wait=True)
+        if not all(own):
+            raise InvalidDestinationError(
+                f"Queue {self._destination.name} has a message that this check did not send. The message was given"
+                " back, and the broker was not tested further.",
+                "Let no other program use this queue, and remove what an interrupted check has left there.",
+            )
+        return blocks
+
+    def _is_own(self, block: MessageBlock, index: int, purpose: str) -> bool:
+        return header_of(block, index, RUN_PROPERTY.encode()) == f"{self._run}-{purpose}".encode()
 
     def _await(self, consumer: Consumer, count: int) -> None:
         """Wait until ``count`` messages are received; raise an error after receiptTimeout."""
@@ -142,18 +157,13 @@ class Scratch:
     def _count_when_quiet(self, consumer: Consumer) -> int:
         """The number of received messages, after a while without a new one."""
         seen, since = consumer.waiting()[0], time.monotonic()
-        while time.monotonic() - since < _QUIET_SECONDS:
+        deadline = since + self._settings.receipt_timeout
+        while time.monotonic() - since < _QUIET_SECONDS and time.monotonic() < deadline:
             consumer.connection.condition.pause(_POLL_SECONDS)
             consumer.connection.check_messages()
             if consumer.waiting()[0] != seen:
                 seen, since = consumer.waiting()[0], time.monotonic()
         return seen
-
-    @staticmethod
-    def _acknowledge(consumer: Consumer, blocks: list[MessageBlock]) -> None:
-        ids = [identifier for block in blocks for identifier in block.ids if identifier is not None]
-        if ids:
-            consumer.has_receipt(consumer.acknowledge(ids), wait=True)
 
     def _body_types(self, block: MessageBlock) -> list[str]:
         rows = decode(block, dialect=self._dialect, source=self._destination, first_sequence=0, body_type="auto")

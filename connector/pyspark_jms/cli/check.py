@@ -1,13 +1,14 @@
 """``pyspark-jms check``: what a broker can do for a user, and what is on a queue."""
 
 import argparse
+import uuid
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TextIO
 
 from pyspark_jms import __version__
 from pyspark_jms.cli.command import Command, add_access, source_options
-from pyspark_jms.errors import InvalidOptionError, MissingOptionError, OptionConflictError
+from pyspark_jms.errors import InvalidOptionError, OptionConflictError
 
 __all__ = ["COMMAND"]
 
@@ -36,7 +37,8 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
     add(
         "--conformance",
         action="store_true",
-        help="test with messages what the broker does on the empty queue --queue, and write a report",
+        help="test with messages what the broker does, and write a report. --queue names an empty queue that nothing"
+        " else uses; without it the command makes a name",
     )
     add("--report", metavar="FILE", help=f"with --conformance: file for the report, instead of {_REPORT}")
     add("--json", action="store_true", help="print JSON")
@@ -49,10 +51,6 @@ def _run(options: argparse.Namespace) -> int:
 def _is_conformance(options: argparse.Namespace) -> bool:
     if options.report is not None and not options.conformance:
         raise OptionConflictError("--report is given without --conformance.", "Give both or neither.")
-    if options.conformance and options.queue is None:
-        raise MissingOptionError(
-            "--conformance is given without --queue.", "Name an empty queue that nothing else uses: --queue scratch."
-        )
     if options.conformance and (options.receive or options.staging_queue is not None):
         raise OptionConflictError(
             "--conformance is given with --receive or --staging-queue.", "Run the command twice, each with one of them."
@@ -64,9 +62,10 @@ def _run_conformance(options: argparse.Namespace) -> int:
     from pyspark_jms.check.conformance.run import run_conformance
     from pyspark_jms.check.findings import as_json, as_table, failed
 
-    parsed = source_options(options, queue=options.queue)
+    queue = options.queue or f"pyspark-jms.conformance.{uuid.uuid4().hex[:8]}"
+    parsed = source_options(options, queue=queue)
     with _opened(Path(options.report or _REPORT)) as file:
-        report = run_conformance(parsed.connection, options.queue)
+        report = run_conformance(parsed.connection, queue)
         file.write(report.as_markdown(__version__, datetime.now(UTC)))
     print(as_json(report.findings) if options.json else f"{as_table(report.findings)}\n\nreport: {file.name}")
     return int(failed(report.findings))
@@ -106,9 +105,9 @@ COMMAND = Command(
     description="Connect, test on a scratch queue the features that source and sink need, and print their "
     "guarantees on this broker. With --queue, also print the depth of a queue, its body types, messages "
     "that cannot be received over STOMP, and over AMQP how many of its messages are in staging queues of exactly-once "
-    "reads; the messages stay on the queue. With --conformance, send test messages to that queue instead, which must "
-    "be empty, and compare what the broker does with what the connector assumes. The exit code is 1 if there is a "
-    "problem.",
+    "reads; the messages stay on the queue. With --conformance, send test messages instead, to that queue, which must "
+    "be empty, or to a new one, and compare what the broker does with what the connector assumes. The exit code is 1 "
+    "if there is a problem.",
     epilog="To inspect a queue, and over AMQP the address settings that exactly-once queries depend on, the user needs "
     "the permission `manage`. Without it, the other checks run.",
     add_arguments=_add_arguments,

@@ -1,13 +1,17 @@
 """The tests on a scratch queue of a real broker, and the findings of their failures."""
 
 import pytest
+from broker_stage import require_rabbitmq
+from installed_rabbit import InstalledRabbit
 from waiting import await_count
 
 from pyspark_jms.check import scratch
+from pyspark_jms.check.conformance.queue import ConformanceQueue
+from pyspark_jms.check.conformance.run import run_conformance
 from pyspark_jms.check.findings import Verdict
 from pyspark_jms.check.scratch import Scratch, scratch_findings
-from pyspark_jms.errors import ReceiptTimeoutError
-from pyspark_jms.stomp.dialects import ARTEMIS
+from pyspark_jms.errors import InvalidDestinationError, ReceiptTimeoutError
+from pyspark_jms.stomp.dialects import ARTEMIS, dialect_named
 
 pytestmark = pytest.mark.broker
 
@@ -64,3 +68,21 @@ def test_messages_that_are_not_received(broker, queue, settings_for):
     with pytest.raises(ReceiptTimeoutError, match=rf"\[JMS_RECEIPT_TIMEOUT\].*{queue} .* 1 s"):
         tried.bodies()
     broker.purge(queue)
+
+
+@pytest.mark.deep
+def test_a_message_of_another_program_is_not_acknowledged(queue, settings_for):
+    """RabbitMQ has no selectors, so it delivers the message to the check."""
+    require_rabbitmq()
+    with InstalledRabbit() as broker:
+        settings = settings_for(broker)
+        other = ConformanceQueue(settings, queue)
+        other.uses_transactions = False
+        other.send([{"text": "theirs"}])
+        (found,) = scratch_findings(Scratch(settings, queue, dialect_named("rabbitmq")))
+        assert (found.verdict, found.name) == (Verdict.NOTE, "scratch queue")
+        assert "has a message that this check did not send" in found.value
+        await_count(broker, queue, 1)
+        with pytest.raises(InvalidDestinationError, match="No test has run"):
+            run_conformance(settings, queue)
+        await_count(broker, queue, 1)

@@ -41,7 +41,6 @@ def test_check_refuses_wrong_options_before_it_connects(capsys):
 @pytest.mark.parametrize(
     ("arguments", "error"),
     [
-        (["--conformance"], "[JMS_MISSING_OPTION] --conformance is given without --queue."),
         (["--conformance", "--queue", "q", "--receive"], "[JMS_OPTION_CONFLICT] --conformance is given with --receive"),
         (["--report", "x.md"], "[JMS_OPTION_CONFLICT] --report is given without --conformance."),
         (

@@ -37,7 +37,7 @@ def bodies(queue: ConformanceQueue, _dialect: Any) -> Iterator[Finding]:
         except JMSError as error:
             refused[name] = error.fact
     with queue.reader() as reader:
-        found = {row["JMSCorrelationID"]: row for row in queue.own(reader.receive(len(_BODIES) - len(refused)))}
+        found = {row["JMSCorrelationID"]: row for row in reader.receive(len(_BODIES) - len(refused))}
         reader.acknowledge()
     for name, column, sent in _BODIES:
         arrived = found.get(name)
@@ -86,7 +86,7 @@ def headers_and_properties(queue: ConformanceQueue, _dialect: Any) -> Iterator[F
     before = datetime.now(UTC)
     queue.send([sent])
     with queue.reader() as reader:
-        found = queue.own(reader.receive(1))
+        found = reader.receive(1)
         reader.acknowledge()
     if len(found) != 1:
         yield Finding(name="headers", value=f"{len(found)} of 1 message arrived", verdict=Verdict.PROBLEM)
@@ -133,7 +133,7 @@ def large_message(queue: ConformanceQueue, _dialect: Any) -> Iterator[Finding]:
         yield Finding(name="large message", value=f"1 MiB is refused: {error.fact}", verdict=Verdict.NOTE)
         return
     with queue.reader() as reader:
-        found = [row["bytes"] for row in queue.own(reader.receive(1, PATIENCE_SECONDS))]
+        found = [row["bytes"] for row in reader.receive(1, PATIENCE_SECONDS)]
         reader.acknowledge()
     same = found == [body]
     yield Finding(

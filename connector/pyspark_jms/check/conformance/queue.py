@@ -1,25 +1,28 @@
 """The scratch queue of the conformance tests: rows to the broker and back, over either protocol, without Spark.
 
-Every row has a property by which the tests know their own messages. A queue with any other message is refused, and its
-messages are given back.
+Every row has a property with the id of the run. Only messages with this id are acknowledged. Any other message ends the
+tests, and is given back. Where the dialect trusts the broker's selectors, the tests select by the id, so that messages
+of other programs are not even delivered to them.
 """
 
 import time
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from dataclasses import replace
 from typing import Any
 
 import pyarrow as pa
 
+from jms_selector.syntax.dialects import dialect_of
 from pyspark_jms.amqp.sink import AmqpSinkLink
 from pyspark_jms.amqp.source import AmqpSource
 from pyspark_jms.amqp.wire.sections import delivery_count
 from pyspark_jms.blocks.block import MessageBlock
+from pyspark_jms.check.scratch import RUN_PROPERTY
 from pyspark_jms.columns.envelope import open_envelopes
 from pyspark_jms.columns.schema import ARROW_SCHEMA
-from pyspark_jms.errors import InvalidDestinationError
+from pyspark_jms.errors import JMSError
 from pyspark_jms.jms.model import Destination, DestinationKind
 from pyspark_jms.jms.subscription import Subscription
 from pyspark_jms.network.connection import StateCondition
@@ -29,7 +32,7 @@ from pyspark_jms.source.links import SourceLink, SourceProtocol
 from pyspark_jms.stomp.sink import StompSinkLink
 from pyspark_jms.stomp.source import StompSource
 
-__all__ = ["PATIENCE_SECONDS", "ConformanceQueue", "Reader", "Row"]
+__all__ = ["PATIENCE_SECONDS", "ConformanceQueue", "EndedEarly", "Reader", "Row", "trusts_selectors"]
 
 Row = Mapping[str, Any]
 """The columns of the sink that a message has."""
@@ -37,10 +40,22 @@ Row = Mapping[str, Any]
 PATIENCE_SECONDS = 75.0
 """How long unacknowledged messages may take to come back: a broker may lock them for a minute."""
 
-_MARK = "conformance"
-_WINDOW_BYTES = 16 << 20
+_LIMIT_SECONDS = 600.0
+"""For all tests together. They take less than a minute at a broker that gives messages back at once."""
+
+_WINDOW_BYTES, _LOOK_BYTES = 16 << 20, 4 << 10
+_LOOK_SECONDS = 5.0
+"""Limit for the connection and for each request that ask for consumers of the queue."""
 _ARRIVAL_SECONDS, _QUIET_SECONDS, _POLL_SECONDS = 10.0, 0.7, 0.02
 _TYPES = {field.name: field.type for field in ARROW_SCHEMA} | {"time_to_live": pa.int64()}
+
+
+class EndedEarly(Exception):  # noqa: N818 - no error of the broker: a test must not catch it as one
+    """The tests cannot go on. The text says why, and is the value of a finding."""
+
+
+def trusts_selectors(dialect: Any) -> bool:
+    return dialect.selector_dialect is not None and not dialect_of(dialect.selector_dialect).unknown_broker
 
 
 class ConformanceQueue:
@@ -50,7 +65,8 @@ class ConformanceQueue:
         self.uses_transactions = True
         """Whether ``send`` commits. The test of transactions decides it."""
         self._settings = settings
-        self._run = uuid.uuid4().hex
+        self.run = uuid.uuid4().hex
+        self._deadline = time.monotonic() + _LIMIT_SECONDS
         self._source: SourceProtocol = AmqpSource() if self.is_amqp else StompSource()
 
     # --- sending -------------------------------------------------------------------------------
@@ -78,7 +94,7 @@ class ConformanceQueue:
         )
 
     def _marked(self, row: Row) -> Row:
-        return {**row, "properties": [(_MARK, self._run), *row.get("properties", ())]}
+        return {**row, "properties": [(RUN_PROPERTY, self.run), *row.get("properties", ())]}
 
     # --- receiving -----------------------------------------------------------------------------
 
@@ -89,69 +105,114 @@ class ConformanceQueue:
     def reader(
         self, *, queue: str | None = None, selector: str | None = None, browse: bool = False
     ) -> Iterator["Reader"]:
-        """A connection that reads the queue. At its end it gives back what was not acknowledged."""
-        destination = Destination(DestinationKind.QUEUE, queue or self.name)
+        """A connection that reads the messages of this run. At its end it gives back what was not acknowledged."""
         condition = StateCondition()
         with closing(self.connect_reader(condition)) as link:
             if browse:
                 self._ask_for_browse(link)
+            own = f"{RUN_PROPERTY} = '{self.run}'" if trusts_selectors(link.dialect) else None
             link.subscribe(
                 Subscription(
-                    destination=destination,
+                    destination=Destination(DestinationKind.QUEUE, queue or self.name),
                     window_bytes=_WINDOW_BYTES,
                     transform=True,
                     browse=browse,
-                    selector=selector,
+                    selector=" AND ".join(filter(None, (selector, own))) or None,
                 )
             )
-            yield Reader(link, condition, self._source, is_amqp=self.is_amqp)
+            yield self._reader(link, condition)
+
+    def _reader(self, link: Any, condition: StateCondition) -> "Reader":
+        return Reader(link, condition, self._source, self.run, self._deadline)
 
     def _ask_for_browse(self, link: Any) -> None:
         """Ask the broker for a browse even if the dialect does not trust it."""
         if self.is_amqp:
             link.connection.dialect = replace(link.dialect, browses=True)
 
-    def remove_own(self, *, queue: str | None = None) -> None:
-        """Acknowledge what earlier tests, or an earlier run, have left.
-
-        ``InvalidDestinationError`` if the queue has a message of somebody else. Nothing is acknowledged then.
-        """
-        with self.reader(queue=queue) as reader:
-            found = reader.receive(0)
-            strange = sum(_MARK not in dict(row["properties"] or ()) for row in found)
-            if strange:
-                raise InvalidDestinationError(
-                    f"Queue {queue or self.name} has {strange:,} messages that these tests did not send.",
-                    "Name an empty queue that nothing else uses. The messages were given back.",
+    def require_alone(self) -> None:
+        """Raise ``EndedEarly`` if the queue has a message that this run did not send."""
+        condition = StateCondition()
+        with closing(self.connect_reader(condition)) as link:
+            link.subscribe(
+                Subscription(
+                    destination=Destination(DestinationKind.QUEUE, self.name),
+                    window_bytes=_LOOK_BYTES,
+                    browse=link.dialect.browses,
                 )
-            reader.acknowledge()
+            )
+            self._reader(link, condition).receive(0)
 
-    def own(self, found: Sequence[Row]) -> list[Row]:
-        """The messages that this run has sent."""
-        return [row for row in found if dict(row["properties"] or ()).get(_MARK) == self._run]
+    def require_no_consumers(self) -> None:
+        """Raise ``EndedEarly`` if another program would receive the messages of the tests.
+
+        Nobody knows without the permission for management, or on a broker without it.
+        """
+        settings = self._settings.impatient(_LOOK_SECONDS)
+        with suppress(JMSError), closing(self._source.open_management(settings)) as link:
+            words = link.words.queue
+            if consumers := int(link.queue_attribute(link.queue_name(self.name), words.consumers)):
+                raise EndedEarly(
+                    f"queue {self.name} has consumers ({consumers:,}), which would receive the messages of the tests"
+                )
+
+    def remove_own(self, *, queue: str | None = None) -> None:
+        """Acknowledge what the tests of this run have left."""
+        with self.reader(queue=queue) as reader:
+            reader.deadline = time.monotonic() + _ARRIVAL_SECONDS
+            try:
+                reader.receive(0)
+            finally:
+                reader.acknowledge()
 
 
 class Reader:
     """What one connection has received."""
 
-    def __init__(self, link: SourceLink, condition: StateCondition, source: SourceProtocol, *, is_amqp: bool) -> None:
+    def __init__(
+        self, link: SourceLink, condition: StateCondition, source: SourceProtocol, run: str, deadline: float
+    ) -> None:
         self.link = link
-        self._condition, self._source, self._is_amqp = condition, source, is_amqp
-        self._blocks: list[MessageBlock] = []
+        self._condition, self._source, self._run = condition, source, run
+        self.deadline = deadline
+        self._own: list[tuple[bytes | None, bytes]] = []
+        """The id and the bytes of each message that this run has sent."""
 
     def receive(self, count: int, seconds: float = _ARRIVAL_SECONDS) -> list[Row]:
-        """The messages that come until there are ``count``, at most for ``seconds``, and a moment longer."""
-        self._until(lambda: self.link.waiting()[0] >= count, seconds)
-        seen = -1
-        while seen != (seen := self.link.waiting()[0]):
-            self._until(lambda: False, _QUIET_SECONDS)
-        blocks = list(self.link.take())
-        self._blocks += blocks
-        return [row for block in blocks for row in self._rows(block)]
+        """The messages that come until there are ``count``, at most for ``seconds``, and a moment longer.
+
+        ``EndedEarly`` if one of them is not of this run. It is given back when the connection ends.
+        """
+        found: list[Row] = []
+        deadline = time.monotonic() + seconds
+        while self._arrives(_QUIET_SECONDS if len(found) >= count else deadline - time.monotonic()):
+            found += self._take()
+        return found
+
+    def _arrives(self, seconds: float) -> bool:
+        return self._until(lambda: self.link.waiting()[0] > 0, seconds)
+
+    def _take(self) -> list[Row]:
+        rows = [
+            (identifier, block.message(index), row)
+            for block in self.link.take()
+            for index, (identifier, row) in enumerate(zip(block.ids, self._rows(block), strict=True))
+            if not identifier or identifier != self.link.dialect.browse_end_id
+        ]
+        own = [dict(row["properties"] or ()).get(RUN_PROPERTY) == self._run for _, _, row in rows]
+        self._own += [(identifier, message) for (identifier, message, _), yes in zip(rows, own, strict=True) if yes]
+        if not all(own):
+            raise EndedEarly(
+                f"queue {self.link.subscription.destination.name} has a message without the mark of these tests:"
+                " another program sends to the queue, or the broker drops properties. The message was given back"
+            )
+        return [row for _, _, row in rows]
 
     def _until(self, true: Any, seconds: float) -> bool:
         deadline = time.monotonic() + seconds
         while not (is_true := bool(true())) and time.monotonic() < deadline:
+            if time.monotonic() > self.deadline:
+                raise EndedEarly(f"the tests have not ended within {_LIMIT_SECONDS / 60:g} minutes")
             self.link.check()
             self._condition.pause(_POLL_SECONDS)
         return is_true
@@ -169,13 +230,15 @@ class Reader:
 
     def failed_deliveries(self) -> list[int] | None:
         """How often each message was delivered before without success. None: the protocol does not have the number."""
-        if not self._is_amqp:
+        if self.link.address.protocol != "amqp":
             return None
-        return [delivery_count(block.message(index)) for block in self._blocks for index in range(len(block))]
+        return [delivery_count(message) for _, message in self._own]
 
     def acknowledge(self, count: int | None = None) -> None:
-        """Acknowledge the first ``count`` messages, or all of them, and wait for the broker's confirmation."""
-        ids = [each for block in self._blocks for each in block.ids if each is not None][:count]
+        """Acknowledge the first ``count`` messages of this run, or all of them, and wait for the broker's
+        confirmation.
+        """
+        ids = [each for each, _ in self._own if each is not None][:count]
         if ids:
             self.link.has_receipt(self.link.acknowledge(ids), wait=True)
 

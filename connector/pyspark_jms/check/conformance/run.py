@@ -21,16 +21,17 @@ from pyspark_jms.check.conformance.delivery import (
     transactions,
 )
 from pyspark_jms.check.conformance.messages import bodies, headers_and_properties, large_message
-from pyspark_jms.check.conformance.queue import ConformanceQueue
+from pyspark_jms.check.conformance.queue import ConformanceQueue, EndedEarly
 from pyspark_jms.check.findings import Finding, Verdict
-from pyspark_jms.errors import JMSError
+from pyspark_jms.errors import InvalidDestinationError, JMSError
 from pyspark_jms.network.settings import ConnectionSettings
 
 __all__ = ["ConformanceReport", "run_conformance"]
 
 _LEGEND = (
     "*as assumed*: the broker does what the dialect of this connector says. *note*: the broker lacks something, or the"
-    " connector does not use something that works. *problem*: a query would lose or change messages, or fail."
+    " connector does not use something that works. *problem*: a query would lose or change messages, or fail. *ended*:"
+    " the broker was not the reason why the tests ended."
 )
 
 
@@ -66,9 +67,17 @@ class ConformanceReport:
         return "\n".join(lines) + "\n"
 
 
+_RESULTS = {
+    Verdict.FINE: "as assumed",
+    Verdict.NOTE: "note",
+    Verdict.PROBLEM: "**problem**",
+    Verdict.ENDED: "**ended**",
+}
+_ADVICE = "Name a queue that nothing else uses, or leave out --queue."
+
+
 def _shown(finding: Finding) -> tuple[str, str, str]:
-    result = {Verdict.FINE: "as assumed", Verdict.NOTE: "note", Verdict.PROBLEM: "**problem**"}[finding.verdict]
-    return finding.name, result, " ".join(filter(None, (finding.value, finding.advice)))
+    return finding.name, _RESULTS[finding.verdict], " ".join(filter(None, (finding.value, finding.advice)))
 
 
 def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
@@ -83,10 +92,8 @@ def run_conformance(settings: ConnectionSettings, name: str) -> ConformanceRepor
     with contextlib.closing(queue.connect_reader()) as link:
         server, dialect, address = link.server or "", link.dialect, str(link.address)
         capabilities = tuple(sorted(link.connection.capabilities)) if queue.is_amqp else ()
-    queue.remove_own()
-    findings: list[Finding] = []
-    for test in _TESTS:
-        findings += _findings_of(test, queue, dialect)
+    _require_unused(queue)
+    findings = tuple(_run_tests(queue, dialect))
     return ConformanceReport(
         protocol="AMQP 1.0" if queue.is_amqp else "STOMP 1.2",
         server=server,
@@ -97,22 +104,56 @@ def run_conformance(settings: ConnectionSettings, name: str) -> ConformanceRepor
     )
 
 
+def _require_unused(queue: ConformanceQueue) -> None:
+    try:
+        queue.require_no_consumers()
+        queue.require_alone()
+    except EndedEarly as end:
+        raise InvalidDestinationError(f"No test has run: {end}.", _ADVICE) from None
+
+
 def _without(address: str, finding: Finding) -> Finding:
     value, advice = (text.replace(address, "the broker") for text in (finding.value, finding.advice))
     return replace(finding, value=value, advice=advice)
+
+
+def _run_tests(queue: ConformanceQueue, dialect: Any) -> Iterator[Finding]:
+    """The findings of all tests, or of those before the one that could not go on."""
+    for number, test in enumerate(_TESTS):
+        try:
+            yield from _findings_of(test, queue, dialect)
+        except EndedEarly as end:
+            untried = ", ".join(_name(each) for each in _TESTS[number:])
+            yield Finding(
+                name="ended",
+                value=f"{end}. Without a result: {untried}",
+                verdict=Verdict.ENDED,
+                advice=_ADVICE,
+            )
+            with contextlib.suppress(JMSError, EndedEarly):
+                queue.remove_own()
+            break
+
+
+def _name(test: "_Test") -> str:
+    return test.__name__.replace("_", " ")
 
 
 _Test = Callable[[ConformanceQueue, Any], Iterator[Finding]]
 
 
 def _findings_of(test: _Test, queue: ConformanceQueue, dialect: Any) -> Iterator[Finding]:
-    """The findings of one test. Its error is a finding too, and it leaves an empty queue."""
+    """The findings of one test. Its error is a finding too, unless another program uses the queue."""
+    found: list[Finding] = []
     try:
-        yield from test(queue, dialect)
+        for finding in test(queue, dialect):
+            found.append(finding)  # noqa: PERF402 - those before an error are kept
     except JMSError as error:
-        yield Finding.of_end(test.__name__.replace("_", " "), error)
+        found.append(Finding.of_end(_name(test), error))
     with contextlib.suppress(JMSError):
         queue.remove_own()
+        queue.require_alone()
+    yield from found
 
 
 _TESTS: tuple[_Test, ...] = (

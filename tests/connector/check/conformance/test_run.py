@@ -1,15 +1,21 @@
 """The report, and what a broker that repeats everything and does nothing is told."""
 
+import contextlib
+import threading
 from datetime import UTC, datetime
 
+import pytest
 from proton_broker import ProtonBroker
+from rawstomp import RawStomp
+from waiting import await_count, await_value, wait_until
 
 from pyspark_jms.amqp.dialects import AMQP
 from pyspark_jms.check.conformance.delivery import selector, transactions
 from pyspark_jms.check.conformance.queue import ConformanceQueue
-from pyspark_jms.check.conformance.run import ConformanceReport, _findings_of, _without
+from pyspark_jms.check.conformance.run import ConformanceReport, _findings_of, _without, run_conformance
 from pyspark_jms.check.findings import Finding, Verdict
-from pyspark_jms.errors import BrokerError
+from pyspark_jms.errors import BrokerError, InvalidDestinationError
+from pyspark_jms.network.address import parse_broker_url
 
 
 def test_the_report_is_markdown():
@@ -58,3 +64,50 @@ def test_an_echo_of_the_selector_is_no_proof_and_a_refused_coordinator_is_a_note
         assert (found.verdict, queue.uses_transactions) == (Verdict.NOTE, False)
         (found,) = selector(queue, AMQP)
         assert found.value == "of 2 messages that match and 2 that do not, 2 and 2 came; the dialect does not use it"
+
+
+@contextlib.contextmanager
+def producing(broker, queue, pause_seconds):
+    """A producer that sends to the queue from the first test message on. Yields what it has sent."""
+    sent, ended = [], threading.Event()
+
+    def produce():
+        wait_until(lambda: ended.is_set() or (broker.has_queue(queue) and broker.message_count(queue)))
+        with RawStomp(broker) as client:
+            while not ended.wait(pause_seconds):
+                client.send(queue, [([], f"order {len(sent)}")])
+                sent.append(None)
+
+    thread = threading.Thread(target=produce)
+    thread.start()
+    try:
+        yield sent
+    finally:
+        ended.set()
+        thread.join()
+
+
+@pytest.mark.broker
+@pytest.mark.parametrize(
+    ("protocol", "pause_seconds"),
+    [
+        ("amqp", 0.05),
+        pytest.param("amqp", 1.0, marks=pytest.mark.deep),
+        pytest.param("stomp", 0.05, marks=pytest.mark.deep),
+        pytest.param("stomp", 1.0, marks=pytest.mark.deep),
+    ],
+)
+def test_what_a_producer_sends_meanwhile_stays_and_ends_the_tests(broker, queue, settings_for, protocol, pause_seconds):
+    url = broker.url if protocol == "stomp" else broker.amqp_url
+    settings = settings_for(broker, addresses=parse_broker_url(url))
+    with producing(broker, queue, pause_seconds) as sent:
+        *_, ended = run_conformance(settings, queue).findings
+        wait_until(lambda: sent)
+    assert (ended.name, ended.verdict) == ("ended", Verdict.ENDED)
+    assert "acknowledgements, missing queue" in ended.value
+    await_value(lambda: broker.delivery_counts(queue), [0] * len(sent))
+    with pytest.raises(InvalidDestinationError, match=r"No test has run: queue .* without the mark"):
+        run_conformance(settings, queue)
+    await_value(lambda: broker.delivery_counts(queue), [0] * len(sent))
+    await_count(broker, queue, len(sent))
+    broker.purge(queue)
