@@ -12,6 +12,7 @@ import uuid
 
 from jms_selector.meaning.conversions import java_text
 from jms_selector.syntax.kinds import Kind, Value
+from pyspark_jms.jms.names import may_receive
 
 EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
 SECTION_NAMES = [
@@ -315,7 +316,7 @@ class Reader:
             return None
 
     def kind(self, name):
-        return {0: "queue", 1: "topic", 2: "queue", 3: "topic"}.get(self.annotation(name, 0x51))
+        return {0: "queue", 1: "topic", 2: "temp-queue", 3: "temp-topic"}.get(self.annotation(name, 0x51))
 
     def split(self, address):
         for prefix, kind in self.dialect.destination_prefixes.items():
@@ -357,9 +358,11 @@ class Reader:
             return read_from
         prefixed, name = self.split(to)
         kind = self.kind(b"x-opt-jms-dest") or prefixed
-        if kind is None and any(sign in self.source.name for sign in "*#>,"):
-            kind = self.source.kind
-        return read_from if kind is None else f"{kind}://{name}"
+        patterns = self.source.name.split(",") if any(sign in self.source.name for sign in "*#>,") else []
+        if name != self.source.name and not any(may_receive(pattern, name) for pattern in patterns):
+            return read_from
+        temporary = kind == f"temp-{self.source.kind}"
+        return f"{'temp-' if temporary else ''}{self.source.kind}://{name}"
 
     def reply_to(self, address):
         if not address:

@@ -19,7 +19,7 @@ BYTES = "application/octet-stream"
 def expected_row(row, number, *, now_ms, prefix):
     """The columns that are not null, and ``ttl`` and ``delay`` as instants and durations in milliseconds."""
     get = row.get
-    expires = _time(get("time_to_live"), get("JMSExpiration"), now_ms)
+    expires = _time(get("time_to_live"), _future(get("JMSExpiration"), now_ms), now_ms)
     delivered = _time(get("delivery_delay"), get("JMSDeliveryTime"), now_ms)
     properties = _properties(row)
     found = {
@@ -51,9 +51,13 @@ def _time(length, instant, now_ms):
 def time_to_live(row, now_ms):
     """``ttl`` of section ``header``."""
     life = row.get("time_to_live")
-    if life is None and row.get("JMSExpiration") is not None:
-        life = max(_instant(row["JMSExpiration"]) - now_ms, 1)
+    if life is None and _future(row.get("JMSExpiration"), now_ms) is not None:
+        life = row["JMSExpiration"] - now_ms
     return life if life and life < 2**32 else None
+
+
+def _future(milliseconds, now_ms):
+    return None if milliseconds is None or max(milliseconds, 1) <= now_ms else milliseconds
 
 
 def _instant(milliseconds):
@@ -72,10 +76,7 @@ def _destination(text):
 
 
 def _reply_to(text):
-    for kind, name in (("queue", "queue"), ("topic", "topic"), ("temp-queue", "queue"), ("temp-topic", "topic")):
-        if text.startswith(f"{kind}://"):
-            return f"{name}://{text.removeprefix(f'{kind}://')}"
-    return f"queue://{text}"
+    return text if text.startswith(("queue://", "topic://", "temp-queue://", "temp-topic://")) else f"queue://{text}"
 
 
 def _properties(row):

@@ -78,7 +78,7 @@ def _times(row, now_ms):
     if row.get("time_to_live") is not None:
         expires = now_ms + row["time_to_live"] if row["time_to_live"] else None
     elif expires is not None:
-        expires = max(expires, 1)
+        expires = max(expires, 1) if max(expires, 1) > now_ms else None
     if expires is not None:
         yield "expires", str(expires)
     at = row.get("JMSDeliveryTime")

@@ -161,6 +161,9 @@ class PartitionSlice:
     dialect: str
     first_sequence: int
     place: BlockPlace
+    delivered_ms: int | None = None
+    """A time at which the messages had been delivered, in milliseconds since the epoch. None where the rows must be the
+    same whenever they are made."""
 
     def __len__(self) -> int:
         return len(self.place)

@@ -231,10 +231,12 @@ def _or_default(rows: Rows, name: str, default: int) -> Int64s:
 def expiration_of(rows: Rows, now_ms: int) -> Int64s:
     """The instant by ``time_to_live``, else ``JMSExpiration``, else 0: for each row, or one for all.
 
-    A time to live of 0 is a value, "never", and not the absence of one: so it also comes before ``JMSExpiration``.
+    A time to live of 0 is a value, "never", and not the absence of one: so it also comes before ``JMSExpiration``. An
+    instant that is over is not sent: the broker would confirm the row and drop it.
     """
     lives, has_life = _length(rows, "time_to_live")
-    return np.where(has_life, from_now(now_ms, lives), _instant(rows, "JMSExpiration"))
+    instants = _instant(rows, "JMSExpiration")
+    return np.where(has_life, from_now(now_ms, lives), np.where(instants > now_ms, instants, 0))
 
 
 def delivery_of(rows: Rows) -> tuple[Int64s, Int64s]:

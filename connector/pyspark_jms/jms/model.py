@@ -10,6 +10,7 @@ __all__ = [
     "BODY_MARKER",
     "DEAD_LETTER_PROPERTIES",
     "DEFAULT_PRIORITY",
+    "DESTINATION_WORDS",
     "ERROR_PROPERTY",
     "MESSAGE_ID_PROPERTY",
     "MOVED_PROPERTY",
@@ -78,23 +79,40 @@ class BodyType(StrEnum):
     MESSAGE = "message"
 
 
+_TEMPORARY = "temp-"
+
+
 @dataclass(frozen=True, slots=True)
 class Destination:
-    """A destination: ``queue://NAME`` or ``topic://NAME`` in the schema and in the sink's ``destination``."""
+    """A destination: ``queue://NAME`` or ``topic://NAME`` in the schema and in the sink's ``destination``.
+
+    That of one connection (JMS 3.1 §6.2.2), which ends with the connection, is ``temp-queue://NAME`` or
+    ``temp-topic://NAME``: ActiveMQ Classic has other addresses for these.
+    """
 
     kind: DestinationKind
     name: str
+    temporary: bool = False
 
     @classmethod
     def parse(cls, text: str) -> Self:
-        """Read ``queue://NAME`` or ``topic://NAME``; anything else is a ``ValueError``."""
+        """Read ``queue://NAME``, ``topic://NAME`` or a temporary one; anything else is a ``ValueError``."""
         kind, separator, name = text.partition("://")
-        if not separator or kind not in tuple(DestinationKind) or not name:
+        if not separator or kind not in DESTINATION_WORDS or not name:
             raise ValueError(f"{text!r} is neither queue://NAME nor topic://NAME")
-        return cls(DestinationKind(kind), name)
+        return cls(DestinationKind(kind.removeprefix(_TEMPORARY)), name, kind.startswith(_TEMPORARY))
+
+    @property
+    def word(self) -> str:
+        """What stands before ``://``, one of ``DESTINATION_WORDS``."""
+        return f"{_TEMPORARY if self.temporary else ''}{self.kind}"
 
     def __str__(self) -> str:
-        return f"{self.kind}://{self.name}"
+        return f"{self.word}://{self.name}"
+
+
+DESTINATION_WORDS = (*DestinationKind, *(f"{_TEMPORARY}{kind}" for kind in DestinationKind))
+"""The place of a word is its number in ``x-opt-jms-dest`` and ``x-opt-jms-reply-to`` (AMQP-JMS binding §3.1)."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -65,7 +65,8 @@ def peek(
             continue
         look = Look(options, protocol, destination, queue)
         for range_, link in look.ranges(limited):
-            part = PartitionSlice(str(destination), link.dialect.name, shown, range_.messages())
+            now_ms = int(time.time() * 1000)
+            part = PartitionSlice(str(destination), link.dialect.name, shown, range_.messages(), now_ms)
             shown += len(range_)
             yield rows_of(part, options, protocol)[0]
         look.warn_of_rest(limits)

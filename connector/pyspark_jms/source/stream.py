@@ -160,7 +160,7 @@ def received_partitions(
     ``memory``: where tasks on this machine map the messages; None: the messages travel to the tasks.
     """
     parts: list[PartitionSlice] = []
-    first, room = batch.start, partition_bytes
+    first, room, delivered_ms = batch.start, partition_bytes, int(time.time() * 1000)
     for whole in batch.ranges:
         rest = whole
         while len(rest):
@@ -169,7 +169,7 @@ def received_partitions(
                 taken, rest = rest.split(fits)
                 block = taken.messages()
                 place = block if memory is None else memory.put(block)
-                parts.append(PartitionSlice(*origins[taken.subscription], first, place))
+                parts.append(PartitionSlice(*origins[taken.subscription], first, place, delivered_ms))
                 first += fits
                 room -= taken.size
             if len(rest) or room < partition_bytes // _NEARLY_FULL:

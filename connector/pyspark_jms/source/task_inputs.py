@@ -51,7 +51,23 @@ def rows_of(part: PartitionSlice, options: SourceOptions, protocol: SourceProtoc
     if options.on_bad_message == "fail":
         _require_good(batch.column("body_error"))
         _require_good(errors)
+    if part.delivered_ms is not None:
+        asked = _without_past_expirations(asked, part.delivered_ms)
     return asked, batch.num_rows - kept.num_rows
+
+
+def _without_past_expirations(rows: Any, delivered_ms: int) -> Any:
+    """A message that was delivered had not expired: its producer has given it the time of an event, or no clock."""
+    place = rows.schema.get_field_index("JMSExpiration")
+    if place < 0 or rows.column(place).null_count == rows.num_rows:
+        return rows
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    column = rows.column(place)
+    delivered = pa.scalar(delivered_ms * 1000, pa.int64()).cast(column.type)
+    living = pc.if_else(pc.greater(column, delivered), column, pa.scalar(None, column.type))
+    return rows.set_column(place, rows.schema.field(place), living)
 
 
 def may_drop(source: Destination, dialect: str, options: SourceOptions) -> bool:

@@ -163,9 +163,9 @@ class JmsClient:
         return message_id
 
     def temporary_queue(self) -> str:
-        """Create a temporary queue, for instance for replies, and return ``queue://NAME``."""
+        """Create a temporary queue, for instance for replies, and return ``temp-queue://NAME``."""
         queue = self._session.createTemporaryQueue()
-        destination = Destination(DestinationKind.QUEUE, str(queue.getQueueName()))
+        destination = Destination(DestinationKind.QUEUE, str(queue.getQueueName()), temporary=True)
         self._temporary[destination] = queue
         return str(destination)
 
@@ -335,7 +335,7 @@ def _destination_of(destination: Any) -> str | None:
     if kind not in {*DestinationKind}:
         return str(destination.getAddress())
     name = destination.getQueueName() if kind == DestinationKind.QUEUE else destination.getTopicName()
-    return str(Destination(DestinationKind(kind), str(name)))
+    return str(Destination(DestinationKind(kind), str(name), temporary=named != kind))
 
 
 def _plain_name(value: Any) -> str:

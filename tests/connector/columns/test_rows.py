@@ -185,8 +185,13 @@ def test_mode_and_priority_have_ranges(column, value):
 
 
 def test_a_time_to_live_comes_before_an_instant():
-    rows = rows_of(time_to_live=ints(5, None, None, None), JMSExpiration=times(7, 7, None, -7))
-    assert expiration_of(rows, NOW).tolist() == [NOW + 5, 7, 0, 1]
+    rows = rows_of(time_to_live=ints(5, None, None), JMSExpiration=times(7, NOW + 7, None))
+    assert expiration_of(rows, NOW).tolist() == [NOW + 5, NOW + 7, 0]
+
+
+def test_an_instant_that_is_over_is_not_sent():
+    assert expiration_of(rows_of(JMSExpiration=times(NOW, NOW + 1, -7)), NOW).tolist() == [0, NOW + 1, 0]
+    assert expiration_of(rows_of(JMSExpiration=times(7, None)), 0).tolist() == [7, 0], "that two attempts are compared"
 
 
 def test_a_time_to_live_of_0_is_a_value_and_means_never():

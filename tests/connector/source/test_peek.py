@@ -5,8 +5,9 @@ import time
 
 import pyarrow as pa
 import pytest
-from amqp_messages import binary, block_of, section
-from amqp_sending import settings_of
+from amqp_messages import TRUE, binary, block_of, list_, properties, section, string, timestamp, ubyte, uint
+from amqp_sending import put_encoded, settings_of
+from broker_rows import access_over, read_batches, read_rows, write_batch
 from numbered import fill
 from streaming import access
 from waiting import await_count, await_value, wait_until
@@ -241,3 +242,20 @@ def test_over_stomp_artemis_sends_the_first_of_several_data_sections(broker, que
         parsed = SourceOptions.parse(access(broker) | {"brokerUrl": url, "queue": queue}, "batch")
         [batch] = peek(parsed, source_protocol(parsed))
         assert batch.column("bytes").to_pylist() == [expected]
+
+
+@pytest.mark.broker
+def test_an_expiry_that_was_over_at_the_delivery_is_neither_stated_nor_sent(broker, queue):
+    """The producer has given the message the time of an event two days ago, and an hour to live from its arrival."""
+    event_ms = int(time.time() * 1000) - 172_800_000
+    head, made = section(0x70, list_(TRUE, ubyte(4), uint(3_600_000))), properties(creation_time=timestamp(event_ms))
+    put_encoded(broker, queue, [head + made + section(0x77, string("late"))])
+    over_amqp, over_stomp = access_over(broker, "amqp"), access_over(broker, "stomp")
+    (batch,) = read_batches(over_amqp, queue)
+    assert batch["JMSExpiration"].to_pylist() == [None]
+    past = pa.array([event_ms], pa.timestamp("ms", "UTC"))
+    for to in (over_amqp, over_stomp):
+        write_batch(to, f"{queue}.copies", batch)
+        write_batch(to, f"{queue}.copies", pa.record_batch({"text": ["late"], "JMSExpiration": past}))
+    copies = read_rows(over_stomp, f"{queue}.copies")  # over STOMP, Artemis shows none that has expired
+    assert [(row["text"], row.get("JMSExpiration")) for row in copies] == [("late", None)] * 4

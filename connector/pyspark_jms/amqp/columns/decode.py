@@ -21,7 +21,6 @@ from pyspark_jms.amqp.columns.fields import (
     ABSENT,
     BOOLEAN,
     BYTE,
-    KINDS,
     TIME,
     UBYTE,
     UINT,
@@ -44,12 +43,12 @@ from pyspark_jms.blocks.block import MessageBlock, positions_of
 from pyspark_jms.columns.arrays import Ints, Uint8s, contents, merged, require_offsets, stacked, strings_at
 from pyspark_jms.columns.schema import ARROW_SCHEMA, BODY_COLUMNS, COLUMNS, PROPERTY_MAPS, WantedColumns, property_keys
 from pyspark_jms.errors import IllegalStateError
-from pyspark_jms.jms.model import DEFAULT_PRIORITY, DeliveryMode, Destination
+from pyspark_jms.jms.model import DEFAULT_PRIORITY, DESTINATION_WORDS, DeliveryMode, Destination
 from pyspark_jms.jms.subscription import BodyChoice
 
 __all__ = ["columns_of", "decode"]
 
-_ROW_PREFIX = len("queue://") + len("/~") + 32
+_ROW_PREFIX = len("temp-queue://") + len("/~") + 32
 """The most that JMSDestination, JMSReplyTo and delivery_id add to a name, in bytes."""
 
 
@@ -327,14 +326,14 @@ class _Rows:
     # --- destinations and ids ---------------------------------------------------------------------
 
     def _destinations(self) -> pa.Array:
-        kinds = self._annotations.small("x-opt-jms-dest", BYTE, range(len(KINDS)))
+        kinds = self._annotations.small("x-opt-jms-dest", BYTE, range(len(DESTINATION_WORDS)))
         source, dialect = self._reading.source, self._reading.dialect
         return _by_pair(*self._different(_TO), kinds, lambda to, kind: destination_of(to, kind, source, dialect))
 
     def _reply_tos(self) -> pa.Array:
         if field_at(self._parts.properties, _REPLY_TO) is None:
             return pa.nulls(len(self._parts), pa.string())
-        kinds = self._annotations.small("x-opt-jms-reply-to", BYTE, range(len(KINDS)))
+        kinds = self._annotations.small("x-opt-jms-reply-to", BYTE, range(len(DESTINATION_WORDS)))
         dialect = self._reading.dialect
         return _by_pair(*self._different(_REPLY_TO), kinds, lambda name, kind: reply_to_of(name, kind, dialect))
 
@@ -374,7 +373,7 @@ def _by_pair(
     names: list[str | None], codes: Ints, kinds: Ints, spelled: Callable[[str | None, int | None], str | None]
 ) -> pa.Array:
     """``spelled`` of each row's name and its kind, called once for each different pair."""
-    pairs = codes * (len(KINDS) + 1) + kinds + 1
+    pairs = codes * (len(DESTINATION_WORDS) + 1) + kinds + 1
     first = int(pairs[0])
     each, where = (np.array([first]), None) if (pairs == first).all() else np.unique(pairs, return_inverse=True)
     texts = pa.array([_spell(spelled, names, pair) for pair in each.tolist()], pa.string())
@@ -382,7 +381,7 @@ def _by_pair(
 
 
 def _spell(spelled: Callable[[str | None, int | None], str | None], names: list[str | None], pair: int) -> str | None:
-    name, kind = divmod(pair, len(KINDS) + 1)
+    name, kind = divmod(pair, len(DESTINATION_WORDS) + 1)
     return spelled(names[name], kind - 1 if kind else None)
 
 

@@ -56,7 +56,7 @@ from pyspark_jms.columns.rows import (
     modes_and_priorities,
 )
 from pyspark_jms.errors import UnsupportedError
-from pyspark_jms.jms.model import DeliveryMode, Destination, DestinationKind
+from pyspark_jms.jms.model import DESTINATION_WORDS, DeliveryMode, Destination
 
 __all__ = [
     "NO_KIND",
@@ -73,9 +73,6 @@ __all__ = [
 
 # --- destinations -----------------------------------------------------------------------------------
 
-_KINDS = ("queue", "topic", "temp-queue", "temp-topic")
-"""The kind by the value of ``x-opt-jms-dest`` and ``x-opt-jms-reply-to``."""
-
 NO_KIND = -1
 
 
@@ -85,14 +82,14 @@ class RowAddresses:
 
     pieces: list[Piece]
     kinds: Int64s
-    """An index into queue, topic, temporary queue, temporary topic; ``NO_KIND`` for a row without an address."""
+    """An index into ``DESTINATION_WORDS``; ``NO_KIND`` for a row without an address."""
 
 
 def addresses_of(rows: Rows, dialect: Dialect, default: Destination | None) -> RowAddresses:
     """``to``. Each distinct destination is checked once."""
     made = distinct_destinations(rows, default, lambda destination, by_row: _checked(destination, dialect, by_row))
-    addresses = [sized_bytes(dialect.send.address(one.kind, one.name).encode(), STR8) for one in made.distinct]
-    kinds = np.array([int(one.kind is DestinationKind.TOPIC) for one in made.distinct])
+    addresses = [sized_bytes(dialect.send.address(one.word, one.name).encode(), STR8) for one in made.distinct]
+    kinds = np.array([DESTINATION_WORDS.index(one.word) for one in made.distinct])
     if made.indices is None:
         return RowAddresses([addresses[0]], np.repeat(kinds, rows.count))
     return RowAddresses([pa.array(addresses, pa.binary()).take(made.indices)], kinds[made.indices.to_numpy()])
@@ -118,7 +115,7 @@ def reply_addresses_of(rows: Rows, dialect: Dialect) -> RowAddresses | None:
     remedy = "Use queue://NAME, topic://NAME or a queue's name, or leave it null."
     rows.refuse_any(mask_of(pc.is_in(indices, value_set=nameless)), "has a JMSReplyTo without a name", remedy)
     names = pa.array([dialect.send.address(kind, name).encode() for kind, name in parsed], pa.binary())
-    kinds = np.array([*(_KINDS.index(kind) for kind, _ in parsed), NO_KIND])
+    kinds = np.array([*(DESTINATION_WORDS.index(kind) for kind, _ in parsed), NO_KIND])
     places = indices.fill_null(pa.scalar(len(parsed), indices.type)).to_numpy()
     return RowAddresses(sized(names.take(indices), STR8), kinds[places])
 
@@ -126,7 +123,7 @@ def reply_addresses_of(rows: Rows, dialect: Dialect) -> RowAddresses | None:
 def _parse(text: str) -> tuple[str, str]:
     """The kind and the name."""
     kind, separator, name = text.partition("://")
-    return (kind, name) if separator and kind in _KINDS else ("queue", text)
+    return (kind, name) if separator and kind in DESTINATION_WORDS else ("queue", text)
 
 
 # --- delivery mode, priority, time to live ----------------------------------------------------------
@@ -159,8 +156,8 @@ def header(rows: Rows, expirations: Int64s, now_ms: int) -> list[Piece]:
 
 
 def _times_to_live(expirations: Int64s, now_ms: int) -> Piece:
-    """The rest of each life, at least 1 ms: 0 would expire at once or never. Null where 32 bits cannot hold it."""
-    rest = np.where(expirations > 0, np.maximum(expirations - now_ms, 1), 0)
+    """The rest of each life. Null where 32 bits cannot hold it."""
+    rest = np.where(expirations > 0, expirations - now_ms, 0)
     given = (rest > 0) & (rest <= _MAX_TTL)
     if (rest == rest[0]).all():
         return bytes((UINT,)) + struct.pack(">I", int(rest[0])) if given[0] else NO_VALUE
@@ -176,12 +173,12 @@ def annotations(
 ) -> list[Piece]:
     """What the AMQP-JMS binding keeps there: kinds of destinations, the type of the message, the delivery time."""
     pieces = [
-        table([_kind(b"x-opt-jms-dest", code) for code in range(2)], to.kinds),
+        table([_kind(b"x-opt-jms-dest", code) for code in range(len(DESTINATION_WORDS))], to.kinds),
         table([_kind(b"x-opt-jms-msg-type", code) for code in range(len(BY_ANNOTATION))], _ANNOTATION_OF[bodies]),
     ]
     counts: int | Int64s = 4
     if reply_to is not None:
-        choices = [*(_kind(b"x-opt-jms-reply-to", code) for code in range(4)), b""]
+        choices = [*(_kind(b"x-opt-jms-reply-to", code) for code in range(len(DESTINATION_WORDS))), b""]
         pieces.append(table(choices, reply_to.kinds % len(choices)))  # NO_KIND is the last choice
         counts = counts + 2 * (reply_to.kinds != NO_KIND)
     if delivery_times.any():

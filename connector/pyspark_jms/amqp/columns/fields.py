@@ -29,13 +29,13 @@ from pyspark_jms.columns.arrays import (
     strings_at,
 )
 from pyspark_jms.columns.schema import FIRST_MS, LAST_MS, TIMESTAMP
-from pyspark_jms.jms.model import Destination, DestinationKind
+from pyspark_jms.jms.model import DESTINATION_WORDS, Destination, DestinationKind
+from pyspark_jms.jms.names import may_receive
 
 __all__ = [
     "ABSENT",
     "BOOLEAN",
     "BYTE",
-    "KINDS",
     "TIME",
     "UBYTE",
     "UINT",
@@ -357,9 +357,6 @@ def _strings(limits: Ints, data: npt.NDArray[Any]) -> pa.Array:
 
 # --- to and reply-to --------------------------------------------------------------------------------
 
-KINDS = (DestinationKind.QUEUE, DestinationKind.TOPIC, DestinationKind.QUEUE, DestinationKind.TOPIC)
-"""The kind by ``x-opt-jms-dest`` and ``x-opt-jms-reply-to``: queue, topic, temporary queue, temporary topic."""
-
 _MANY = frozenset("*#>,")
 """The wildcards of any broker, and what separates the names in a list of destinations."""
 
@@ -370,23 +367,30 @@ def is_pattern(source: Destination) -> bool:
 
 
 def destination_of(to: str | None, kind: int | None, source: Destination, dialect: Dialect) -> str:
-    """JMSDestination: ``to`` where the message states the kind, or where ``source`` is a pattern; else ``source``.
+    """JMSDestination: where the message was read.
 
-    ``kind``: ``x-opt-jms-dest``, an index of ``KINDS``.
+    A producer can write anything into ``to`` and ``x-opt-jms-dest`` (``kind``). So they only say which of the
+    destinations of a pattern it is, and whether the one with this name is temporary.
     """
     if not to:
         return str(source)
-    prefixed, name = dialect.split_address(to)
+    word, name = dialect.split_address(to)
     if kind is not None:
-        return f"{KINDS[kind]}://{name}"
-    if prefixed is not None:
-        return f"{prefixed}://{name}"
-    return f"{source.kind}://{name}" if is_pattern(source) else str(source)
+        word = DESTINATION_WORDS[kind]
+    if name != source.name and not (is_pattern(source) and _may_receive(source, name)):
+        return str(source)
+    return str(Destination(source.kind, name, temporary=word == f"temp-{source.kind}"))
+
+
+def _may_receive(source: Destination, name: str) -> bool:
+    return any(may_receive(each, name) for each in source.name.split(","))
 
 
 def reply_to_of(reply_to: str | None, kind: int | None, dialect: Dialect) -> str | None:
     """JMSReplyTo: a queue, if the message does not state the kind."""
     if not reply_to:
         return None
-    prefixed, name = dialect.split_address(reply_to)
-    return f"{(prefixed or DestinationKind.QUEUE) if kind is None else KINDS[kind]}://{name}"
+    word, name = dialect.split_address(reply_to)
+    if kind is not None:
+        word = DESTINATION_WORDS[kind]
+    return f"{word or DestinationKind.QUEUE}://{name}"

@@ -12,7 +12,7 @@ from typing import Any, TypeAlias
 import pyarrow as pa
 
 from pyspark_jms.amqp.columns.bodies import BY_ANNOTATION, OBJECT_TYPE, is_text_type
-from pyspark_jms.amqp.columns.fields import KINDS, destination_of, reply_to_of
+from pyspark_jms.amqp.columns.fields import destination_of, reply_to_of
 from pyspark_jms.amqp.columns.one_value import (
     AMQP_NAMES,
     BINARIES,
@@ -56,7 +56,7 @@ from pyspark_jms.amqp.wire.sections import (
 from pyspark_jms.columns.envelope import UnreadableValueError
 from pyspark_jms.columns.schema import ARROW_SCHEMA, FIRST_MS, LAST_MS, WantedColumns
 from pyspark_jms.jms.conversions import ValueType
-from pyspark_jms.jms.model import DEFAULT_PRIORITY, BodyType, DeliveryMode, Destination
+from pyspark_jms.jms.model import DEFAULT_PRIORITY, DESTINATION_WORDS, BodyType, DeliveryMode, Destination
 from pyspark_jms.jms.rules import shown_name
 from pyspark_jms.jms.subscription import MAX_ELEMENTS, BodyChoice, too_many
 from pyspark_jms.sentences import joined_faults
@@ -299,7 +299,7 @@ def _annotation(message: bytes, parts: _Parts, name: bytes, codes: bytes) -> int
 
 def _kind(message: bytes, parts: _Parts, name: bytes) -> int | None:
     kind = _annotation(message, parts, name, _BYTE)
-    return kind if kind is not None and 0 <= kind < len(KINDS) else None
+    return kind if kind is not None and 0 <= kind < len(DESTINATION_WORDS) else None
 
 
 # --- application properties -------------------------------------------------------------------------

@@ -5,7 +5,7 @@ from types import MappingProxyType
 
 from pyspark_jms.amqp.dialects.base import Dialect
 from pyspark_jms.amqp.dialects.send_rules import ARTEMIS_RULES, CLASSIC_RULES, SendRules
-from pyspark_jms.jms.model import DestinationKind
+from pyspark_jms.jms.model import DESTINATION_WORDS
 from pyspark_jms.jms.names import JOINING_DOT, RefusedName, RefusedSubscriptions
 from pyspark_jms.management.attributes import ARTEMIS_MANAGEMENT, BROKER_J_MANAGEMENT
 
@@ -39,8 +39,8 @@ RABBITMQ = Dialect(
     products=("RabbitMQ",),
     tested_versions="4.0.5, 4.3.6",
     selector_dialect=None,
-    destination_prefixes=MappingProxyType({_QUEUES: DestinationKind.QUEUE, _TOPICS: DestinationKind.TOPIC}),
-    native_kinds=MappingProxyType({_EXCHANGES: DestinationKind.TOPIC}),
+    destination_prefixes=MappingProxyType({_QUEUES: "queue", _TOPICS: "topic"}),
+    native_kinds=MappingProxyType({_EXCHANGES: "topic"}),
     virtual_host_prefix="vhost:",
     browses=False,
     refuses_topics="Over AMQP, RabbitMQ delivers from queues only, and not from an exchange.",
@@ -145,12 +145,7 @@ IBM_MQ = Dialect(
 
 _STOMP_HEADERS = frozenset({"destination", "destination-type", "receipt", "transaction", "content-length"})
 
-_PREFIXES = {
-    "queue://": DestinationKind.QUEUE,
-    "topic://": DestinationKind.TOPIC,
-    "temp-queue://": DestinationKind.QUEUE,
-    "temp-topic://": DestinationKind.TOPIC,
-}
+_PREFIXES = MappingProxyType({f"{word}://": word for word in DESTINATION_WORDS})
 
 assert ARTEMIS_MANAGEMENT.inspection is not None
 _ARTEMIS_MANAGEMENT = replace(ARTEMIS_MANAGEMENT, inspection=replace(ARTEMIS_MANAGEMENT.inspection, losses={}))

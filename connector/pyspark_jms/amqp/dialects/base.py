@@ -7,7 +7,6 @@ from urllib.parse import unquote
 
 from pyspark_jms.amqp.dialects.send_rules import SendRules
 from pyspark_jms.jms.dialect import BrokerDialect
-from pyspark_jms.jms.model import DestinationKind
 from pyspark_jms.jms.names import RefusedSubscriptions
 from pyspark_jms.jms.rules import CONVERSION_PREFIX, NATIVE_ID
 from pyspark_jms.management.attributes import Management
@@ -49,11 +48,11 @@ class Dialect(BrokerDialect):
     ignored_stomp_headers: frozenset[str] = frozenset()
     """Further names to leave out of a message that a STOMP client sent: the headers of its SEND frame."""
 
-    destination_prefixes: Mapping[str, DestinationKind] = field(default_factory=lambda: MappingProxyType({}))
-    """Beginnings of ``to`` and ``reply-to`` that name the kind of a destination, as ``queue://``."""
+    destination_prefixes: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
+    """Beginnings of ``to`` and ``reply-to`` that name the kind of a destination, as ``queue://``, with its word."""
 
-    native_kinds: Mapping[str, DestinationKind] = field(default_factory=lambda: MappingProxyType({}))
-    """Beginnings of further addresses, with the kind of their destination, whose name is the whole address."""
+    native_kinds: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
+    """Beginnings of further addresses, with the word of their destination, whose name is the whole address."""
 
     max_unacknowledged: int | None = None
     """The most messages that may be in delivery to a reader, because the broker takes messages back after a time and
@@ -126,14 +125,14 @@ class Dialect(BrokerDialect):
     send: SendRules = field(default_factory=SendRules)
     """What the broker takes from a producer."""
 
-    def split_address(self, address: str) -> tuple[DestinationKind | None, str]:
-        """The kind that ``to`` or ``reply-to`` names, or None; and the name whose ``send.address`` it is."""
-        for prefix, kind in self.destination_prefixes.items():
+    def split_address(self, address: str) -> tuple[str | None, str]:
+        """The word that ``to`` or ``reply-to`` names, or None; and the name whose ``send.address`` it is."""
+        for prefix, word in self.destination_prefixes.items():
             if address.startswith(prefix):
-                return kind, self._name(address, address.removeprefix(prefix))
-        for prefix, kind in self.native_kinds.items():
+                return word, self._name(address, address.removeprefix(prefix))
+        for prefix, word in self.native_kinds.items():
             if address.startswith(prefix):
-                return kind, address
+                return word, address
         return None, address
 
     def _name(self, address: str, encoded: str) -> str:

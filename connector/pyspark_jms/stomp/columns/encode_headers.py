@@ -183,8 +183,7 @@ def _expiration_lines(rows: Rows, dialect: Dialect, now_ms: int) -> list[Piece]:
     names, instants = dialect.send_headers, expiration_of(rows, now_ms)
     if names.time_to_live is None:
         return _number_line(rows, "JMSExpiration", names.expiration, instants)
-    # A message that has expired already gets the shortest time to live, because 0 would mean for ever.
-    lives = np.where(instants > 0, np.clip(instants - now_ms, 1, dialect.max_time_to_live_ms), 0)
+    lives = np.where(instants > 0, np.minimum(instants - now_ms, dialect.max_time_to_live_ms), 0)
     return _number_line(rows, "JMSExpiration", names.time_to_live, lives)
 
 

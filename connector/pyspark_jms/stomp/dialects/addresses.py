@@ -28,7 +28,8 @@ class Addresses:
     """Wildcard characters that are not percent-encoded in the topic of a SUBSCRIBE."""
 
     temporary_prefixes: Mapping[DestinationKind, tuple[str, str]] = field(default_factory=dict)
-    """For temporary destinations: the beginning of their names, and the prefix used in place of ``prefixes``."""
+    """For temporary destinations: the beginning of their names, and the prefix used in place of ``prefixes``. A name
+    with that beginning is one of these also where the row does not state that it is temporary."""
 
     native_prefixes: Mapping[DestinationKind, tuple[str, ...]] = field(default_factory=dict)
     """A name that begins with one of these is written in the broker's own syntax, and is sent unchanged."""
@@ -57,7 +58,7 @@ class Addresses:
         if name.startswith(self.native_prefixes.get(destination.kind, ())):
             return name
         beginning, prefix = self.temporary_prefixes.get(destination.kind, ("", ""))
-        if not (beginning and name.startswith(beginning)):
+        if not prefix or not (destination.temporary or name.startswith(beginning)):
             prefix = self.prefixes[destination.kind]
         if not self.percent_encoded:
             return prefix + name

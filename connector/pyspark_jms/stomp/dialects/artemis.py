@@ -86,8 +86,8 @@ ARTEMIS = Dialect(
     reply_to_prefixes={
         "queue://": "queue://",
         "topic://": "topic://",
-        "temp-queue://": "queue://",
-        "temp-topic://": "topic://",
+        "temp-queue://": "temp-queue://",
+        "temp-topic://": "temp-topic://",
     },
     stable_id_separator=",",
     send_destination_headers={

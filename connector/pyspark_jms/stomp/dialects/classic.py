@@ -60,10 +60,10 @@ CLASSIC = Dialect(
     reply_to_prefixes={
         "/queue/": "queue://",
         "/topic/": "topic://",
-        "/temp-queue/": "queue://",
-        "/temp-topic/": "topic://",
-        "/remote-temp-queue/": "queue://",
-        "/remote-temp-topic/": "topic://",
+        "/remote-temp-queue/": "temp-queue://",
+        "/remote-temp-topic/": "temp-topic://",
+        "/temp-queue/": "temp-queue://",  # after the first two, which are sent: under these a connection names its own
+        "/temp-topic/": "temp-topic://",
     },
     stable_id_separator="",
     send_headers=SendHeaders(delivery_delay="AMQ_SCHEDULED_DELAY"),

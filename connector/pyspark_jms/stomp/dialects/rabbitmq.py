@@ -23,7 +23,7 @@ RABBITMQ = Dialect(
         prefixes={DestinationKind.QUEUE: "/queue/", DestinationKind.TOPIC: "/topic/"},
         percent_encoded=True,
         topic_wildcards="#*",  # percent-encoded, they match nothing
-        temporary_prefixes={DestinationKind.QUEUE: ("amq.gen-", "/reply-queue/")},
+        temporary_prefixes={DestinationKind.QUEUE: ("amq.", "/reply-queue/")},
         # /amq/queue/ declares no queue, so it alone can read a queue that was declared with arguments.
         native_prefixes={DestinationKind.QUEUE: ("/amq/queue/",), DestinationKind.TOPIC: ("/exchange/",)},
         refused_names=(
@@ -75,7 +75,7 @@ RABBITMQ = Dialect(
         }
     ),
     body_rule=BodyRule.CONTENT_TYPE,
-    reply_to_prefixes={"/queue/": "queue://", "/topic/": "topic://", "/reply-queue/": "queue://"},
+    reply_to_prefixes={"/queue/": "queue://", "/topic/": "topic://", "/reply-queue/": "temp-queue://"},
     stable_id_separator=None,
     # Without these, a SEND that is not persistent declares a queue of its connection, which is deleted with the
     # connection: the message is confirmed and lost. If there is a durable queue of that name, the SEND is refused.

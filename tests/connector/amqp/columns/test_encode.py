@@ -73,13 +73,27 @@ def messages_of(rows, **changed):
 
 
 def plainly_read(message, dialect=ARTEMIS):
+    """JMSDestination is where the message is sent."""
     row = plain_amqp.row_of(message, dialect, SOURCE)
-    return _comparable(row)
+    return _comparable(row | {"JMSDestination": sent_to(message, dialect)})
+
+
+def sent_to(message, dialect):
+    found = dict(plain_amqp.sections(message))
+    kinds = {name[1]: value for name, value in plain_amqp.pairs(found[0x72])}
+    number = plain_amqp.integer(kinds[b"x-opt-jms-dest"], 0x51)
+    kind = ("queue", "topic", "temp-queue", "temp-topic")[number]
+    address = plain_amqp.text(plain_amqp.fields(found[0x73], 13)[2])
+    return f"{kind}://{address.removeprefix(dialect.send.address_prefixes.get(kind, ''))}"
 
 
 def read(blocks, dialect=ARTEMIS):
     batches = [decode(block, dialect=dialect, source=SOURCE, first_sequence=0, body_type="auto") for block in blocks]
     return [_comparable(row) for batch in batches for row in batch.to_pylist()]
+
+
+def all_of_source(rows):
+    return [row | {"JMSDestination": str(SOURCE)} for row in rows]
 
 
 def _comparable(row):
@@ -202,7 +216,7 @@ def test_two_readers_find_what_the_rows_hold(drawn, padding, buffer_bytes, diale
     messages = [block.message(index) for block in blocks for index in range(len(block))]
     wanted = [expected_row(row, number, now_ms=NOW_MS, prefix=PREFIX) for number, row in enumerate(rows, 5)]
     assert [plainly_read(message, dialect) for message in messages] == wanted
-    assert read(blocks, dialect) == wanted
+    assert read(blocks, dialect) == all_of_source(wanted)
     assert [header_ttl(message) for message in messages] == [time_to_live(row, NOW_MS) for row in rows]
 
 
@@ -283,7 +297,7 @@ def test_typed_columns_are_properties_of_their_types():
         wanted = {name: texts[index] for name, (_, _, texts) in columns.items() if texts[index] is not None}
         assert row["properties"] == wanted | {"JMSXDeliveryCount": "1"}
         assert row["property_types"] == {name: columns[name][1] for name in wanted} | {"JMSXDeliveryCount": "int"}
-    assert read([block]) == found
+    assert read([block]) == all_of_source(found)
 
 
 # --- blocks and limits ---------------------------------------------------------------------------------

@@ -110,7 +110,7 @@ def test_mode_and_priority_of_each_row():
 
 @pytest.mark.parametrize(
     ("expiration", "ttl"),
-    [(NOW_MS + 5, 5), (NOW_MS - 5, 1), (NOW_MS, 1), (NOW_MS + 2**32 - 1, 2**32 - 1), (NOW_MS + 2**32, None), (0, None)],
+    [(NOW_MS + 5, 5), (NOW_MS + 1, 1), (NOW_MS + 2**32 - 1, 2**32 - 1), (NOW_MS + 2**32, None), (0, None)],
 )
 def test_ttl_is_the_rest_of_the_life(expiration, ttl):
     rows = rows_of(text=["a", "b"])

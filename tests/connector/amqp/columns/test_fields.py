@@ -241,14 +241,17 @@ def test_ids_are_spelled_as_the_binding_says(value, of_message, of_correlation):
 @pytest.mark.parametrize(
     ("to", "kind", "source", "expected"),
     [
-        ("orders", 0, "queue://other", "queue://orders"),
-        ("t", 3, "queue://other", "topic://t"),
+        ("orders", 0, "queue://other", "queue://other"),
+        ("t", 3, "topic://t", "temp-topic://t"),
+        ("t", 3, "queue://t", "queue://t"),
+        ("temp-queue://q", None, "queue://q", "temp-queue://q"),
         ("orders", None, "queue://other", "queue://other"),
         (None, 0, "queue://other", "queue://other"),
         ("", 1, "queue://other", "queue://other"),
-        ("topic://t", None, "queue://other", "topic://t"),
-        ("queue://q", 1, "queue://other", "topic://q"),
+        ("topic://t", None, "queue://other", "queue://other"),
         ("a.b", None, "topic://a.*", "topic://a.b"),
+        ("a.b", 0, "topic://a.*", "topic://a.b"),
+        ("b.b", 1, "topic://a.*", "topic://a.*"),
         ("a", None, "queue://a,b", "queue://a"),
     ],
 )
@@ -263,8 +266,8 @@ def test_destination(to, kind, source, expected):
         ("", None, None),
         ("a", None, "queue://a"),
         ("a", 1, "topic://a"),
-        ("temp-topic://a", None, "topic://a"),
-        ("temp-queue://a", 2, "queue://a"),
+        ("temp-topic://a", None, "temp-topic://a"),
+        ("temp-queue://a", 2, "temp-queue://a"),
     ],
 )
 def test_reply_to(reply_to, kind, expected):
@@ -272,11 +275,11 @@ def test_reply_to(reply_to, kind, expected):
 
 
 def test_without_prefixes_a_name_is_the_whole_address():
-    assert destination_of("queue://q", 0, Destination.parse("queue://o"), ARTEMIS) == "queue://queue://q"
+    assert reply_to_of("queue://q", 0, ARTEMIS) == "queue://queue://q"
 
 
 @pytest.mark.parametrize(
-    ("to", "kind", "expected"),
+    ("reply_to", "kind", "expected"),
     [
         ("/queues/orders", None, "queue://orders"),
         ("/queues/a%20b%2Fc", 0, "queue://a b/c"),
@@ -284,14 +287,12 @@ def test_without_prefixes_a_name_is_the_whole_address():
         ("/exchanges/amq.topic/orders.de", None, "topic://orders.de"),
         ("/exchanges/x/k", None, "topic:///exchanges/x/k"),
         ("/queues/%ff", None, "queue:///queues/%ff"),
-        ("orders", None, "queue://other"),
     ],
 )
-def test_an_address_of_rabbitmq_becomes_the_name_that_is_sent_to_it_again(to, kind, expected):
-    found = Destination.parse(destination_of(to, kind, Destination.parse("queue://other"), RABBITMQ))
+def test_an_address_of_rabbitmq_becomes_the_name_that_is_sent_to_it_again(reply_to, kind, expected):
+    found = Destination.parse(reply_to_of(reply_to, kind, RABBITMQ))
     assert str(found) == expected
-    if expected != "queue://other":
-        assert RABBITMQ.send.address(str(found.kind), found.name) == to
+    assert RABBITMQ.send.address(found.word, found.name) == reply_to
 
 
 @pytest.mark.parametrize(("name", "expected"), [("a", False), ("a.>", True), ("a,b", True), ("a.#", True), ("*", True)])

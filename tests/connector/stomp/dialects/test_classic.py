@@ -120,8 +120,8 @@ def test_body_type_text_reads_no_map():
     [
         ("/queue/a", "queue://a"),
         ("/topic/a", "topic://a"),
-        ("/remote-temp-queue/ID\\c1", "queue://ID:1"),
-        ("/temp-topic/x", "topic://x"),
+        ("/remote-temp-queue/ID\\c1", "temp-queue://ID:1"),
+        ("/temp-topic/x", "temp-topic://x"),
     ],
 )
 def test_where_answers_go(wire, jms):

@@ -99,7 +99,7 @@ def test_what_the_producer_set_beside_the_broker_s_own():
 
 
 @pytest.mark.parametrize(
-    ("wire", "jms"), [("/reply-queue/amq.gen-x", "queue://amq.gen-x"), ("/queue/a%2Fb", "queue://a/b")]
+    ("wire", "jms"), [("/reply-queue/amq.gen-x", "temp-queue://amq.gen-x"), ("/queue/a%2Fb", "queue://a/b")]
 )
 def test_where_answers_go(wire, jms):
     assert row(f"reply-to:{wire}")["JMSReplyTo"] == jms

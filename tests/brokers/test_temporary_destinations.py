@@ -1,0 +1,105 @@
+"""Requests of Java clients with temporary reply queues and topics: whoever reads the row can answer, after any hop."""
+
+import uuid
+
+import pyarrow as pa
+import pytest
+from amqp_brokers import AMQP_BROKERS
+from broker_rows import access_over, read_batches, read_rows, write_batch
+
+from pyspark_jms.amqp.moving import AmqpMover
+from pyspark_jms.jms.model import Destination
+from pyspark_jms.options.source import SourceOptions
+from pyspark_jms.source.moving import move
+from pyspark_jms.spark.protocols import source_protocol
+from pyspark_jms.stomp.moving import StompMover
+from pyspark_jms.testing import JmsClient
+
+pytestmark = [pytest.mark.broker]
+
+
+@pytest.fixture(
+    scope="module",
+    params=["classic", *(pytest.param(name, marks=pytest.mark.deep) for name in AMQP_BROKERS if name != "classic")],
+)
+def broker(request):
+    with AMQP_BROKERS[request.param]() as broker:
+        yield broker
+
+
+def protocols_of(broker):
+    return ["amqp", "stomp"] if broker.url.startswith("stomp") else ["amqp"]
+
+
+class Requester:
+    """A Java client that waits at a temporary destination of its own."""
+
+    def __init__(self, client, kind):
+        self._client, session = client, client._session
+        self._own = getattr(session, f"createTemporary{kind}")()
+        self._consumer = session.createConsumer(self._own)
+
+    def ask(self, queue):
+        session = self._client._session
+        message = session.createTextMessage("request")
+        message.setJMSReplyTo(self._own)
+        self._client._producer.send(session.createQueue(queue), message)
+
+    def answer(self):
+        received = self._consumer.receive(5000)
+        return received and received.getText()
+
+    def hears_itself(self):
+        """False for the temporary topics of Broker-J, to which no client can send."""
+        self._client._producer.send(self._own, self._client._session.createTextMessage("self"))
+        return self.answer() == "self"
+
+
+def answer(access, row, text):
+    write_batch(access, "unused", pa.record_batch({"destination": [row["JMSReplyTo"]], "text": [text]}))
+
+
+def clients_of(broker):
+    """How to connect Qpid JMS and, last, the broker's own Java client."""
+    own = [lambda: JmsClient(broker)] if broker.url.startswith("stomp") else []
+    return [lambda: JmsClient(broker.amqp_url, broker.user, broker.password), *own]
+
+
+@pytest.mark.parametrize("kind", ["Queue", "Topic"])
+def test_an_answer_reaches_the_requester_after_a_hop_over_each_protocol(broker, kind):
+    for connect in clients_of(broker):
+        with connect() as client:
+            requester = Requester(client, kind)
+            can_answer = requester.hears_itself()
+            for protocol in protocols_of(broker):
+                for hop in protocols_of(broker):
+                    queue = f"requests.{uuid.uuid4().hex[:6]}"
+                    requester.ask(queue)
+                    (batch,) = read_batches(access_over(broker, protocol), queue)
+                    assert batch["JMSReplyTo"][0].as_py().startswith(f"temp-{kind.lower()}://")
+                    write_batch(access_over(broker, hop), f"{queue}.next", batch)
+                    (row,) = read_rows(access_over(broker, hop), f"{queue}.next")
+                    assert row["JMSReplyTo"] == batch["JMSReplyTo"][0].as_py()
+                    text = f"{protocol}, {hop}"
+                    for over in (protocol, hop):
+                        answer(access_over(broker, over), row, text)
+                        assert not can_answer or requester.answer() == text
+
+
+@pytest.mark.parametrize("kind", ["Queue", "Topic"])
+def test_a_request_that_was_moved_can_be_answered(broker, kind):
+    # Classic ends a STOMP connection that acknowledges a message of Qpid JMS, whose id it cannot parse.
+    with clients_of(broker)[-1]() as client:
+        requester = Requester(client, kind)
+        can_answer = requester.hears_itself()
+        for protocol in protocols_of(broker):
+            access, queue = access_over(broker, protocol), f"requests.{uuid.uuid4().hex[:6]}"
+            requester.ask(queue)
+            options = SourceOptions.parse(access | {"queue": queue, "idleTimeout": "300ms"})
+            to = Destination.parse(f"queue://{queue}.next")
+            connect = AmqpMover if protocol == "amqp" else StompMover
+            moved = move(options, source_protocol(options), connect, to=to, limit=None, on_moved=lambda _: None)
+            assert (moved.messages, moved.left) == (1, {})
+            (row,) = read_rows(access, to.name)
+            answer(access, row, protocol)
+            assert not can_answer or requester.answer() == protocol
