@@ -17,6 +17,8 @@ from typing import Any
 
 from pyspark_jms.cli import _parser as command_line
 from pyspark_jms.errors import JMSError
+from pyspark_jms.jms.features import Feature
+from pyspark_jms.management.queue_rules import RULES, Effect, Use
 from pyspark_jms.options.names import _KAFKA as KAFKA_OPTIONS
 from pyspark_jms.options.names import unknown_option
 from pyspark_jms.options.table import OPTIONS, Option
@@ -195,6 +197,17 @@ def brokers_table() -> str:
 # --- the command line ----------------------------------------------------------------------------------
 
 
+def queue_facts_table() -> str:
+    """What each fact of a queue means for each feature: nothing, a warning, or a refusal."""
+    features = [each for each in Feature if any(each in rule.uses for rule in RULES)]
+    rows = [(f"`{rule.name}`", *(_effect(rule.uses.get(each)) for each in features)) for rule in RULES]
+    return _table(("", *(each.value for each in features)), rows)
+
+
+def _effect(use: Use | None) -> str:
+    return "" if use is None else f"**{use.effect.value}**" if use.effect is Effect.REFUSE else use.effect.value
+
+
 def commands_text() -> str:
     """A section for each command, from the arguments of its parser."""
     return "\n\n".join(_command_section(*found) for found in _commands(command_line()))
@@ -250,23 +263,26 @@ def _versions(used: dict[str, Any], name: str) -> str:
     return ", ".join(used.get(name, []))
 
 
-PAGES = {
-    "README.md": compatibility_table,
-    "docs/deployment.md": compatibility_table,
-    "docs/options.md": options_tables,
-    "docs/errors.md": errors_text,
-    "docs/brokers.md": brokers_table,
-    "docs/coming-from.md": kafka_table,
-    "docs/cli.md": commands_text,
+QUEUE_FACTS = "<!-- written by tools/reference.py, queue facts: begin -->"
+
+PAGES: dict[str, dict[str, Callable[[], str]]] = {
+    "README.md": {BEGIN: compatibility_table},
+    "docs/deployment.md": {BEGIN: compatibility_table},
+    "docs/options.md": {BEGIN: options_tables},
+    "docs/errors.md": {BEGIN: errors_text},
+    "docs/brokers.md": {BEGIN: brokers_table, QUEUE_FACTS: queue_facts_table},
+    "docs/coming-from.md": {BEGIN: kafka_table},
+    "docs/cli.md": {BEGIN: commands_text},
 }
+"""Page → marker → what stands after it."""
 
 
-def rewritten(page: str, table: str) -> str:
+def rewritten(page: str, table: str, marker: str = BEGIN) -> str:
     """The page with the table between its markers; a ``ValueError`` when it has none."""
-    before, begin, rest = page.partition(BEGIN)
+    before, begin, rest = page.partition(marker)
     _, end, after = rest.partition(END)
     if not begin or not end:
-        raise ValueError(f"no {BEGIN} … {END}")
+        raise ValueError(f"no {marker} … {END}")
     return f"{before}{begin}\n\n{table}\n\n{end}{after}"
 
 
@@ -275,9 +291,10 @@ def main(arguments: list[str] | None = None, root: Path = ROOT) -> int:
     parser.add_argument("--check", action="store_true", help="write nothing; exit with 1 if a page is out of date")
     check = parser.parse_args(arguments).check
     stale = []
-    for name, table in PAGES.items():
-        old = (root / name).read_text(encoding="utf-8")
-        new = rewritten(old, table())
+    for name, tables in PAGES.items():
+        old = new = (root / name).read_text(encoding="utf-8")
+        for marker, table in tables.items():
+            new = rewritten(new, table(), marker)
         if new != old:
             stale.append(name)
             if not check:

@@ -8,7 +8,10 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from pyspark_jms.check.findings import Finding, Verdict
+from pyspark_jms.jms.features import Feature
 from pyspark_jms.management.attributes import Inspection
+from pyspark_jms.management.queue_facts import QueueFacts, with_settings
+from pyspark_jms.management.queue_rules import Effect, judge
 
 __all__ = ["AddressNeeds", "settings_finding"]
 
@@ -19,6 +22,9 @@ class AddressNeeds:
 
     name: str
     """The name of the finding."""
+
+    feature: Feature
+    """What they are to the table of queue facts."""
 
     match: str
     """The addresses, as in the broker's configuration."""
@@ -42,12 +48,16 @@ class _Fault(NamedTuple):
     remedy: str
 
 
-def settings_finding(needs: AddressNeeds, shown: Iterable[Mapping[str, Any]], words: Inspection) -> Finding:
+def settings_finding(
+    needs: AddressNeeds, shown: Iterable[Mapping[str, Any]], words: Inspection, found: Iterable[QueueFacts] = ()
+) -> Finding:
     """``shown``: the settings of each address, as the broker's management shows them, and those of the broker's cache
-    of duplicate ids.
+    of duplicate ids. ``found``: the queues that are there.
     """
     every = list(shown)
-    faults = list(dict.fromkeys(fault for settings in every for fault in _faults(needs, settings, words)))
+    would_be = [with_settings(QueueFacts(name=needs.match, exists=False), each, words) for each in every]
+    of_queues = [fault for facts in [*would_be, *found] for fault in _faults_of_queue(needs, facts)]
+    faults = list(dict.fromkeys([*of_queues, *(fault for each in every for fault in _faults(needs, each, words))]))
     details = {"addresses": needs.match, "settings": every}
     if not faults:
         value = f"the broker keeps what queries store in {needs.match}"
@@ -62,15 +72,14 @@ def settings_finding(needs: AddressNeeds, shown: Iterable[Mapping[str, Any]], wo
     )
 
 
+def _faults_of_queue(needs: AddressNeeds, facts: QueueFacts) -> Iterator[_Fault]:
+    for each in judge(facts, needs.feature):
+        verdict = Verdict.PROBLEM if each.effect is Effect.REFUSE else Verdict.NOTE
+        yield _Fault(verdict, f"a queue there {each.sentence}", each.remedy)
+
+
 def _faults(needs: AddressNeeds, settings: Mapping[str, Any], words: Inspection) -> Iterator[_Fault]:
-    keys = words.settings
-    if settings.get(keys.full_policy) == keys.drop:
-        yield _Fault(
-            Verdict.PROBLEM,
-            "address-full-policy is DROP, so a full address loses messages that the broker has confirmed",
-            "set address-full-policy to PAGE",
-        )
-    if (expiry := float(settings.get(keys.max_expiry_delay, -1))) >= 0:
+    if (expiry := float(settings.get(words.settings.max_expiry_delay, -1))) >= 0:
         yield _Fault(
             Verdict.PROBLEM,
             f"max-expiry-delay is {expiry / 1000:g} s, after which the broker removes messages that are still needed",

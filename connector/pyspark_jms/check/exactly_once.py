@@ -22,9 +22,11 @@ from pyspark_jms.check.findings import Finding, Verdict
 from pyspark_jms.delivery.commit_token import LEDGER_PREFIX, CommitToken, LedgerOwner
 from pyspark_jms.delivery.register.token import MAX_VALUE_DELIVERIES, Token
 from pyspark_jms.errors import JMSError, JMSSecurityError, SubscriptionInUseError, UnsupportedError
+from pyspark_jms.jms.features import Feature
 from pyspark_jms.jms.model import Destination, DestinationKind, DurableSubscription
 from pyspark_jms.management.attributes import Inspection
 from pyspark_jms.management.link import ManagementLink
+from pyspark_jms.management.queue_facts import queue_facts
 from pyspark_jms.network.connection import StateCondition
 from pyspark_jms.network.settings import ConnectionSettings
 from pyspark_jms.source.readers.connecting import DEFAULT_PREFIX
@@ -42,7 +44,7 @@ class ExactlyOnce:
     def __init__(self, settings: ConnectionSettings) -> None:
         self._settings = settings
         self._needs: list[tuple[AddressNeeds, Sequence[str]]] = []
-        """What the broker can keep, and in which addresses."""
+        """What the broker can keep, and in which queues."""
 
     def reading(self) -> Finding:
         name = "reading, staging"
@@ -99,9 +101,10 @@ class ExactlyOnce:
         if management is None or words is None:
             yield _NOT_READ
             return
-        for needs, addresses in self._needs:
-            shown = [_shown(management, words, needs, address) for address in addresses]
-            yield settings_finding(needs, shown, words)
+        for needs, queues in self._needs:
+            shown = [_shown(management, words, needs, each.partition("::")[0]) for each in queues]
+            found = [facts for facts in queue_facts(management, queues).values() if facts.exists]
+            yield settings_finding(needs, shown, words, found)
 
     # --- trying --------------------------------------------------------------------------------
 
@@ -127,7 +130,7 @@ class ExactlyOnce:
         link = ReaderLink(self._settings, name, StateCondition())
         try:
             needs = _staging_needs("its settings", name.address, link.patience_seconds)
-            self._needs.append((needs, (name.address,)))
+            self._needs.append((needs, (name.queue,)))
             link.lock()
             link.require_lock()
             link.peek()
@@ -141,7 +144,7 @@ class ExactlyOnce:
         with closing(connect(own)) as connection:
             if connection.dialect.no_register:
                 raise UnsupportedError(f"the broker {connection.dialect.no_register}", "")
-            self._needs.append((_LEDGER_NEEDS, (_OWNER.address,)))
+            self._needs.append((_LEDGER_NEEDS, (ledger_register(connection, _OWNER).place.queue,)))
             unseen = _replace_token(connection)
         with contextlib.suppress(JMSError):  # without the permission to delete it, the subscription stays
             topic = Destination(DestinationKind.TOPIC, _OWNER.address)
@@ -188,6 +191,7 @@ def _replace_token(connection: Connection) -> JMSError | None:
 def _staging_needs(name: str, match: str, patience_seconds: float) -> AddressNeeds:
     return AddressNeeds(
         name=name,
+        feature=Feature.STAGING_QUEUE,
         match=match,
         patience_seconds=patience_seconds,
         deliveries=MAX_VALUE_DELIVERIES,
@@ -197,6 +201,7 @@ def _staging_needs(name: str, match: str, patience_seconds: float) -> AddressNee
 
 _LEDGER_NEEDS = AddressNeeds(
     name="ledger settings",
+    feature=Feature.COMMIT_LEDGER,
     match=f"{LEDGER_PREFIX}#",
     patience_seconds=MISSING_SECONDS,
     deliveries=MAX_VALUE_DELIVERIES,

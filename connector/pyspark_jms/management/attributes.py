@@ -133,8 +133,20 @@ class SettingKeys:
     full_policy: str = "addressFullMessagePolicy"
     """What the broker does with messages to a full address."""
 
-    drop: str = "DROP"
-    """The policy that confirms such messages and deletes them."""
+    page_full_policy: str = "pageFullMessagePolicy"
+    """What the broker does with messages to an address whose pages have reached a limit."""
+
+    page_limits: tuple[str, ...] = ("pageLimitBytes", "pageLimitMessages")
+    """Those limits; negative or absent without one."""
+
+    non_destructive: str = "defaultNonDestructive"
+    purge_on_no_consumers: str = "defaultPurgeOnNoConsumers"
+    ring_size: str = "defaultRingSize"
+    last_value: str = "defaultLastValueQueue"
+    last_value_key: str = "defaultLastValueKey"
+    max_consumers: str = "defaultMaxConsumers"
+    consumers_before_dispatch: str = "defaultConsumersBeforeDispatch"
+    """What a queue gets that is created in the address."""
 
     max_expiry_delay: str = "maxExpiryDelay"
     """After this time messages expire, even those with a later expiry; milliseconds, negative without a limit."""
@@ -213,6 +225,9 @@ class Inspection:
 
     settings: SettingKeys = SettingKeys()
     """The other keys of the settings of an address."""
+
+    message_id_key: str = "messageID"
+    """The key, in a listed message, of the broker's number of it."""
 
     body_type_key: str = "type"
     """The key, in a listed message, of the code for the type of its body."""

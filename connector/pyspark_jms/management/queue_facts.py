@@ -4,27 +4,40 @@ Most brokers create a queue for a subscription, without a word, so a misspelled 
 """
 
 import itertools
+import json
 import logging
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 from pyspark_jms.errors import InvalidDestinationError
 from pyspark_jms.jms.model import DestinationKind
 from pyspark_jms.jms.names import has_wildcards
-from pyspark_jms.management.attributes import QueueAttributes
+from pyspark_jms.management.attributes import Inspection, QueueAttributes
 from pyspark_jms.management.link import ManagementLink
 from pyspark_jms.management.routing import is_read_topic
 from pyspark_jms.network.settings import ConnectionSettings
 
-__all__ = ["QueueFacts", "look_up_queues", "queue_facts", "warn_of_missing_queues"]
+__all__ = [
+    "PATIENCE_SECONDS",
+    "QueueFacts",
+    "facts_with_settings",
+    "keeps_delivered",
+    "look_up_queues",
+    "queue_facts",
+    "warn_of_missing",
+    "with_settings",
+]
 
 _log = logging.getLogger("pyspark_jms.link")
-_PATIENCE_SECONDS = 5.0
+PATIENCE_SECONDS = 5.0
 """Limit for the connection and for each request: a query does not wait longer for a warning."""
 
 _FEW = 8
 """So many queues are asked for by name. Of more, the broker lists all whose names contain what theirs begin with."""
+
+_MOST_LISTED = 1_000
+"""If more messages are in flight, they are not listed: each takes 300 bytes."""
 
 _PAGE = 500
 """Rows of a reply, of which Artemis makes 900 bytes each."""
@@ -44,7 +57,7 @@ class QueueFacts:
     durable: bool | None = None
     filter: str | None = None
     non_destructive: bool | None = None
-    """Whether an acknowledgement removes nothing. Artemis shows it of no queue."""
+    """Whether an acknowledgement removes nothing. No request to Artemis shows it of a queue: ``keeps_delivered``."""
     purge_on_no_consumers: bool | None = None
     ring_size: int | None = None
     """How many messages the queue keeps. None also if there is no limit."""
@@ -60,6 +73,12 @@ class QueueFacts:
     delivering: int | None = None
     scheduled: int | None = None
     consumers: int | None = None
+    dead_letter_address: str | None = None
+    """This and what follows is known where the settings of the address were read (``with_settings``)."""
+    full_policy: str | None = None
+    """What the broker does with messages to the address when it is full, as ``DROP``."""
+    page_full_policy: str | None = None
+    """What it does when the pages of the address have reached their limit. None also if there is no limit."""
 
     @property
     def is_topic_only(self) -> bool:
@@ -156,11 +175,6 @@ def _facts(name: str, row: Mapping[str, Any], words: QueueAttributes) -> QueueFa
     def value(word: str | None) -> Any:
         return None if word is None else row.get(word)
 
-    def limit(word: str | None) -> int | None:
-        """-1 is no limit."""
-        number = _number(value(word))
-        return None if number is None or number < 0 else number
-
     routing = value(words.routing_type)
     return QueueFacts(
         name=name,
@@ -171,10 +185,10 @@ def _facts(name: str, row: Mapping[str, Any], words: QueueAttributes) -> QueueFa
         filter=value(words.filter) or None,
         non_destructive=_flag(value(words.non_destructive)),
         purge_on_no_consumers=_flag(value(words.purge_on_no_consumers)),
-        ring_size=limit(words.ring_size),
+        ring_size=_limit(_number(value(words.ring_size))),
         last_value=_flag(value(words.last_value)),
         exclusive=_flag(value(words.exclusive)),
-        max_consumers=limit(words.max_consumers),
+        max_consumers=_limit(_number(value(words.max_consumers))),
         consumers_before_dispatch=_number(value(words.consumers_before_dispatch)),
         auto_delete=_flag(value(words.auto_delete)),
         paused=_flag(value(words.paused)),
@@ -190,11 +204,83 @@ def _flag(value: object) -> bool | None:
     return {"true": True, "false": False}.get(str(value).lower())
 
 
+def _limit(number: int | None) -> int | None:
+    """-1 is no limit."""
+    return None if number is None or number < 0 else number
+
+
 def _number(value: object) -> int | None:
     try:
         return int(str(value))
     except ValueError:
         return None
+
+
+# --- the settings of an address ---------------------------------------------------------------------
+
+
+def with_settings(facts: QueueFacts, settings: Mapping[str, Any], keys: Inspection) -> QueueFacts:
+    """Add what the settings of its address say of a queue, and of one that does not exist yet, what it would be."""
+    words = keys.settings
+    has_page_limit = any((_number(settings.get(limit)) or -1) >= 0 for limit in words.page_limits)
+    known = replace(
+        facts,
+        dead_letter_address=settings.get(keys.dead_letter_key) or None,
+        full_policy=settings.get(words.full_policy),
+        page_full_policy=settings.get(words.page_full_policy) if has_page_limit else None,
+    )
+    if facts.exists:
+        return known
+    ring_size, max_consumers = _number(settings.get(words.ring_size)), _number(settings.get(words.max_consumers))
+    return replace(
+        known,
+        non_destructive=_flag(settings.get(words.non_destructive)),
+        purge_on_no_consumers=_flag(settings.get(words.purge_on_no_consumers)),
+        ring_size=_limit(ring_size),
+        last_value=bool(_flag(settings.get(words.last_value)) or settings.get(words.last_value_key)),
+        max_consumers=_limit(max_consumers),
+        consumers_before_dispatch=_number(settings.get(words.consumers_before_dispatch)),
+    )
+
+
+def facts_with_settings(link: ManagementLink, names: Iterable[str]) -> dict[str, QueueFacts]:
+    """Read the facts of a few queues, with the settings of their addresses: one request for each queue."""
+    found, words = queue_facts(link, names), link.words.inspection
+    if words is None:
+        return found
+    separator = link.words.queue_separator
+
+    def settings(facts: QueueFacts) -> dict[str, Any]:
+        address = facts.address or facts.name.partition(separator)[0]
+        return dict(json.loads(link.operation(link.words.broker_resource, words.address_settings, address)))
+
+    return {name: with_settings(facts, settings(facts), words) for name, facts in found.items()}
+
+
+# --- what no attribute shows -------------------------------------------------------------------------
+
+
+def keeps_delivered(link: ManagementLink, queue: str) -> bool | None:
+    """Return whether messages in flight are in the queue too, as in a non-destructive one (Artemis 2.19 to 2.55).
+
+    Its attributes, listings and settings do not tell it, and ``updateQueue``, which does, removes a queue's filter.
+    The caller has a message in flight, and lets no other consumer have it meanwhile. Returns None if the broker does
+    not show it.
+    """
+    words, name = link.words.inspection, link.queue_name(queue)
+    if words is None:
+        return None
+    if int(link.queue_attribute(name, link.words.queue.delivering)) > _MOST_LISTED:
+        return None
+    before = _delivered(link, words, name)
+    here = {each.get(words.message_id_key) for each in link.queue_operation(name, words.list_messages, "")}
+    in_flight = before & _delivered(link, words, name)  # one that was given back meanwhile is in the queue too
+    return bool(in_flight & here) if in_flight else None
+
+
+def _delivered(link: ManagementLink, words: Inspection, queue: str) -> set[Any]:
+    shown = link.queue_operation(queue, words.list_delivering)
+    return {each.get(words.message_id_key) for messages in shown.values() for each in messages}
 
 
 # --- what a query asks when it starts ---------------------------------------------------------------
@@ -212,7 +298,7 @@ def look_up_queues(
     if all(map(has_wildcards, queues)):
         return {}
     try:
-        with open_link(settings.impatient(_PATIENCE_SECONDS)) as link:
+        with open_link(settings.impatient(PATIENCE_SECONDS)) as link:
             found = queue_facts(link, queues)
             separator = link.words.queue_separator
     except Exception as error:  # noqa: BLE001  # an unexpected reply must not stop a query that could read
@@ -237,14 +323,9 @@ def _require_name(facts: QueueFacts, separator: str) -> None:
         )
 
 
-def warn_of_missing_queues(
-    open_link: Callable[[ConnectionSettings], ManagementLink], settings: ConnectionSettings, queues: Sequence[str]
-) -> tuple[str, ...]:
-    """Log a warning for each queue that the broker does not have, and return their names. Raises as
-    ``look_up_queues``.
-    """
-    found = look_up_queues(open_link, settings, queues)
-    missing = tuple(facts.name for facts in found.values() if not facts.exists)
+def warn_of_missing(found: Iterable[QueueFacts]) -> tuple[str, ...]:
+    """Log a warning for each queue that the broker does not have, and return their names."""
+    missing = tuple(facts.name for facts in found if not facts.exists)
     for queue in missing:
         _log.warning(
             "! queue %s does not exist on the broker. This query creates it if the user may. Compare the name with the"

@@ -11,15 +11,15 @@ from contextlib import closing
 from dataclasses import dataclass, field
 
 from pyspark_jms.errors import ConnectionLostError, JMSError
-from pyspark_jms.jms.model import Destination, DestinationKind
+from pyspark_jms.jms.model import Destination
 from pyspark_jms.jms.subscription import Subscription, selector_changed
-from pyspark_jms.management.queue_facts import warn_of_missing_queues
 from pyspark_jms.network.address import Address
 from pyspark_jms.network.connection import StateCondition
 from pyspark_jms.network.patience import keep_trying
 from pyspark_jms.options.source import SourceOptions
 from pyspark_jms.source.links import SourceLink, SourceProtocol
 from pyspark_jms.source.offsets import selector_digest
+from pyspark_jms.source.queues import require_queues, require_removal
 
 __all__ = [
     "MAX_SHORT_SESSIONS",
@@ -94,8 +94,7 @@ class Subscriptions:
         """``selector_digest``: as the checkpoint has it. ``patience``: seconds to try while the broker is away."""
         self.selector_digest = selector_digest
         options = self._options
-        queues = [each.name for each in options.destinations if each.kind is DestinationKind.QUEUE]
-        warn_of_missing_queues(self._protocol.open_management, options.connection, queues)
+        require_removal(options, self._protocol, list(require_queues(options, self._protocol).values()))
         for destination in options.destinations:
             first = len(self.links)
             for subscription in self._same_destination(first):

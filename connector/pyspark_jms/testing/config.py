@@ -65,6 +65,13 @@ class AddressSettings:
     id_cache_size: int | None = None
     auto_create_queues: bool | None = None
     auto_create_addresses: bool | None = None
+    default_ring_size: int | None = None
+    default_non_destructive: bool | None = None
+    default_purge_on_no_consumers: bool | None = None
+    default_max_consumers: int | None = None
+    default_consumers_before_dispatch: int | None = None
+    page_limit_bytes: int | None = None
+    page_full_policy: Literal["DROP", "FAIL"] | None = None
 
     def xml(self) -> str:
         names = (name for name in self.__slots__ if name != "match")

@@ -37,7 +37,7 @@ from pyspark_jms.amqp.sink import AmqpSinkLink
 from pyspark_jms.amqp.source import RECOGNITION, AmqpSource, MessageAnswers, _may_be_redelivered, recognition_of
 from pyspark_jms.amqp.wire.types import Target
 from pyspark_jms.jms.model import BodyType, Destination
-from pyspark_jms.management.queue_facts import warn_of_missing_queues
+from pyspark_jms.management.queue_facts import look_up_queues, warn_of_missing
 from pyspark_jms.management.queue_watch import QueueWatch
 from pyspark_jms.network.connection import StateCondition
 from pyspark_jms.options.sink import SinkOptions
@@ -440,9 +440,9 @@ def test_a_browse_goes_on_when_what_it_brought_is_shown(broker, queue, put, subs
 def test_the_broker_gives_its_metrics_and_names_missing_queues(broker, queue, put, caplog):
     put(broker, queue, "one")
     settings = SourceOptions.parse(access(broker) | {"brokerUrl": broker.amqp_url, "queue": queue}).connection
-    assert warn_of_missing_queues(AmqpSource().open_management, settings, [queue, f"{queue}.other"]) == (
-        f"{queue}.other",
-    )
+    assert warn_of_missing(
+        look_up_queues(AmqpSource().open_management, settings, [queue, f"{queue}.other"]).values()
+    ) == (f"{queue}.other",)
     assert f"queue {queue}.other does not exist" in caplog.text
     with contextlib.closing(QueueWatch(AmqpSource().open_management, settings, [queue], lambda: 0)) as watch:
         wait_until(lambda: watch.metrics().get("depth") == 1)

@@ -6,9 +6,17 @@ import pytest
 
 from pyspark_jms.check.address_settings import AddressNeeds, settings_finding
 from pyspark_jms.check.findings import Verdict
+from pyspark_jms.jms.features import Feature
 from pyspark_jms.management.attributes import ARTEMIS_MANAGEMENT
 
-NEEDS = AddressNeeds(name="state", match="state.#", patience_seconds=30, deliveries=3, harm="rows may be written twice")
+NEEDS = AddressNeeds(
+    name="state",
+    feature=Feature.STAGING_QUEUE,
+    match="state.#",
+    patience_seconds=30,
+    deliveries=3,
+    harm="rows may be written twice",
+)
 DEFAULT = {"addressFullMessagePolicy": "PAGE", "maxDeliveryAttempts": 10, "deadLetterAddress": "DLQ"}
 
 
@@ -22,6 +30,9 @@ def finding_of(*changes):
         {},
         {"addressFullMessagePolicy": "BLOCK"},
         {"maxExpiryDelay": -1},
+        {"pageFullMessagePolicy": "DROP"},
+        {"pageFullMessagePolicy": "DROP", "pageLimitBytes": -1},
+        {"defaultRingSize": -1, "defaultMaxConsumers": 1, "defaultConsumersBeforeDispatch": 1},
         {"expiryDelay": 1},
         {"maxDeliveryAttempts": 4},
         {"maxDeliveryAttempts": -1, "deadLetterAddress": ""},
@@ -39,6 +50,15 @@ def test_harmless_settings(change):
     ("change", "verdict", "fact"),
     [
         ({"addressFullMessagePolicy": "DROP"}, Verdict.PROBLEM, "address-full-policy is DROP"),
+        ({"pageFullMessagePolicy": "DROP", "pageLimitBytes": 1_000}, Verdict.PROBLEM, "page-full-policy is DROP"),
+        ({"pageFullMessagePolicy": "DROP", "pageLimitMessages": 1}, Verdict.PROBLEM, "page-full-policy is DROP"),
+        ({"defaultRingSize": 1}, Verdict.PROBLEM, "keeps the newest 1 messages only"),
+        ({"defaultNonDestructive": True}, Verdict.PROBLEM, "is non-destructive"),
+        ({"defaultPurgeOnNoConsumers": True}, Verdict.PROBLEM, "keeps nothing without a consumer"),
+        ({"defaultMaxConsumers": 0}, Verdict.PROBLEM, "has max-consumers 0"),
+        ({"defaultConsumersBeforeDispatch": 2}, Verdict.PROBLEM, "delivers nothing before it has 2 consumers"),
+        ({"defaultLastValueQueue": True}, Verdict.NOTE, "replaces a message"),
+        ({"defaultLastValueKey": "k"}, Verdict.NOTE, "replaces a message"),
         ({"maxExpiryDelay": 0}, Verdict.PROBLEM, "max-expiry-delay is 0 s"),
         ({"maxExpiryDelay": 70_000}, Verdict.PROBLEM, "max-expiry-delay is 70 s"),
         ({"maxDeliveryAttempts": 3}, Verdict.PROBLEM, "max-delivery-attempts is 3"),

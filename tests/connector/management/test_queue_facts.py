@@ -8,7 +8,7 @@ import pytest
 from proxy import Proxy
 
 from pyspark_jms.jms.model import DestinationKind
-from pyspark_jms.management.queue_facts import QueueFacts, queue_facts, warn_of_missing_queues
+from pyspark_jms.management.queue_facts import QueueFacts, look_up_queues, queue_facts, warn_of_missing
 from pyspark_jms.network.address import Address
 from pyspark_jms.testing import EmbeddedClassic
 
@@ -22,7 +22,7 @@ def test_a_queue_that_is_not_there_is_warned_of_and_not_made(broker, settings_fo
     broker.create_queue(f"{queue}.there")
     names = [f"{queue}.there", f"{queue}.Thre", f"{queue}.there::{queue}.there", f"{queue}.there::other-{queue}"]
     missing = (f"{queue}.Thre", f"{queue}.there::other-{queue}")
-    assert warn_of_missing_queues(open_link, settings_for(broker), names) == missing
+    assert warn_of_missing(look_up_queues(open_link, settings_for(broker), names).values()) == missing
     warned = [record.getMessage() for record in caplog.records]
     assert len(warned) == 2
     assert warned[0].startswith(f"! queue {queue}.Thre does not exist on the broker. This query creates it")
@@ -30,12 +30,14 @@ def test_a_queue_that_is_not_there_is_warned_of_and_not_made(broker, settings_fo
 
 
 def test_patterns_are_not_asked_for(settings_for, open_link, broker, queue, caplog):
-    assert warn_of_missing_queues(open_link, settings_for(broker), [f"{queue}.#", f"{queue}.*"]) == ()
+    assert warn_of_missing(look_up_queues(open_link, settings_for(broker), [f"{queue}.#", f"{queue}.*"]).values()) == ()
     assert caplog.text == ""
 
 
 def test_who_may_not_ask_is_left_in_peace(restricted, settings_for, open_link, caplog):
-    assert warn_of_missing_queues(open_link, settings_for(restricted, user="worker"), ["missing"]) == ()
+    assert (
+        warn_of_missing(look_up_queues(open_link, settings_for(restricted, user="worker"), ["missing"]).values()) == ()
+    )
     assert caplog.text == ""
 
 
@@ -48,9 +50,9 @@ def classic():
 @pytest.mark.broker
 def test_a_broker_that_cannot_be_asked_or_reached(classic, settings_for, open_link, caplog):
     settings = settings_for(classic)
-    assert warn_of_missing_queues(open_link, settings, ["missing"]) == ()
+    assert warn_of_missing(look_up_queues(open_link, settings, ["missing"]).values()) == ()
     nobody = dataclasses.replace(settings, addresses=(Address("127.0.0.1", 1),))
-    assert warn_of_missing_queues(open_link, nobody, ["missing"]) == ()
+    assert warn_of_missing(look_up_queues(open_link, nobody, ["missing"]).values()) == ()
     assert caplog.text == ""
 
 
@@ -65,7 +67,7 @@ def test_an_odd_answer_does_not_end_a_query(broker, settings_for, open_link, que
     with Proxy(broker.host, broker.port) as proxy:
         proxy.to_client.alter = alter
         settings = settings_for(broker, url=proxy.url)
-        assert warn_of_missing_queues(open_link, settings, [queue]) == ()
+        assert warn_of_missing(look_up_queues(open_link, settings, [queue]).values()) == ()
     assert not caplog.records
 
 

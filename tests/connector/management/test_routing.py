@@ -11,7 +11,7 @@ from pyspark_jms.errors import InvalidDestinationError, JMSSecurityError, Unsupp
 from pyspark_jms.jms.model import Destination, DestinationKind, DurableSubscription
 from pyspark_jms.jms.subscription import Subscription
 from pyspark_jms.management.attributes import ARTEMIS_MANAGEMENT, BROKER_J_MANAGEMENT
-from pyspark_jms.management.queue_facts import warn_of_missing_queues
+from pyspark_jms.management.queue_facts import look_up_queues, warn_of_missing
 from pyspark_jms.management.routing import is_fully_qualified
 from pyspark_jms.network.address import parse_broker_url
 from pyspark_jms.stomp.link.consumer import Consumer
@@ -108,10 +108,12 @@ def test_looking_at_a_subscription_that_is_not_durable_leaves_it_there(broker, q
 def test_a_topic_with_subscriptions_is_not_read_as_a_queue(broker, queue, settings_for, stomp_settings, open_link):
     """Over STOMP the subscription would give the topic a second routing type for good."""
     broker.create_queue(queue, topic=True)
-    assert warn_of_missing_queues(open_link, settings_for(broker), [queue]) == (queue,), "nobody subscribes to it"
+    assert warn_of_missing(look_up_queues(open_link, settings_for(broker), [queue]).values()) == (queue,), (
+        "nobody subscribes to it"
+    )
     subscribe(stomp_settings(broker), queue)
     with pytest.raises(InvalidDestinationError, match=f"{queue} is a topic .*queue={queue}::CLIENTID"):
-        warn_of_missing_queues(open_link, settings_for(broker), [queue])
+        warn_of_missing(look_up_queues(open_link, settings_for(broker), [queue]).values())
     assert routing_types(broker, queue) == "[MULTICAST]"
 
 

@@ -9,6 +9,7 @@ from typing import Any
 
 from pyspark_jms.amqp.dialects.refusals import require_register
 from pyspark_jms.amqp.link.connection import Connection, connect
+from pyspark_jms.amqp.link.management import open_amqp_management
 from pyspark_jms.amqp.link.register import Place, Register
 from pyspark_jms.amqp.link.transactions import Transactions
 from pyspark_jms.delivery.commit_token import CommitToken, LedgerEntry, LedgerOwner
@@ -23,6 +24,8 @@ from pyspark_jms.errors import (
     LinkError,
     TransactionRolledBackError,
 )
+from pyspark_jms.jms.features import Feature
+from pyspark_jms.management.queue_rules import require_own
 from pyspark_jms.network.settings import ConnectionSettings
 
 __all__ = ["MISSING_SECONDS", "Admit", "TokenLedger", "ledger_register", "opened"]
@@ -177,6 +180,8 @@ class TokenLedger:
         return steps.Locked() if found else steps.NoRegister()
 
     def _make(self) -> steps.Locked:
+        uses = {self._register.place.queue: Feature.COMMIT_LEDGER}
+        require_own(open_amqp_management, self._settings, uses)
         self._second = ledger_register(_connected(self._settings, self._owner), self._owner)
         self._second.lock(wait_seconds=self._lock_seconds)
         return steps.Locked()

@@ -18,6 +18,7 @@ __all__ = [
     "connect_register",
     "place_of",
     "queue_of",
+    "register_queues",
     "require_broker",
     "subscriptions_of",
 ]
@@ -37,8 +38,15 @@ def place_of(options: SourceOptions, stream: str) -> str:
 
 def connect_register(options: SourceOptions, condition: StateCondition, base: str, reader: int) -> ReaderLink:
     """The register and a durable subscription are read on one connection, which has the client id."""
-    client_id = options.durable.client_id if options.durable else None
-    return ReaderLink(options.connection, RegisterName(base, reader, client_id), condition)
+    return ReaderLink(options.connection, _register_name(options, base, reader), condition)
+
+
+def register_queues(options: SourceOptions, base: str) -> list[str]:
+    return [_register_name(options, base, reader).queue for reader in range(options.readers)]
+
+
+def _register_name(options: SourceOptions, base: str, reader: int) -> RegisterName:
+    return RegisterName(base, reader, options.durable.client_id if options.durable else None)
 
 
 def subscriptions_of(options: SourceOptions, link: ReaderLink) -> list[Subscription]:

@@ -7,7 +7,7 @@ import json
 import logging
 import time
 import uuid
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -17,8 +17,10 @@ from pyspark_jms.delivery.register.outcomes import Keep, Kept
 from pyspark_jms.delivery.register.plan import keeps, planned, reads, require_place
 from pyspark_jms.delivery.register.token import Offset, StoredToken, Token
 from pyspark_jms.errors import IllegalStateError, JMSError, UnsupportedError
+from pyspark_jms.jms.features import Feature
 from pyspark_jms.jms.model import DestinationKind
-from pyspark_jms.management.queue_facts import warn_of_missing_queues
+from pyspark_jms.management.queue_facts import QueueFacts, look_up_queues
+from pyspark_jms.management.queue_rules import require_own
 from pyspark_jms.management.queue_watch import QueueWatch
 from pyspark_jms.network.address import Address
 from pyspark_jms.network.connection import StateCondition
@@ -27,8 +29,15 @@ from pyspark_jms.options.source import SourceOptions
 from pyspark_jms.source.links import SourceProtocol
 from pyspark_jms.source.offsets import CommitOrder
 from pyspark_jms.source.progress import compared
+from pyspark_jms.source.queues import require_queues, require_removal
 from pyspark_jms.source.readers.attempt import Attempt
-from pyspark_jms.source.readers.connecting import connect_register, place_of, queue_of, require_broker
+from pyspark_jms.source.readers.connecting import (
+    connect_register,
+    place_of,
+    queue_of,
+    register_queues,
+    require_broker,
+)
 from pyspark_jms.source.readers.history import BatchHistory
 from pyspark_jms.source.readers.reader_input import ReaderInput, report_number
 from pyspark_jms.source.stopping import StopRequest
@@ -68,6 +77,8 @@ class ReaderSource:
         """Of the planner."""
         self._history = BatchHistory(time.monotonic)
         self._watch: QueueWatch | None = None
+        self._found: Mapping[str, QueueFacts] = {}
+        """What is known of the queues, until they are known to remove what is acknowledged."""
         self._reports = TaskReports(options, protocol)
         self._order = CommitOrder(
             "A task of an exactly-once read deletes the value of the batch before.",
@@ -94,6 +105,7 @@ class ReaderSource:
         if not self._has_messages():
             self._note_idle(begin, base)
             return start
+        self._require_removal()
         if self._waits(begin):
             return start
         kept = {keep.reader: self._kept(base, keep) for keep in keeps(begin, stream, self._readers)}
@@ -111,6 +123,12 @@ class ReaderSource:
         if self._options.fail_on_data_loss and (stop := require_place(offset, place, None)):
             raise stop.reason.error()
         return place
+
+    def _require_removal(self) -> None:
+        """Once in a run: the first time that there is a message."""
+        names, self._found = list(self._found), {}
+        found = look_up_queues(self._protocol.open_management, self._options.connection, names) if names else {}
+        require_removal(self._options, self._protocol, list(found.values()))
 
     def _has_messages(self) -> bool:
         """Asks for a while, less often the longer nothing has come. A broker that is away is waited for."""
@@ -168,6 +186,9 @@ class ReaderSource:
             self._broker = self._require_broker(self._probe.address, named)
             self._connections += 1
             if self._connections == 1:
+                self._found = require_queues(options, self._protocol)
+                own = dict.fromkeys(register_queues(options, self._base), Feature.STAGING_QUEUE)
+                require_own(self._protocol.open_management, options.connection, own)
                 self._watch = _watch(options, self._protocol, None if self._drain_since_ms else self._history)
         return self._probe
 
@@ -267,7 +288,6 @@ class ReaderSource:
 
 def _watch(options: SourceOptions, protocol: SourceProtocol, history: BatchHistory | None) -> QueueWatch | None:
     queues = [each.name for each in options.destinations if each.kind is DestinationKind.QUEUE]
-    warn_of_missing_queues(protocol.open_management, options.connection, queues)
     if not queues or history is None:
         return None
     return QueueWatch(protocol.open_management, options.connection, queues, None, compared(options, history.moved))

@@ -23,7 +23,7 @@ from pyspark_jms.amqp.link.management import (
 from pyspark_jms.amqp.wire.sections import PROPERTIES, VALUE
 from pyspark_jms.errors import InvalidDestinationError, MalformedFrameError, UnsupportedError
 from pyspark_jms.management.attributes import BROKER_J_MANAGEMENT
-from pyspark_jms.management.queue_facts import warn_of_missing_queues
+from pyspark_jms.management.queue_facts import look_up_queues, warn_of_missing
 from pyspark_jms.management.queue_watch import QueueWatch
 from pyspark_jms.testing import JmsClient
 
@@ -87,7 +87,7 @@ def test_the_link_goes_on_after_a_queue_that_does_not_exist(broker_j, filled, se
 @pytest.mark.deep
 def test_metrics_and_missing_queues_of_a_query(broker_j, filled, settings_for):
     settings = settings_for(broker_j)
-    assert warn_of_missing_queues(open_amqp_management, settings, [filled, "nowhere"]) == ("nowhere",)
+    assert warn_of_missing(look_up_queues(open_amqp_management, settings, [filled, "nowhere"]).values()) == ("nowhere",)
     watch = QueueWatch(open_amqp_management, settings, [filled], lambda: 0, every=0.05)
     try:
         wait_until(lambda: watch.metrics().get("depth") == 3, what="the metrics of the queue")

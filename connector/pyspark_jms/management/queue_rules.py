@@ -1,0 +1,261 @@
+"""The table *fact of a queue × feature → refuse, warn or fine*, with its sentences. Does no I/O.
+
+From it are made: what the start of a query refuses and logs, the findings of ``pyspark-jms check``, and a table of
+docs/brokers.md.
+"""
+
+import logging
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from enum import Enum
+from typing import NamedTuple
+
+from pyspark_jms.errors import JMSError, UnsupportedError
+from pyspark_jms.jms.features import Feature
+from pyspark_jms.management.link import ManagementLink
+from pyspark_jms.management.queue_facts import PATIENCE_SECONDS, QueueFacts, facts_with_settings
+from pyspark_jms.network.settings import ConnectionSettings
+
+__all__ = ["RULES", "Effect", "Judgement", "Rule", "judge", "require_own", "require_usable"]
+
+_log = logging.getLogger("pyspark_jms.link")
+
+
+class Effect(Enum):
+    REFUSE = "refused"
+    WARN = "a warning"
+
+
+class Use(NamedTuple):
+    effect: Effect
+    consequence: str
+    """What follows for the feature: the sentence goes on after "so"."""
+
+
+def _refuse(consequence: str, *features: Feature) -> dict[Feature, Use]:
+    return dict.fromkeys(features, Use(Effect.REFUSE, consequence))
+
+
+def _warn(consequence: str, *features: Feature) -> dict[Feature, Use]:
+    return dict.fromkeys(features, Use(Effect.WARN, consequence))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rule:
+    """A fact of a queue, and what it means for each feature. A feature that ``uses`` does not have is fine."""
+
+    name: str
+    """The broker's name of the attribute."""
+
+    holds: Callable[[QueueFacts, int], bool]
+    """Of the facts, and of the number of consumers that the feature needs."""
+
+    fact: str
+    """A clause about the queue. Fields of ``QueueFacts``, and ``needed``, are filled in."""
+
+    uses: Mapping[Feature, Use]
+    remedy: str
+    own_remedy: str = ""
+    """For queues of the connector's own: the address setting."""
+
+
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    rule: Rule
+    effect: Effect
+    queue: str
+    fact: str
+    consequence: str
+    remedy: str
+
+    @property
+    def sentence(self) -> str:
+        return f"{self.fact}, so {self.consequence}"
+
+    @property
+    def advice(self) -> str:
+        """A sentence, where the remedy is what to set."""
+        is_setting = not self.remedy.endswith(".")
+        return (
+            f"In the address-setting of {self.queue.partition('::')[0]}: {self.remedy}." if is_setting else self.remedy
+        )
+
+    def error(self) -> JMSError:
+        return UnsupportedError(f"Queue {self.queue} {self.sentence}.", self.advice)
+
+
+_F = Feature
+_READS = (_F.AT_LEAST_ONCE_READ, _F.JOURNAL, _F.REGISTER)
+_WRITES = (_F.WRITE, _F.EXACTLY_ONCE_WRITE, _F.DEAD_LETTERS)
+_OWN = (_F.STAGING_QUEUE, _F.COMMIT_LEDGER)
+_DELETED = "the broker confirms messages and deletes them"
+_DIVERT = "Read an ordinary queue: a divert (exclusive=false) of the address fills one with copies."
+_FORGETS = "the broker deletes what a query keeps there between two batches"
+
+
+def _is_dropped(policy: str | None) -> bool:
+    return policy == "DROP"
+
+
+RULES: tuple[Rule, ...] = (
+    Rule(
+        name="non-destructive",
+        holds=lambda facts, _: facts.non_destructive is True,
+        fact="is non-destructive: an acknowledgement removes nothing",
+        uses={
+            **_warn("each start of a query reads all its messages again", _F.AT_LEAST_ONCE_READ),
+            **_refuse("each connection would read all its messages", _F.CONNECTIONS),
+            **_refuse("each start would read all its messages again as new ones", _F.JOURNAL),
+            **_refuse("each batch would read the same messages again", _F.REGISTER),
+            **_refuse("what earlier batches have left would never go away", *_OWN),
+        },
+        remedy=_DIVERT,
+        own_remedy="set default-non-destructive to false, and delete the queue",
+    ),
+    Rule(
+        name="purge-on-no-consumers",
+        holds=lambda facts, _: facts.purge_on_no_consumers is True,
+        fact="keeps nothing without a consumer (purge-on-no-consumers)",
+        uses={
+            **_warn("messages that are sent while the query is not connected are lost", _F.AT_LEAST_ONCE_READ),
+            **_refuse("what was not acknowledged when a connection ends would be lost", _F.JOURNAL),
+            **_refuse("what is sent between two batches would be lost", _F.REGISTER),
+            **_warn(f"{_DELETED} while nobody reads", *_WRITES),
+            **_refuse(_FORGETS, *_OWN),
+        },
+        remedy="Set purge-on-no-consumers of the queue to false.",
+        own_remedy="set default-purge-on-no-consumers to false, and delete the queue",
+    ),
+    Rule(
+        name="ring-size",
+        holds=lambda facts, _: facts.ring_size is not None,
+        fact="keeps the newest {ring_size:,} messages only (ring-size)",
+        uses={
+            **_warn("older ones are deleted unread, also those that a query gives back", *_READS),
+            **_warn("a write deletes messages that nobody has read", *_WRITES),
+            **_refuse(_FORGETS, *_OWN),
+        },
+        remedy="Remove ring-size from the queue if each message counts.",
+        own_remedy="set default-ring-size to -1, and delete the queue",
+    ),
+    Rule(
+        name="last-value",
+        holds=lambda facts, _: facts.last_value is True,
+        fact="replaces a message by the next one with its key (last-value)",
+        uses={
+            **_warn("a query does not see each value, and may never see one that it gives back", *_READS),
+            **_warn("a message with that key would replace what a query keeps there", *_OWN),
+        },
+        remedy="Read a queue without last-value if each message counts.",
+        own_remedy="set default-last-value-queue to false, without a default-last-value-key",
+    ),
+    Rule(
+        name="exclusive",
+        holds=lambda facts, _: facts.exclusive is True,
+        fact="gives all messages to one consumer (exclusive)",
+        uses=_warn("one connection receives, and the others wait", _F.CONNECTIONS),
+        remedy="Leave option connections out.",
+    ),
+    Rule(
+        name="max-consumers 0",
+        holds=lambda facts, _: facts.max_consumers == 0,
+        fact="has max-consumers 0",
+        uses=_refuse("nothing can be read from it", *_READS, *_OWN),
+        remedy="Set max-consumers of the queue to -1.",
+        own_remedy="set default-max-consumers to -1, and delete the queue",
+    ),
+    Rule(
+        name="max-consumers",
+        holds=lambda facts, needed: 0 < (facts.max_consumers or 0) < needed,
+        fact="has max-consumers {max_consumers}",
+        uses={
+            **_refuse("it refuses some of the {needed} consumers that option connections asks for", _F.CONNECTIONS),
+            **_warn("the {needed} readers take turns", _F.REGISTER),
+        },
+        remedy="Set option connections, or readers, to at most {max_consumers}, or raise max-consumers of the queue.",
+    ),
+    Rule(
+        name="consumers-before-dispatch",
+        holds=lambda facts, needed: (facts.consumers_before_dispatch or 0) > needed,
+        fact="delivers nothing before it has {consumers_before_dispatch} consumers (consumers-before-dispatch)",
+        uses={
+            **_warn("this query, which is {needed} of them, gets nothing alone", *_READS),
+            **_refuse("its only consumer gets nothing", *_OWN),
+        },
+        remedy="Set consumers-before-dispatch of the queue to {needed}, or start that many consumers.",
+        own_remedy="set default-consumers-before-dispatch to 0, and delete the queue",
+    ),
+    Rule(
+        name="paused",
+        holds=lambda facts, _: facts.paused is True,
+        fact="is paused",
+        uses=_warn("it delivers nothing until somebody resumes it", *_READS, *_OWN),
+        remedy="Resume the queue.",
+        own_remedy="resume the queue",
+    ),
+    Rule(
+        name="address-full-policy",
+        holds=lambda facts, _: _is_dropped(facts.full_policy),
+        fact="has an address whose address-full-policy is DROP",
+        uses={
+            **_warn(f"{_DELETED} when the address is full", *_WRITES),
+            **_refuse(f"{_DELETED} when the address is full", *_OWN),
+        },
+        remedy="Set address-full-policy to PAGE.",
+        own_remedy="set address-full-policy to PAGE",
+    ),
+    Rule(
+        name="page-full-policy",
+        holds=lambda facts, _: _is_dropped(facts.page_full_policy),
+        fact="has an address with a page-limit whose page-full-policy is DROP",
+        uses={
+            **_warn(f"{_DELETED} when its pages are full", *_WRITES),
+            **_refuse(f"{_DELETED} when its pages are full", *_OWN),
+        },
+        remedy="Set page-full-policy to FAIL.",
+        own_remedy="set page-full-policy to FAIL",
+    ),
+)
+
+
+def judge(facts: QueueFacts, feature: Feature, needed: int = 1) -> Iterator[Judgement]:
+    """``needed``: how many consumers the query has at the queue."""
+    for rule in RULES:
+        use = rule.uses.get(feature)
+        if use is None or not rule.holds(facts, needed):
+            continue
+        values = {name: getattr(facts, name) for name in QueueFacts.__slots__} | {"needed": needed}
+        remedy = rule.own_remedy if feature in _OWN else rule.remedy
+        yield Judgement(
+            rule,
+            use.effect,
+            facts.name,
+            rule.fact.format_map(values),
+            use.consequence.format_map(values),
+            remedy.format_map(values),
+        )
+
+
+def require_usable(found: Iterable[tuple[QueueFacts, Feature, int]]) -> None:
+    """Log a line for each warning, and raise the error of the first fact that is refused."""
+    judged = [judgement for each in found for judgement in judge(*each)]
+    for judgement in judged:
+        if judgement.effect is Effect.REFUSE:
+            raise judgement.error()
+    for judgement in judged:
+        _log.warning("! queue %s %s. %s", judgement.queue, judgement.sentence, judgement.advice)
+
+
+def require_own(
+    open_link: Callable[[ConnectionSettings], ManagementLink], settings: ConnectionSettings, uses: Mapping[str, Feature]
+) -> None:
+    """``require_usable`` for queues that the connector writes to, whether they exist yet or not. Asks nothing without
+    the permission ``manage``.
+    """
+    try:
+        with open_link(settings.impatient(PATIENCE_SECONDS)) as link:
+            found = facts_with_settings(link, uses)
+    except Exception as error:  # noqa: BLE001  # an unexpected reply must not stop a query
+        _log.debug("= it is not known what the queues %s are: %s", ", ".join(uses), error)
+        return
+    require_usable((found[name], feature, 1) for name, feature in uses.items() if name in found)

@@ -1,0 +1,88 @@
+"""What a query needs of its queues: asked before it subscribes, by the table of ``management.queue_rules``."""
+
+import logging
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import closing
+from dataclasses import replace
+
+from pyspark_jms.errors import JMSError
+from pyspark_jms.jms.features import Feature
+from pyspark_jms.jms.model import Destination, DestinationKind
+from pyspark_jms.jms.subscription import Subscription
+from pyspark_jms.management.queue_facts import QueueFacts, keeps_delivered, look_up_queues, warn_of_missing
+from pyspark_jms.management.queue_rules import require_own, require_usable
+from pyspark_jms.network.connection import StateCondition
+from pyspark_jms.options.source import SourceOptions
+from pyspark_jms.source.links import SourceProtocol
+
+__all__ = ["features_of", "require_queues", "require_removal"]
+
+_log = logging.getLogger("pyspark_jms.source")
+_MOST_TRIED = 16
+"""So many queues at most are tried: each costs two connections."""
+
+_ARRIVAL_SECONDS, _POLL_SECONDS = 1.0, 0.01
+
+
+def features_of(options: SourceOptions) -> list[tuple[Feature, int]]:
+    """Return how the queues are read, with the number of consumers that each queue gets."""
+    if options.journal is not None:
+        feature = Feature.JOURNAL
+    else:
+        feature = Feature.REGISTER if options.exactly_once else Feature.AT_LEAST_ONCE_READ
+    needed = options.readers if feature is Feature.REGISTER else options.connections
+    return [(feature, needed), *([(Feature.CONNECTIONS, needed)] if options.connections > 1 else [])]
+
+
+def require_queues(options: SourceOptions, protocol: SourceProtocol) -> dict[str, QueueFacts]:
+    """Refuse queues that cannot be read as the options ask for, and warn of others and of missing ones. Return what is
+    known: nothing without the permission ``manage``.
+    """
+    names = [each.name for each in options.destinations if each.kind is DestinationKind.QUEUE]
+    found = look_up_queues(protocol.open_management, options.connection, names)
+    warn_of_missing(found.values())
+    require_usable((facts, feature, needed) for facts in found.values() for feature, needed in features_of(options))
+    if options.dead_letter_queue is not None:
+        require_own(protocol.open_management, options.connection, {options.dead_letter_queue: Feature.DEAD_LETTERS})
+    return found
+
+
+def require_removal(options: SourceOptions, protocol: SourceProtocol, found: Sequence[QueueFacts]) -> None:
+    """Refuse a queue that keeps what is acknowledged. A queue without a message is not tried."""
+    features = [(each, needed) for each, needed in features_of(options) if each is not Feature.AT_LEAST_ONCE_READ]
+    tried = [facts for facts in found if facts.non_destructive is None and facts.messages and not facts.paused]
+    for facts in tried[:_MOST_TRIED] if features else ():
+        known = replace(facts, non_destructive=_keeps_delivered(options, protocol, facts.name))
+        require_usable((known, feature, needed) for feature, needed in features if known.non_destructive)
+
+
+def _keeps_delivered(options: SourceOptions, protocol: SourceProtocol, queue: str) -> bool | None:
+    """By one message that is in flight meanwhile. It is given back without a delivery attempt."""
+    destination = Destination(DestinationKind.QUEUE, queue)
+    condition = StateCondition()
+    try:
+        with closing(protocol.connect(options.connection, condition)) as link:
+            link.subscribe(
+                Subscription(
+                    destination=destination,
+                    window_bytes=1,
+                    window_messages=1,
+                    selector=options.selector_for(link.dialect),
+                )
+            )
+            if not any(link.waiting()[0] for _ in _moments(condition)):
+                return None
+            with protocol.open_management(options.connection) as management:
+                return keeps_delivered(management, queue)
+    except JMSError as error:
+        _log.debug("= it is not known whether queue %s is non-destructive: %s", queue, error)
+        return None
+
+
+def _moments(condition: StateCondition) -> Iterator[None]:
+    deadline = time.monotonic() + _ARRIVAL_SECONDS
+    yield
+    while time.monotonic() < deadline:
+        condition.pause(_POLL_SECONDS)
+        yield

@@ -1,0 +1,78 @@
+"""The table of queue facts, fact by fact and feature by feature."""
+
+import logging
+from dataclasses import replace
+
+import pytest
+
+from pyspark_jms.errors import UnsupportedError
+from pyspark_jms.jms.features import Feature
+from pyspark_jms.management.queue_facts import QueueFacts
+from pyspark_jms.management.queue_rules import RULES, Effect, judge, require_usable
+
+ORDINARY = QueueFacts(
+    name="q",
+    exists=True,
+    address="q",
+    non_destructive=False,
+    purge_on_no_consumers=False,
+    last_value=False,
+    exclusive=False,
+    consumers_before_dispatch=0,
+    paused=False,
+    full_policy="PAGE",
+)
+UNKNOWN = QueueFacts(name="q", exists=True)
+
+# Features: at-least-once read, connections, journal, register, batch read, write, exactly-once write, dead letters,
+# staging queue, commit ledger. R is refused, w a warning.
+TABLE = {
+    "non-destructive": ({"non_destructive": True}, "w R R R . . . . R R"),
+    "purge-on-no-consumers": ({"purge_on_no_consumers": True}, "w . R R . w w w R R"),
+    "ring-size": ({"ring_size": 1_000}, "w . w w . w w w R R"),
+    "last-value": ({"last_value": True}, "w . w w . . . . w w"),
+    "exclusive": ({"exclusive": True}, ". w . . . . . . . ."),
+    "max-consumers 0": ({"max_consumers": 0}, "R . R R . . . . R R"),
+    "max-consumers": ({"max_consumers": 1}, ". R . w . . . . . ."),
+    "consumers-before-dispatch": ({"consumers_before_dispatch": 3}, "w . w w . . . . R R"),
+    "paused": ({"paused": True}, "w . w w . . . . w w"),
+    "address-full-policy": ({"full_policy": "DROP"}, ". . . . . w w w R R"),
+    "page-full-policy": ({"page_full_policy": "DROP"}, ". . . . . w w w R R"),
+}
+LETTERS = {None: ".", Effect.REFUSE: "R", Effect.WARN: "w"}
+
+
+def effects(facts, needed=2):
+    found = [next((each.effect for each in judge(facts, feature, needed)), None) for feature in Feature]
+    return " ".join(LETTERS[effect] for effect in found)
+
+
+def test_every_rule_is_in_the_table():
+    assert [rule.name for rule in RULES] == [*TABLE]
+
+
+@pytest.mark.parametrize("name", TABLE)
+def test_a_fact_and_the_features(name):
+    change, expected = TABLE[name]
+    assert effects(replace(ORDINARY, **change)) == effects(replace(UNKNOWN, **change)) == expected
+    judged = [each for feature in Feature for each in judge(replace(ORDINARY, **change), feature, 2)]
+    assert {each.rule.name for each in judged} == {name}
+    assert not [each.sentence for each in judged if "{" in each.sentence + each.remedy or not each.remedy]
+
+
+@pytest.mark.parametrize("facts", [ORDINARY, UNKNOWN, replace(ORDINARY, max_consumers=2, consumers_before_dispatch=2)])
+def test_an_ordinary_queue_and_one_of_which_nothing_is_known(facts):
+    assert effects(facts) == " ".join("." * len(Feature))
+
+
+def test_a_refusal_comes_before_any_warning(caplog):
+    caplog.set_level(logging.WARNING, "pyspark_jms")
+    facts = replace(ORDINARY, ring_size=5, non_destructive=True)
+    with pytest.raises(UnsupportedError, match=r"Queue q is non-destructive: .*, so each batch .* again\. Read an"):
+        require_usable([(facts, Feature.REGISTER, 1)])
+    assert not caplog.messages
+    require_usable([(facts, Feature.AT_LEAST_ONCE_READ, 1)])
+    assert [message[:30] for message in caplog.messages] == [
+        "! queue q is non-destructive: ",
+        "! queue q keeps the newest 5 m",
+    ]

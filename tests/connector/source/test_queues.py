@@ -1,0 +1,132 @@
+"""What the start of a query says of queues of each kind, on a real broker."""
+
+import contextlib
+import json
+import logging
+from pathlib import Path
+
+import pytest
+from amqp_sending import put
+from receivers import OpenReceiver
+from registers import ReaderQuery
+from streaming import access
+
+from pyspark_jms.amqp.link.commit_ledger import opened
+from pyspark_jms.amqp.link.management import open_amqp_management
+from pyspark_jms.delivery.commit_token import LedgerEntry, LedgerOwner
+from pyspark_jms.errors import UnsupportedError
+from pyspark_jms.options.sink import SinkOptions
+from pyspark_jms.options.source import SourceOptions
+from pyspark_jms.testing import AddressSettings, EmbeddedArtemis
+
+
+@pytest.fixture(autouse=True)
+def _warnings(caplog):
+    caplog.set_level(logging.WARNING, "pyspark_jms")
+
+
+def create(broker, name, **configuration):
+    """By management, as an administrator does; the words are those of Artemis' console."""
+    wanted = {"name": name, "address": name, "routing-type": "ANYCAST", "durable": True}
+    wanted |= {key.replace("_", "-"): value for key, value in configuration.items()}
+    options = SourceOptions.parse(access(broker) | {"brokerUrl": broker.amqp_url, "queue": name})
+    with open_amqp_management(options.connection) as link:
+        link.operation("broker", "createQueue", json.dumps(wanted))
+
+
+def start(broker, queue, tmp_path, way):
+    """Start a query and end it."""
+    url = {"brokerUrl": broker.amqp_url} if way in {"at least once", "exactly once"} else {}
+    journal = {"journalLocation": str(tmp_path / "journal"), "deliveryGuarantee": "exactly-once"}
+    more = {"journal": journal, "connections": {"connections": "2"}}
+    if way == "exactly once":
+        query = ReaderQuery(broker, queue=queue)
+        with contextlib.ExitStack() as stack:
+            stack.callback(query.source.stop)
+            query.plan()
+        return
+    raw = access(broker) | {"queue": queue} | url | more.get(way, {})
+    OpenReceiver(SourceOptions.parse(raw)).close()
+
+
+def write(broker, queue):
+    options = SinkOptions.parse(
+        access(broker) | {"brokerUrl": broker.amqp_url, "queue": queue, "deliveryGuarantee": "exactly-once"}
+    )
+    entry = LedgerEntry(task="task", batch=0, rows=1, digest="digest", execution="first")
+    with opened(options.connection, LedgerOwner("query", queue)) as ledger:
+        ledger.commit(entry, lambda known: True)
+
+
+NON_DESTRUCTIVE, PURGE = {"non_destructive": True}, {"purge_on_no_consumers": True}
+
+
+@pytest.mark.parametrize(
+    ("kind", "way", "fact"),
+    [
+        (NON_DESTRUCTIVE, "exactly once", "is non-destructive: an acknowledgement removes nothing, so each batch"),
+        (NON_DESTRUCTIVE, "journal", "so each start would read all its messages again as new ones"),
+        (NON_DESTRUCTIVE, "connections", "so each connection would read all its messages"),
+        (PURGE, "exactly once", "so what is sent between two batches would be lost"),
+        (PURGE, "journal", "so what was not acknowledged when a connection ends would be lost"),
+        ({"max_consumers": 0}, "at least once", "has max-consumers 0, so nothing can be read from it"),
+        ({"max_consumers": 1}, "connections", "has max-consumers 1, so it refuses some of the 2 consumers"),
+    ],
+)
+def test_a_queue_that_breaks_the_promise_is_refused(broker, queue, tmp_path, kind, way, fact):
+    create(broker, queue, **kind)
+    if kind is NON_DESTRUCTIVE:
+        put(broker, queue, "one", "two")
+    with pytest.raises(UnsupportedError) as refused:
+        start(broker, queue, tmp_path, way)
+    assert refused.value.fact.startswith(f"Queue {queue} ")
+    assert fact in refused.value.fact
+    if kind is NON_DESTRUCTIVE:
+        assert broker.message_count(queue) == 2
+        assert broker.delivery_counts(queue) == [0, 0]
+
+
+@pytest.mark.parametrize(
+    ("kind", "way", "line"),
+    [
+        (PURGE, "at least once", "messages that are sent while the query is not connected are lost"),
+        ({"ring_size": 1000}, "exactly once", "keeps the newest 1,000 messages only (ring-size)"),
+        ({"last_value": True}, "at least once", "replaces a message by the next one with its key (last-value)"),
+        ({"exclusive": True}, "connections", "one connection receives, and the others wait"),
+        ({"consumers_before_dispatch": 2}, "at least once", "delivers nothing before it has 2 consumers"),
+    ],
+)
+def test_a_queue_that_weakens_the_promise_is_warned_of(broker, queue, tmp_path, caplog, kind, way, line):
+    create(broker, queue, **kind)
+    start(broker, queue, tmp_path, way)
+    [warned] = caplog.messages
+    assert warned.startswith(f"! queue {queue} ")
+    assert line in warned
+
+
+@pytest.mark.parametrize("way", ["at least once", "exactly once", "journal", "connections"])
+def test_an_ordinary_queue_is_fine(broker, queue, tmp_path, caplog, way):
+    broker.create_queue(queue)
+    put(broker, queue, "one", "two")
+    start(broker, queue, tmp_path, way)
+    assert not caplog.messages
+    assert broker.delivery_counts(queue) == [0, 0]
+
+
+@pytest.mark.parametrize(
+    ("prefix", "use"),
+    [
+        ("pyspark-jms.staging.#", lambda broker, queue: start(broker, queue, Path(), "exactly once")),
+        ("pyspark-jms.commits.#", write),
+    ],
+    ids=["staging queue", "commit ledger"],
+)
+def test_settings_that_break_the_queues_of_the_connector_are_refused(queue, prefix, use):
+    """Of queues that do not exist yet: they would be created with these settings."""
+    settings = AddressSettings(match=prefix, default_ring_size=1, default_consumers_before_dispatch=2)
+    with EmbeddedArtemis(address_settings=[settings]) as broker:
+        put(broker, queue, "one")
+        with pytest.raises(UnsupportedError, match="keeps the newest 1 messages only") as refused:
+            use(broker, queue)
+        assert ": set default-ring-size to -1, and delete the queue." in refused.value.remedy
+        assert broker.message_count(queue) == 1
