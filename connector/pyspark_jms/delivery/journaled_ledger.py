@@ -216,8 +216,11 @@ class JournaledLedger(SubscriptionLedgers[_Durable]):
 
     # --- lost ----------------------------------------------------------------------------------
 
-    def lost(self, subscription: int) -> None:
-        """The subscription's connection is gone: what is not durable comes again, and so may what was not confirmed."""
+    def lost(self, subscription: int, blocks: Sequence[MessageBlock] = ()) -> None:  # noqa: ARG002
+        """The subscription's connection is gone: what is not durable comes again, and so may what was not confirmed.
+
+        ``blocks`` do not matter: the broker gives each message an identity.
+        """
         for range_ in self._received[subscription]:
             range_.state = WITH_JOURNAL.after(range_.state, Event.LOSE)
         self._received[subscription] = []

@@ -4,6 +4,8 @@ Sequences only grow, so most states are bounds: done ≤ offered. When a subscri
 forgets what was received and not offered: the broker redelivers it. It expects the redelivery of what was offered, on
 any subscription of the source: the duplicate is dropped, and its id, the only one that can be acknowledged now, is
 bound to the first delivery, with the subscription. A message whose batch is done by then is acknowledged on redelivery.
+Equal messages cannot be told apart. So the ledger counts those that it forgets, and reads as many, before it takes one
+for a message whose acknowledgement the broker may have carried out.
 
 Subscriptions of one source need more: everything that was in flight on one of them must be ``lost`` before messages
 of another one are ``receive``d that may be its redeliveries. Else they would be new messages, and the ledger would
@@ -13,7 +15,7 @@ Knows no protocol: a ``Recognition`` identifies a message and its content.
 """
 
 from collections import deque
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import chain, islice
 from typing import NamedTuple
@@ -33,9 +35,10 @@ from pyspark_jms.errors import IllegalStateError
 __all__ = ["MAX_EXPECTED", "Ledger"]
 
 MAX_EXPECTED = 100_000
-"""The redeliveries to acknowledge that a source expects at most (some 25 MB), or as many as the last lost connection of
-each of its subscriptions held. A message that another consumer took is never redelivered. A forgotten message that is
-redelivered after all is read twice, and not lost."""
+"""The redeliveries to acknowledge, and those to read, that a source expects at most (some 25 MB each), or as many as
+the last lost connection of each of its subscriptions held. A message that another consumer took is never redelivered. A
+forgotten message that is redelivered after all is read twice, and not lost.
+"""
 
 
 class _RepeatedMessage(NamedTuple):
@@ -64,6 +67,8 @@ class Ledger(SubscriptionLedgers[_Finished]):
         super().__init__(
             [SubscriptionLedger(source, self._drop_confirmed) for source in sources for _ in range(connections)]
         )
+        self._not_taken: list[list[bytes]] = [[] for _ in range(self.subscriptions)]
+        """Identities of the messages that ``receive`` did not take in."""
         self._lost_messages = [0] * self.subscriptions
         """How many redeliveries of each subscription's last lost connection were expected."""
         self._waiting: deque[MessageRange] = deque()
@@ -87,10 +92,12 @@ class Ledger(SubscriptionLedgers[_Finished]):
         ``without``: messages of the block that go elsewhere, by index.
         ``OtherBrokerError`` when a known id comes with other content: nothing of the block is taken in.
         """
-        source = self._ledgers[subscription].source
-        new, again = source.split_redelivered(block, len(block) if upto is None else upto, without)
+        source, last = self._ledgers[subscription].source, len(block) if upto is None else upto
+        new, again = source.split_redelivered(block, last, without)
         if again:
             self._bind(subscription, block, again)
+        left = set(range(last, len(block))) - {index for index, _ in again}
+        self._not_taken[subscription] += _identities(source, block, left)
         for first, last in new:
             self._add(MessageRange(subscription, block, first, last))
 
@@ -209,11 +216,14 @@ class Ledger(SubscriptionLedgers[_Finished]):
 
     # --- lost ----------------------------------------------------------------------------------
 
-    def lost(self, subscription: int) -> None:
-        """The subscription's connection is gone: nothing received on it can be acknowledged under its old id."""
-        self._forget_received(subscription)
+    def lost(self, subscription: int, blocks: Sequence[MessageBlock] = ()) -> None:
+        """The subscription's connection is gone: nothing received on it can be acknowledged under its old id.
+
+        ``blocks``: received on it, and not given to ``receive``.
+        """
         known = self._ledgers[subscription]
         source = known.source
+        self._forget_received(subscription, blocks)
         before = source.expected_messages
         for ack in known.lose():
             # The broker may have carried out acknowledgements that were sent. A message without an id that comes then
@@ -221,9 +231,9 @@ class Ledger(SubscriptionLedgers[_Finished]):
             every = ack.receipt is None
             for again in ack.what.again:
                 if every or again.is_named:
-                    source.expect(again.identity, ExpectedRedelivery(again.fingerprint, ack.state))
+                    source.expect(again.identity, ExpectedRedelivery(again.fingerprint, ack.state, in_doubt=not every))
             for range_ in ack.what.ranges:
-                self._expect(subscription, range_, ack.state, bound=False, every=every)
+                self._expect(subscription, range_, ack.state, bound=False, in_doubt=not every)
             self._drop(ack.what.ranges)
         for batch in self._batches:
             for range_ in batch.ranges:
@@ -234,7 +244,7 @@ class Ledger(SubscriptionLedgers[_Finished]):
         )
         self._forget_oldest(source, max(MAX_EXPECTED, lost))
 
-    def _forget_received(self, subscription: int) -> None:
+    def _forget_received(self, subscription: int, blocks: Sequence[MessageBlock]) -> None:
         forgotten = [range_ for range_ in self._waiting if range_.subscription == subscription]
         self._waiting = deque(range_ for range_ in self._waiting if range_.subscription != subscription)
         for range_ in forgotten:
@@ -242,21 +252,33 @@ class Ledger(SubscriptionLedgers[_Finished]):
         self.waiting_messages -= sum(len(range_) for range_ in forgotten)
         self.waiting_bytes -= sum(range_.size for range_ in forgotten)
         self._drop(forgotten)
+        source = self._ledgers[subscription].source
+        new = source.unknown(blocks)
+        for range_ in forgotten:
+            new += _identities(source, range_.block, range(range_.first, range_.last))
+        source.forget([*new, *self._not_taken[subscription]], max(MAX_EXPECTED, len(new)))
+        self._not_taken[subscription] = []
 
     def _expect(
-        self, subscription: int, range_: MessageRange, state: MessageState, *, bound: bool, every: bool = True
+        self,
+        subscription: int,
+        range_: MessageRange,
+        state: MessageState,
+        *,
+        bound: bool,
+        in_doubt: bool = False,
     ) -> None:
         """Expect the range's messages that the subscription delivered. ``bound``: their first deliveries are part of a
-        batch and get the new ids. Not ``every``: only messages of which an equal one is the same.
+        batch and get the new ids. ``in_doubt``: only messages of which an equal one is the same.
         """
         block, source = range_.block, self._ledgers[subscription].source
         recognition = source.recognition
         for index in range_.of_subscription(subscription):
             if block.ids[index] is None:
                 continue  # expected already, since an earlier loss
-            if recognition is not None and (every or recognition.is_named(block, index)):
+            if recognition is not None and (not in_doubt or recognition.is_named(block, index)):
                 fingerprint = recognition.fingerprint(block, index)
-                expected = ExpectedRedelivery(fingerprint, state, range_ if bound else None, index)
+                expected = ExpectedRedelivery(fingerprint, state, range_ if bound else None, index, in_doubt)
                 source.expect(recognition.identity(block, index), expected)
             block.ids[index] = None
 
@@ -279,6 +301,10 @@ class Ledger(SubscriptionLedgers[_Finished]):
     def _drop(self, ranges: list[MessageRange]) -> None:
         self.in_flight_messages -= sum(len(range_) for range_ in ranges)
         self.in_flight_bytes -= sum(range_.size for range_ in ranges)
+
+
+def _identities(source: ExpectedRedeliveries, block: MessageBlock, indices: Iterable[int]) -> list[bytes]:
+    return [source.identity(block, index) for index in indices] if source.is_counted else []
 
 
 def _repeated(source: ExpectedRedeliveries, block: MessageBlock, index: int) -> _RepeatedMessage:

@@ -77,5 +77,5 @@ class DeliveryLedger(Protocol):
     def finish(self, sequence: int) -> None:
         """Every batch below ``sequence`` is in the commit log."""
 
-    def lost(self, subscription: int) -> None:
-        """The subscription's connection is gone."""
+    def lost(self, subscription: int, blocks: Sequence[MessageBlock]) -> None:
+        """The subscription's connection is gone. ``blocks``: received on it, and not given to ``receive``."""

@@ -5,10 +5,10 @@ connection is redelivered on any of them, so the expected redeliveries are the s
 that a source is given decides which event may follow which state.
 """
 
-from collections import deque
-from collections.abc import Callable, Collection, Iterable
+from collections import Counter, deque
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import chain, islice, pairwise, repeat
 from typing import Generic, TypeVar
 
 from pyspark_jms.blocks.block import MessageBlock
@@ -106,6 +106,8 @@ class ExpectedRedelivery:
     state: MessageState
     range_: MessageRange | None = None
     index: int = 0
+    in_doubt: bool = False
+    """Whether the broker may have carried out its acknowledgement."""
 
 
 class ExpectedRedeliveries:
@@ -119,6 +121,16 @@ class ExpectedRedeliveries:
         self.recognition = recognition
         self.expected: dict[bytes, deque[ExpectedRedelivery]] = {}
         """By identity, the longest expected first. More than one for messages to which producers gave one identity."""
+        self.unread = Counter[bytes]()
+        """By identity, messages that were received and not offered when their connection was lost: so many of the next
+        ones are new. Empty where the broker gives each message an identity.
+        """
+
+    def forget(self, identities: Iterable[bytes], most: int) -> None:
+        """Messages are not known any more, and their redeliveries are new. ``most``: how many to remember."""
+        self.unread.update(identities)
+        for identity in list(islice(self.unread, max(0, len(self.unread) - most))):
+            del self.unread[identity]
 
     def expect(self, identity: bytes, one: ExpectedRedelivery) -> None:
         if self.recognition is None or self.recognition.by_broker:
@@ -134,41 +146,81 @@ class ExpectedRedeliveries:
         ``without``: indices of messages that are neither.
         ``OtherBrokerError`` when a known id comes with other content; then nothing has changed.
         """
-        again = [pair for pair in self.redelivered(block) if pair[0] not in without]
-        for index, one in again:
-            one.state = self.table.after(one.state, Event.RECOGNISE)
-            self._remove(self.identity(block, index), one)
+        again = list[tuple[int, ExpectedRedelivery]]()
+        for index, one in self.known([block]):
+            if one is not None and index not in without:
+                again.append((index, one))
+                one.state = self.table.after(one.state, Event.RECOGNISE)
+                self._remove(self.identity(block, index), one)
+            elif one is None and (index < last or index in without):
+                self._read(self.identity(block, index))
         left_out = sorted({index for index, _ in again} | set(without))
         bounds = [-1, *(index for index in left_out if index < last), last]
         return [(a + 1, b) for a, b in pairwise(bounds) if a + 1 < b], again
 
-    def redelivered(self, block: MessageBlock) -> list[tuple[int, ExpectedRedelivery]]:
-        """The messages of the block that were received before, by index. Of equal ones the first come first.
+    def _read(self, identity: bytes) -> None:
+        self.unread[identity] -= 1
+        if not self.unread[identity]:
+            del self.unread[identity]
+        if not self.unread[identity]:
+            del self.unread[identity]
+
+    def known(self, blocks: Sequence[MessageBlock]) -> list[tuple[int, ExpectedRedelivery | None]]:
+        """The messages of the blocks that were received before, by index in all; with None if they were not offered.
 
         ``OtherBrokerError`` when a known id comes with other content.
         """
-        if not self.expected:
+        if not self.expected and not self.unread:
+            return []
+        messages = _messages(blocks)
+        identities = [self.identity(*each) for each in messages]
+        if self.expected.keys().isdisjoint(identities) and self.unread.keys().isdisjoint(identities):
             return []
         assert self.recognition is not None
-        identity = self.recognition.identity
-        identities = [identity(block, index) for index in range(len(block))]
-        if self.expected.keys().isdisjoint(identities):
-            return []
-        return self._by_broker(block, identities) if self.recognition.by_broker else self._in_order(identities)
+        find = self._by_broker if self.recognition.by_broker else self._in_order
+        return find(messages, identities)
 
-    def _by_broker(self, block: MessageBlock, identities: list[bytes]) -> list[tuple[int, ExpectedRedelivery]]:
+    @property
+    def is_counted(self) -> bool:
+        """Whether several messages may have one identity."""
+        return self.recognition is not None and not self.recognition.by_broker
+
+    def unknown(self, blocks: Sequence[MessageBlock]) -> list[bytes]:
+        """Return the identities of the messages that are new."""
+        if not self.is_counted:
+            return []
+        known = {index for index, _ in self.known(blocks)}
+        return [self.identity(*each) for index, each in enumerate(_messages(blocks)) if index not in known]
+
+    def _by_broker(
+        self, messages: list[tuple[MessageBlock, int]], identities: list[bytes]
+    ) -> list[tuple[int, ExpectedRedelivery | None]]:
         assert self.recognition is not None
-        found = [(index, self.expected[key][0]) for index, key in enumerate(identities) if key in self.expected]
-        for index, one in found:
-            if self.recognition.fingerprint(block, index) != one.fingerprint:
-                raise other_content()
+        found = list[tuple[int, ExpectedRedelivery | None]]()
+        for index, key in enumerate(identities):
+            if key in self.expected:
+                one = self.expected[key][0]
+                if self.recognition.fingerprint(*messages[index]) != one.fingerprint:
+                    raise other_content()
+                found.append((index, one))
         return found
 
-    def _in_order(self, identities: list[bytes]) -> list[tuple[int, ExpectedRedelivery]]:
+    def _in_order(
+        self, _messages: list[tuple[MessageBlock, int]], identities: list[bytes]
+    ) -> list[tuple[int, ExpectedRedelivery | None]]:
         """A message beyond those that are expected with its identity is a new one."""
-        expected = {key: iter(self.expected[key]) for key in self.expected.keys() & set(identities)}
-        found = ((index, next(expected[key], None)) for index, key in enumerate(identities) if key in expected)
-        return [(index, one) for index, one in found if one is not None]
+        again = {key: self._in_turn(key) for key in set(identities) if key in self.expected or key in self.unread}
+        found = list[tuple[int, ExpectedRedelivery | None]]()
+        for index, key in enumerate(identities):
+            for one in islice(again.get(key, ()), 1):
+                found.append((index, one))
+        return found
+
+    def _in_turn(self, key: bytes) -> Iterator[ExpectedRedelivery | None]:
+        """Those that the broker certainly redelivers first: else one that was not read would be acknowledged."""
+        expected = self.expected.get(key, ())
+        certain = (one for one in expected if not one.in_doubt)
+        return chain(certain, repeat(None, self.unread[key]), (one for one in expected if one.in_doubt))
 
     def identity(self, block: MessageBlock, index: int) -> bytes:
         assert self.recognition is not None
@@ -195,6 +247,10 @@ class ExpectedRedeliveries:
         known.remove(one)  # it is the first one, or close to it
         if not known:
             del self.expected[identity]
+
+
+def _messages(blocks: Iterable[MessageBlock]) -> list[tuple[MessageBlock, int]]:
+    return [(block, index) for block in blocks for index in range(len(block))]
 
 
 class SubscriptionLedger(Generic[T]):
@@ -242,7 +298,7 @@ class SubscriptionLedgers(Generic[T]):
 
     def redelivered(self, subscription: int, block: MessageBlock) -> set[int]:
         """The messages of the block that were received before, and whose acknowledgement is not certain."""
-        return {index for index, _ in self._ledgers[subscription].source.redelivered(block)}
+        return {index for index, one in self._ledgers[subscription].source.known([block]) if one is not None}
 
     def due(self, subscription: int) -> list[AckRound[T]]:
         """What is to be acknowledged now. Each round is then ``sent``, or the subscription is ``lost``."""

@@ -4,6 +4,7 @@ import contextlib
 import time
 from collections.abc import Iterable, Iterator, Sequence
 
+from pyspark_jms.blocks.block import MessageBlock
 from pyspark_jms.delivery.journal.store import JournalStore
 from pyspark_jms.delivery.ledger_interface import DeliveryLedger
 from pyspark_jms.errors import ConnectionLostError, ReceiptTimeoutError
@@ -29,6 +30,8 @@ class AckLoop:
         self._counts = counts
         self._subscribed_since: float | None = None
         """Up to when the time of being subscribed was counted; None while a connection is lost."""
+        self.taken: dict[int, list[MessageBlock]] = {}
+        """What was taken from the links, and is not in the ledger yet."""
 
     def run(self) -> None:
         self.reconnect_lost()
@@ -98,7 +101,7 @@ class AckLoop:
             with contextlib.suppress(ConnectionLostError):
                 self.confirm(subscription)
             self._subscriptions.links[subscription].close()
-            self._ledger.lost(subscription)
+            self._lost(subscription)
         for subscription in subscriptions:
             self._subscriptions.reconnect(subscription, None)
 
@@ -110,8 +113,12 @@ class AckLoop:
         self._subscribed_since = None
         end = self._subscriptions.end_of(subscription)
         self.confirm(subscription, wait=False)  # what came before the end
-        self._ledger.lost(subscription)
+        self._lost(subscription)
         self._subscriptions.reconnect(subscription, end)
+
+    def _lost(self, subscription: int) -> None:
+        blocks = [*self.taken.pop(subscription, ()), *self._subscriptions.links[subscription].take()]
+        self._ledger.lost(subscription, blocks)
 
     # --- time ----------------------------------------------------------------------------------
 

@@ -148,6 +148,9 @@ class BatchReceiver:
             return
         self._ack_loop.reconnect_lost()
         self._ack_loop.confirm_received()  # a journal deletes at less cost what has its receipt
+        if self._options.connections > 1 and self._store is None:
+            # If another connection is lost, an equal message in a buffer may be a redelivery; one in the ledger is not.
+            self._intake.take_all()
         self._ledger.finish(sequence)
         self._ack_loop.acknowledge_all()
 
@@ -322,27 +325,29 @@ class Intake:
         self._ack_loop.acknowledge_all()
 
     def _take(self, subscriptions: Iterable[int]) -> None:
-        links = self._subscriptions.links
-        taken = [(subscription, links[subscription], links[subscription].take()) for subscription in subscriptions]
-        self._ack_loop.replace_dead(subscription for subscription, _, blocks in taken if blocks)
-        for subscription, link, blocks in taken:
-            if links[subscription] is link:  # else the broker redelivers them
-                self._into_ledger(subscription, link, blocks)
+        links, taken = self._subscriptions.links, self._ack_loop.taken
+        subscriptions = list(subscriptions)
+        for subscription in subscriptions:
+            taken.setdefault(subscription, []).extend(links[subscription].take())
+        self._ack_loop.replace_dead(subscription for subscription in subscriptions if taken[subscription])
+        for subscription in subscriptions:
+            blocks = taken.get(subscription, [])  # of a lost connection none: the broker redelivers them
+            while blocks and self._into_ledger(subscription, links[subscription], blocks[0]):
+                del blocks[0]
 
-    def _into_ledger(self, subscription: int, link: SourceLink, blocks: Iterable[MessageBlock]) -> None:
+    def _into_ledger(self, subscription: int, link: SourceLink, block: MessageBlock) -> bool:
+        """Return False if the connection is gone, and the ledger has not got the block."""
         drain = self._drain
-        for block in blocks:
-            upto = (
-                drain.sent_before_start(subscription, link, block, now_ms=time.time() * 1000) if drain else len(block)
-            )
-            unmappable = self._diverter.unmappable(link, block, upto)
-            known = self._ledger.redelivered(subscription, block) if unmappable else ()
-            bad = {index: why for index, why in unmappable.items() if index not in known}
-            if bad and not self._diverter.divert(link, block, bad):
-                return
-            self._counts.redelivered += link.redelivered(block)
-            self._counts.received += upto
-            self._ledger.receive(subscription, block, upto, without=bad)
+        upto = drain.sent_before_start(subscription, link, block, now_ms=time.time() * 1000) if drain else len(block)
+        unmappable = self._diverter.unmappable(link, block, upto)
+        known = self._ledger.redelivered(subscription, block) if unmappable else ()
+        bad = {index: why for index, why in unmappable.items() if index not in known}
+        if bad and not self._diverter.divert(link, block, bad):
+            return False
+        self._counts.redelivered += link.redelivered(block)
+        self._counts.received += upto
+        self._ledger.receive(subscription, block, upto, without=bad)
+        return True
 
     def _take_redelivered(self) -> None:
         """On subscriptions that are not read any more, but may redeliver what is to be acknowledged."""
