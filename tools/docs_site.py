@@ -21,6 +21,7 @@ PAGES = {
     "CHANGELOG.md": "changelog.md",
     "SECURITY.md": "security-policy.md",
     "tests/README.md": "tests.md",
+    "findings/README.md": "findings.md",
 }
 """Page of the repository -> page of the site. A page that does not exist is left out."""
 
