@@ -3,18 +3,22 @@
 The dialect has the words of the requests. They list headers and properties of messages, and no body.
 """
 
+import itertools
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from pyspark_jms.check.body_type_counts import BodyKind, body_types_finding, count_kinds
 from pyspark_jms.check.findings import Finding, Verdict
 from pyspark_jms.errors import InvalidDestinationError
+from pyspark_jms.jms.features import Feature
 from pyspark_jms.jms.model import BodyType
 from pyspark_jms.management.attributes import Inspection, Management
 from pyspark_jms.management.link import ManagementLink
+from pyspark_jms.management.queue_facts import QueueFacts, queue_facts
+from pyspark_jms.management.queue_rules import Effect, Judgement, judge
 
-__all__ = ["Queue", "counts_finding", "inspected_queue", "paging_finding", "queue_findings"]
+__all__ = ["Queue", "counts_finding", "fact_findings", "inspected_queue", "paging_finding", "queue_findings"]
 
 
 class Queue:
@@ -26,11 +30,8 @@ class Queue:
         self.inspection = inspection
         self._link = link
 
-    def attribute(self, name: str | None) -> Any:
-        return self._link.queue_attribute(self.name, name)
-
-    def number(self, name: str) -> int:
-        return int(self.attribute(name))
+    def facts(self) -> QueueFacts:
+        return queue_facts(self._link, [self.name])[self.name]
 
     def list_messages(self) -> list[dict[str, Any]]:
         """The first waiting messages: as many as the broker lists at a time (200 by default)."""
@@ -47,7 +48,7 @@ class Queue:
         return [f":{row[words.session_key]}:" for row in rows if row[words.protocol_key] == words.stomp]
 
     def settings(self) -> dict[str, Any]:
-        address = str(self.attribute(self.words.queue.address))
+        address = str(self._link.queue_attribute(self.name, self.words.queue.address))
         return dict(
             json.loads(self._link.operation(self.words.broker_resource, self.inspection.address_settings, address))
         )
@@ -61,7 +62,7 @@ class Queue:
         return len({node.get("nodeID") for node in json.loads(shown or "[]")})
 
     def is_paging(self) -> bool:
-        address = str(self.attribute(self.words.queue.address))
+        address = str(self._link.queue_attribute(self.name, self.words.queue.address))
         return bool(self._link.attribute(self.inspection.address_resource.format(address), self.inspection.paging))
 
     def depth_of(self, queue: str) -> int | None:
@@ -76,37 +77,58 @@ def inspected_queue(link: ManagementLink, queue: str) -> Queue | None:
     return None if link.words.inspection is None else Queue(link, link.words.inspection, queue)
 
 
-def counts_finding(link: ManagementLink, queue: str) -> Finding:
-    """Report the counts of a queue, for a broker whose management lists no messages."""
-    words = link.words.queue
-    try:
-        messages, delivering, consumers = (
-            int(link.queue_attribute(queue, name)) for name in (words.messages, words.delivering, words.consumers)
-        )
-    except InvalidDestinationError:
-        return _no_queue(queue)
+def counts_finding(facts: QueueFacts) -> Finding:
+    if not facts.exists:
+        return _no_queue(facts.name)
+    parts = [f"{facts.messages:,} messages", f"{facts.delivering:,} of them in delivery to {facts.consumers} consumers"]
+    if facts.scheduled:
+        parts.append(f"{facts.scheduled:,} scheduled for later")
+    if facts.paused:
+        parts.append("the queue is paused")
+    counts = {"messages": facts.messages, "delivering": facts.delivering, "consumers": facts.consumers}
     return Finding(
         name="queue",
-        value=f"{queue}: {messages:,} messages, {delivering:,} of them in delivery to {consumers} consumers",
-        details={"messages": messages, "delivering": delivering, "consumers": consumers},
+        value=f"{facts.name}: {', '.join(parts)}",
+        verdict=Verdict.NOTE if facts.paused else Verdict.FINE,
+        advice="A paused queue delivers nothing." if facts.paused else "",
+        details=counts if facts.scheduled is None else {**counts, "scheduled": facts.scheduled},
     )
 
 
 def queue_findings(inspected: Queue, limit: int) -> Iterator[Finding]:
     """``limit``: if more messages are in delivery, they are counted and not listed."""
-    try:
-        depth = inspected.number(inspected.words.queue.messages)
-    except InvalidDestinationError:
-        yield _no_queue(inspected.name)
+    facts = inspected.facts()
+    yield counts_finding(facts)
+    if not facts.exists:
         return
-    delivering = inspected.number(inspected.words.queue.delivering)
-    yield _depth(inspected, depth, delivering)
+    depth, delivering = facts.messages or 0, facts.delivering or 0
     yield _body_types(inspected, depth, delivering, limit)
     if delivering and BodyType.STREAM in inspected.inspection.losses:
         yield _in_delivery(inspected, delivering, limit)
     yield _dead_letters(inspected)
     if (cluster := _cluster(inspected)) is not None:
         yield cluster
+
+
+def fact_findings(facts: QueueFacts, features: Iterable[Feature]) -> Iterator[Finding]:
+    """Report what a query refuses or warns of. ``counts_finding`` reports that the queue is paused."""
+    judged = [(feature, each) for feature in features for each in judge(facts, feature) if each.rule.name != "paused"]
+    for name, group in itertools.groupby(sorted(judged, key=_rule_of), _rule_of):
+        every = list(group)
+        first = every[0][1]
+        uses = [f"{feature.value}: {each.effect.value}, {each.consequence}" for feature, each in every]
+        is_refused = any(each.effect is Effect.REFUSE for _, each in every)
+        yield Finding(
+            name=name,
+            value=f"{facts.name} {first.fact}. {'; '.join(uses)}",
+            verdict=Verdict.PROBLEM if is_refused else Verdict.NOTE,
+            advice=first.advice,
+            details={"refused": [feature.value for feature, each in every if each.effect is Effect.REFUSE]},
+        )
+
+
+def _rule_of(judged: tuple[Feature, Judgement]) -> str:
+    return judged[1].rule.name
 
 
 def _cluster(inspected: Queue) -> Finding | None:
@@ -156,23 +178,6 @@ def _no_queue(name: str) -> Finding:
         value=f"there is no queue {name} on this broker",
         verdict=Verdict.NOTE,
         advice="Check the name. The broker may create the queue for its first message or consumer.",
-    )
-
-
-def _depth(inspected: Queue, depth: int, delivering: int) -> Finding:
-    words = inspected.words.queue
-    consumers, scheduled, paused = map(inspected.attribute, (words.consumers, words.scheduled, words.paused))
-    parts = [f"{depth:,} messages", f"{delivering:,} of them in delivery to {consumers} consumers"]
-    if scheduled:
-        parts.append(f"{scheduled:,} scheduled for later")
-    if paused:
-        parts.append("the queue is paused")
-    return Finding(
-        name="queue",
-        value=f"{inspected.name}: {', '.join(parts)}",
-        verdict=Verdict.NOTE if paused else Verdict.FINE,
-        advice="A paused queue delivers nothing." if paused else "",
-        details={"messages": depth, "delivering": delivering, "consumers": consumers, "scheduled": scheduled},
     )
 
 

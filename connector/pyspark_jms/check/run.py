@@ -1,7 +1,7 @@
 """Runs the checks in order, each on its own connections. An error that ends them is a finding, too."""
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 
@@ -19,13 +19,17 @@ from pyspark_jms.check.broker import (
 )
 from pyspark_jms.check.exactly_once import ExactlyOnce
 from pyspark_jms.check.findings import Finding, Verdict
-from pyspark_jms.check.queue import counts_finding, inspected_queue, paging_finding, queue_findings
+from pyspark_jms.check.queue import counts_finding, fact_findings, inspected_queue, paging_finding, queue_findings
 from pyspark_jms.check.receive import receive_findings
 from pyspark_jms.check.scratch import SCRATCH_QUEUE, Scratch, scratch_findings
 from pyspark_jms.errors import InvalidDestinationError, JMSError
+from pyspark_jms.jms.features import Feature
 from pyspark_jms.jms.model import Destination, DestinationKind
 from pyspark_jms.management.link import ManagementLink
+from pyspark_jms.management.queue_facts import facts_with_settings, queue_facts
 from pyspark_jms.network.settings import ConnectionSettings
+from pyspark_jms.source.links import SourceProtocol
+from pyspark_jms.source.queues import tried_out
 from pyspark_jms.source.readers.connecting import DEFAULT_PREFIX
 from pyspark_jms.stomp.link.management import StompManagementLink
 from pyspark_jms.stomp.source import StompSource
@@ -37,6 +41,9 @@ _NOT_INSPECTED = Finding(
     value="not inspected: this user lacks the permission for management, or the broker has no management here",
     verdict=Verdict.NOTE,
 )
+_OWN = {Feature.STAGING_QUEUE, Feature.COMMIT_LEDGER}
+_OVER_AMQP = [each for each in Feature if each not in _OWN | {Feature.JOURNAL}]
+_OVER_STOMP = [each for each in Feature if each not in _OWN | {Feature.REGISTER, Feature.EXACTLY_ONCE_WRITE}]
 _LOSES_BODIES = (
     "--receive receives the messages and gives them back. It counts Map and Object messages as empty texts and misses"
     " some Stream messages."
@@ -104,10 +111,22 @@ def _amqp_queue_findings(management: ManagementLink | None, request: CheckReques
         yield described_queue(request.settings, queue) or _NOT_INSPECTED
     elif (inspected := inspected_queue(management, queue)) is not None:
         yield from queue_findings(inspected, request.limit)
+        yield from _fact_findings(management, AmqpSource(), request.settings, queue, _OVER_AMQP)
         if (paging := paging_finding(inspected)) is not None:
             yield paging
     else:
-        yield counts_finding(management, queue)
+        yield counts_finding(queue_facts(management, [queue])[queue])
+
+
+def _fact_findings(
+    management: ManagementLink,
+    protocol: SourceProtocol,
+    settings: ConnectionSettings,
+    queue: str,
+    features: Iterable[Feature],
+) -> Iterator[Finding]:
+    for facts in facts_with_settings(management, [queue]).values():
+        yield from fact_findings(tried_out(facts, protocol, settings), features)
 
 
 def _staged_findings(management: ManagementLink, request: CheckRequest, queue: str) -> Iterator[Finding]:
@@ -180,6 +199,8 @@ def _stomp_checks(request: CheckRequest) -> Iterator[Finding]:
             inspected = None if management is None else inspected_queue(management, request.queue)
             uninspected = [replace(_NOT_INSPECTED, advice=_LOSES_BODIES)]
             yield from uninspected if inspected is None else queue_findings(inspected, request.limit)
+            if management is not None:
+                yield from _fact_findings(management, StompSource(), request.settings, request.queue, _OVER_STOMP)
             if management is not None and (staged := _stomp_staged_finding(management, request.queue)) is not None:
                 yield staged
             if request.receive:

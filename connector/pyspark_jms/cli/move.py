@@ -115,7 +115,7 @@ def _require_carried(settings: "ConnectionSettings", queue: str) -> None:
     try:
         with StompManagementLink(settings) as link:
             inspected = Queue(link, inspection, queue)
-            depth, messages = inspected.number(management.queue.messages), inspected.list_messages()
+            depth, messages = inspected.facts().messages or 0, inspected.list_messages()
     except InvalidDestinationError:
         return
     except (JMSSecurityError, UnsupportedError) as error:

@@ -2,21 +2,23 @@
 
 import logging
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import replace
 
 from pyspark_jms.errors import JMSError
+from pyspark_jms.jms.dialect import BrokerDialect
 from pyspark_jms.jms.features import Feature
 from pyspark_jms.jms.model import Destination, DestinationKind
 from pyspark_jms.jms.subscription import Subscription
 from pyspark_jms.management.queue_facts import QueueFacts, keeps_delivered, look_up_queues, warn_of_missing
 from pyspark_jms.management.queue_rules import require_own, require_usable
 from pyspark_jms.network.connection import StateCondition
+from pyspark_jms.network.settings import ConnectionSettings
 from pyspark_jms.options.source import SourceOptions
 from pyspark_jms.source.links import SourceProtocol
 
-__all__ = ["features_of", "require_queues", "require_removal"]
+__all__ = ["features_of", "require_queues", "require_removal", "tried_out"]
 
 _log = logging.getLogger("pyspark_jms.source")
 _MOST_TRIED = 16
@@ -51,33 +53,39 @@ def require_queues(options: SourceOptions, protocol: SourceProtocol) -> dict[str
 def require_removal(options: SourceOptions, protocol: SourceProtocol, found: Sequence[QueueFacts]) -> None:
     """Refuse a queue that keeps what is acknowledged. A queue without a message is not tried."""
     features = [(each, needed) for each, needed in features_of(options) if each is not Feature.AT_LEAST_ONCE_READ]
-    tried = [facts for facts in found if facts.non_destructive is None and facts.messages and not facts.paused]
+    tried = [facts for facts in found if facts.non_destructive is None and facts.messages]
     for facts in tried[:_MOST_TRIED] if features else ():
-        known = replace(facts, non_destructive=_keeps_delivered(options, protocol, facts.name))
+        known = tried_out(facts, protocol, options.connection, options.selector_for)
         require_usable((known, feature, needed) for feature, needed in features if known.non_destructive)
 
 
-def _keeps_delivered(options: SourceOptions, protocol: SourceProtocol, queue: str) -> bool | None:
-    """By one message that is in flight meanwhile. It is given back without a delivery attempt."""
-    destination = Destination(DestinationKind.QUEUE, queue)
-    condition = StateCondition()
+def tried_out(
+    facts: QueueFacts,
+    protocol: SourceProtocol,
+    settings: ConnectionSettings,
+    selector_for: Callable[[BrokerDialect], str | None] = lambda _: None,
+) -> QueueFacts:
+    """Add whether the queue is non-destructive, by one message that is in flight meanwhile. It is given back without a
+    delivery attempt. A queue that a consumer more or less would change, or that would not deliver, is not tried.
+    """
+    is_open = facts.max_consumers is None or facts.max_consumers > (facts.consumers or 0)
+    if not facts.messages or facts.paused or facts.purge_on_no_consumers or not is_open:
+        return facts
+    destination, condition = Destination(DestinationKind.QUEUE, facts.name), StateCondition()
     try:
-        with closing(protocol.connect(options.connection, condition)) as link:
+        with closing(protocol.connect(settings, condition)) as link:
             link.subscribe(
                 Subscription(
-                    destination=destination,
-                    window_bytes=1,
-                    window_messages=1,
-                    selector=options.selector_for(link.dialect),
+                    destination=destination, window_bytes=1, window_messages=1, selector=selector_for(link.dialect)
                 )
             )
             if not any(link.waiting()[0] for _ in _moments(condition)):
-                return None
-            with protocol.open_management(options.connection) as management:
-                return keeps_delivered(management, queue)
+                return facts
+            with protocol.open_management(settings) as management:
+                return replace(facts, non_destructive=keeps_delivered(management, facts.name))
     except JMSError as error:
-        _log.debug("= it is not known whether queue %s is non-destructive: %s", queue, error)
-        return None
+        _log.debug("= it is not known whether queue %s is non-destructive: %s", facts.name, error)
+        return facts
 
 
 def _moments(condition: StateCondition) -> Iterator[None]:

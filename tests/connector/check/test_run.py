@@ -1,12 +1,15 @@
 """All checks in a row, by users of every kind."""
 
+import json
+
 import pytest
+from amqp_sending import put
 from rawstomp import RawStomp
 from waiting import await_count
 
 from pyspark_jms.check.findings import Verdict, failed
 from pyspark_jms.check.run import CheckRequest, _read_clock, run_checks
-from pyspark_jms.network.address import Address
+from pyspark_jms.network.address import Address, parse_broker_url
 from pyspark_jms.testing import JmsClient
 
 BROKER_ROWS = ["connection", "broker", "management"]
@@ -72,3 +75,23 @@ def test_a_queue_that_cannot_be_read_is_a_problem(guarded, queue, settings_for):
     settings = settings_for(guarded, user="worker")
     found = run_checks(CheckRequest(settings=settings, queue=queue, receive=True))
     assert (found[-1].name, found[-1].verdict) == ("check", Verdict.PROBLEM)
+
+
+@pytest.mark.broker
+@pytest.mark.parametrize("protocol", ["amqp", "stomp"])
+def test_what_a_queue_is(broker, queue, protocol, settings_for, named):
+    """Nothing is taken from it, and no delivery is counted."""
+    control = broker.server.getActiveMQServerControl()
+    kinds = {"non-destructive": True, "ring-size": 1_000}
+    control.createQueue(json.dumps({"name": queue, "address": queue, "routing-type": "ANYCAST"} | kinds))
+    put(broker, queue, "one")
+    url = broker.amqp_url if protocol == "amqp" else broker.url
+    settings = settings_for(broker, addresses=parse_broker_url(url))
+    found = named(run_checks(CheckRequest(settings=settings, queue=queue)))
+    assert found["non-destructive"].verdict is Verdict.PROBLEM
+    refused = {"amqp": "exactly-once read over AMQP", "stomp": "read with a journal"}
+    assert f"{refused[protocol]}: refused, each" in found["non-destructive"].value
+    assert "at-least-once read: a warning, each start of a query reads" in found["non-destructive"].value
+    assert found["ring-size"].verdict is Verdict.NOTE
+    assert f"{queue} keeps the newest 1,000 messages only (ring-size)" in found["ring-size"].value
+    assert broker.delivery_counts(queue) == [0]
