@@ -3,6 +3,7 @@
 ``source.readers`` decides when. Over STOMP there is no such read, so these classes are no port.
 """
 
+import contextlib
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import TypeAlias
@@ -13,8 +14,8 @@ from pyspark_jms.amqp.dialects.refusals import require_staging
 from pyspark_jms.amqp.link.connection import Connection, connect
 from pyspark_jms.amqp.link.consumer import ReaderConsumer, attach
 from pyspark_jms.amqp.link.pull import has_message
-from pyspark_jms.amqp.link.read_register import ReadRegister, RegisterName, driver_container, tokens_of
-from pyspark_jms.amqp.link.subscriptions import copy_of, require_same_topic, subscription_queue
+from pyspark_jms.amqp.link.read_register import ReadRegister, RegisterName, driver_container, queue_at, tokens_of
+from pyspark_jms.amqp.link.subscriptions import copy_of, detach, queue_of, require_harmless, require_same_topic
 from pyspark_jms.amqp.link.transactions import Transactions
 from pyspark_jms.amqp.source import MessageAnswers, suspect
 from pyspark_jms.amqp.wire.receiver import Receiver
@@ -142,41 +143,42 @@ class Probe(OnConnection[Dialect]):
         """
         self.connection: Connection = connect(replace(settings, client_id=driver_container(base)))
         self._client_id = durable.client_id if durable else None
+        self._settings = replace(settings, client_id=self._client_id, addresses=(self.connection.address,))
+        self._queues: dict[RegisterName, str] = {}
+        """The queues of the registers that were looked at."""
         try:
             require_staging(self.dialect)
             selector = selector_for(self.dialect)
-            if durable is not None:
-                self._subscribe(settings, destinations[0], durable, selector)
-            self._sources = [self._source(destination, durable, selector) for destination in destinations]
+            self._sources = [
+                self._browsed(destination, selector)
+                if durable is None
+                else self._subscribed(destination, durable, selector)
+                for destination in destinations
+            ]
         except JMSError:
             self.connection.close()
             raise
 
-    def _subscribe(
-        self, settings: ConnectionSettings, topic: Destination, durable: DurableSubscription, selector: str | None
-    ) -> None:
-        """From now on the broker keeps what is sent. ``SelectorChangedError``: it has another selector;
-        ``InvalidDestinationError``: it belongs to another topic.
+    def _browsed(self, destination: Destination, selector: str | None) -> Source:
+        require_harmless(self._settings, destination, self.dialect)
+        return copy_of(self.dialect.send.source_address(destination.kind, destination.name), selector)
+
+    def _subscribed(self, topic: Destination, durable: DurableSubscription, selector: str | None) -> Source:
+        """From now on the broker keeps what is sent. The subscription is browsed by its queue, which has the messages
+        that match the selector. ``SelectorChangedError``: it has another selector; ``InvalidDestinationError``: it
+        belongs to another topic.
         """
         self.dialect.refused_subscriptions.check(topic.name, durable)
-        there = (self.connection.address,)
         subscription = Subscription(destination=topic, window_bytes=1, durable=durable, selector=selector)
-        settings = replace(settings, client_id=durable.client_id, addresses=there)
-        require_same_topic(settings, topic, durable, self.dialect)
-        connection = connect(settings)
+        connection = connect(self._settings)
         try:
-            attach(connection, subscription)
-        except SubscriptionInUseError:
-            pass  # it is there, and a task reads it
+            require_same_topic(connection, self._settings, topic.name, durable)
+            with contextlib.suppress(SubscriptionInUseError):  # it is there, and a task reads it
+                detach(connection, attach(connection, subscription), closed=False)
+            queue = queue_of(connection, durable)
         finally:
             connection.close()
-
-    def _source(self, destination: Destination, durable: DurableSubscription | None, selector: str | None) -> Source:
-        """A subscription is browsed by its queue, which has the messages that match the selector."""
-        address = self.dialect.send.source_address(destination.kind, destination.name)
-        if durable is None:
-            return copy_of(address, selector)
-        return copy_of(f"{address}::{subscription_queue(durable)}")
+        return copy_of(f"{self.dialect.send.source_address(topic.kind, topic.name)}::{queue}")
 
     def has_messages(self) -> bool:
         """Each time by new links: a browse does not go back, and its next message may have been consumed (Artemis)."""
@@ -186,7 +188,12 @@ class Probe(OnConnection[Dialect]):
         return has_message(self.connection, source)
 
     def peek(self, base: str, reader: int) -> tuple[StoredToken[Token], ...]:
-        return tokens_of(self.connection, RegisterName(base, reader, self._client_id))
+        name = RegisterName(base, reader, self._client_id)
+        queue = self._queues.get(name) or queue_at(self._settings, name)
+        if queue is None:
+            return ()
+        self._queues[name] = queue
+        return tokens_of(self.connection, name, queue)
 
     def close(self) -> None:
         self.connection.close()

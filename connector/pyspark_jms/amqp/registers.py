@@ -1,6 +1,7 @@
 """The registers of exactly-once reads, for an operator: which there are, what they have, and their end."""
 
 import contextlib
+import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -8,11 +9,18 @@ from dataclasses import dataclass
 from pyspark_jms.amqp.link.connection import Connection, connect
 from pyspark_jms.amqp.link.management import AmqpManagementLink
 from pyspark_jms.amqp.link.pull import browse
-from pyspark_jms.amqp.link.read_register import ReadRegister, RegisterName, driver_container, tokens_of
+from pyspark_jms.amqp.link.read_register import ReadRegister, RegisterName, driver_container, queue_at, tokens_of
 from pyspark_jms.amqp.link.staged_messages import seen_block, stream_of
+from pyspark_jms.amqp.link.subscriptions import queue_names
 from pyspark_jms.blocks.block import StagedRange
 from pyspark_jms.delivery.register.token import Token
-from pyspark_jms.errors import DataLossError, JMSSecurityError, SubscriptionInUseError, UnsupportedError
+from pyspark_jms.errors import (
+    DataLossError,
+    InvalidDestinationError,
+    JMSSecurityError,
+    SubscriptionInUseError,
+    UnsupportedError,
+)
 from pyspark_jms.management.link import ManagementLink
 from pyspark_jms.network.settings import ConnectionSettings
 
@@ -22,6 +30,7 @@ __all__ = [
     "drop_registers",
     "list_registers",
     "names_of_registers",
+    "queue_in",
     "registers_in",
     "show_register",
     "staged_in",
@@ -59,8 +68,8 @@ class ShownRegister:
 
 
 def registers_in(queues: Iterable[str], prefix: str) -> Iterator[RegisterName]:
-    """Of queues by their names: ``BASE.N``, or with a client id ``CLIENT.BASE.N``."""
-    for queue in sorted(queues):
+    """Of queues by their names: ``BASE.N``, or with a client id ``CLIENT.BASE.N``. Dots may be escaped."""
+    for queue in sorted(map(_unescaped, queues)):
         name = RegisterName.of(queue)
         if name is None:
             continue
@@ -71,12 +80,17 @@ def registers_in(queues: Iterable[str], prefix: str) -> Iterator[RegisterName]:
             yield RegisterName(prefix + rest, name.reader, client_id)
 
 
+def _unescaped(queue: str) -> str:
+    return re.sub(r"\\([.\\])", r"\1", queue)
+
+
 def list_registers(settings: ConnectionSettings, prefix: str) -> list[ListedRegister]:
     """Needs the permissions ``manage`` and ``browse``. A queue that has no token of a reader is of another kind."""
     with AmqpManagementLink(settings) as link:
-        owned = {name: _is_owned(link, name) for name in registers_in(_queues(link), prefix)}
+        found = {name: queue_in(link, name) for name in registers_in(_queues(link), prefix)}
+        owned = {name: _is_owned(link, name) for name, queue in found.items() if queue}
     with contextlib.closing(connect(settings)) as connection:
-        seen = [(name, _tokens(connection, name)) for name in owned]
+        seen = [(name, _tokens(connection, name, found[name])) for name in owned]
     return [_listed(name, tokens, is_owned=owned[name]) for name, tokens in seen if tokens]
 
 
@@ -85,18 +99,28 @@ def _queues(link: ManagementLink) -> list[str]:
     return found
 
 
+def queue_in(link: ManagementLink, name: RegisterName) -> str | None:
+    """Return the fully qualified name of the register's queue, or None if another address has a queue of its name."""
+    for queue in queue_names(name.place.subscription):
+        with contextlib.suppress(InvalidDestinationError):
+            is_there = link.queue_attribute(queue, link.words.queue.address) == name.address
+            return name.place.fully_qualified(queue) if is_there else None
+    return None
+
+
 def _is_owned(link: ManagementLink, name: RegisterName) -> bool:
     """The driver has a connection while the query runs, and a task has the lock."""
     words, inspection = link.words, link.words.inspection
     assert inspection is not None, "so is every broker that keeps registers"
-    if int(link.queue_attribute(name.queue.partition("::")[2], words.queue.consumers)):
+    queue = queue_in(link, name)
+    if queue and int(link.queue_attribute(link.queue_name(queue), words.queue.consumers)):
         return True
     return bool(link.rows(inspection.connections, driver_container(name.base), 1))
 
 
-def _tokens(connection: Connection, name: RegisterName) -> list[Token]:
+def _tokens(connection: Connection, name: RegisterName, queue: str | None) -> list[Token]:
     try:
-        return [stored.token for stored in tokens_of(connection, name)]
+        return [stored.token for stored in tokens_of(connection, name, queue)] if queue else []
     except DataLossError:
         return []
 
@@ -132,8 +156,9 @@ def names_of_registers(settings: ConnectionSettings, name: str, client_id: str |
 
 def show_register(settings: ConnectionSettings, name: RegisterName) -> ShownRegister:
     """By browsing: nothing changes, and the query may run meanwhile."""
+    queue = queue_at(settings, name)
     with contextlib.closing(connect(settings)) as connection:
-        tokens, blocks = _tokens(connection, name), _blocks(connection, name)
+        tokens, blocks = _tokens(connection, name, queue), _blocks(connection, queue)
     last = max(tokens, key=lambda token: token.batch, default=None)
     return ShownRegister(
         name=name.address,
@@ -149,14 +174,16 @@ def show_register(settings: ConnectionSettings, name: RegisterName) -> ShownRegi
     )
 
 
-def _blocks(connection: Connection, name: RegisterName) -> list[StagedRange]:
-    return [seen_block(message) for message in browse(connection, name.queue) if stream_of(message) is not None]
+def _blocks(connection: Connection, queue: str | None) -> list[StagedRange]:
+    messages = browse(connection, queue) if queue else ()
+    return [seen_block(message) for message in messages if stream_of(message) is not None]
 
 
 def staged_in(settings: ConnectionSettings, name: RegisterName) -> tuple[Counter[str], int | None]:
     """How many messages a register has of each source, and of which batch."""
+    queue = queue_at(settings, name)
     with contextlib.closing(connect(settings)) as connection:
-        tokens, blocks = _tokens(connection, name), _blocks(connection, name)
+        tokens, blocks = _tokens(connection, name, queue), _blocks(connection, queue)
     counts: Counter[str] = Counter()
     for block in blocks:
         counts[block.block.source] += block.end - block.first
@@ -177,7 +204,8 @@ def drop_registers(settings: ConnectionSettings, names: Sequence[RegisterName]) 
     try:
         for name in names:
             registers.append(ReadRegister(settings, name))
-            registers[-1].lock()
+            registers[-1].require_same_topic(settings)
+            registers[-1].lock(create=False)
         for register in registers:
             register.release(closed=True)
     finally:

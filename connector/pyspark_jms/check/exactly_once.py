@@ -114,6 +114,7 @@ class ExactlyOnce:
         try:
             needs = _staging_needs("staging settings", f"{DEFAULT_PREFIX}#", link.patience_seconds)
             self._needs.append((needs, (_STAGING.address,)))
+            link.require_same_topic(self._settings)
             link.lock()
             try:
                 link.require_lock()
@@ -131,6 +132,7 @@ class ExactlyOnce:
         try:
             needs = _staging_needs("its settings", name.address, link.patience_seconds)
             self._needs.append((needs, (name.queue,)))
+            link.require_same_topic(self._settings)
             link.lock()
             link.require_lock()
             link.peek()
@@ -145,7 +147,7 @@ class ExactlyOnce:
             if connection.dialect.no_register:
                 raise UnsupportedError(f"the broker {connection.dialect.no_register}", "")
             self._needs.append((_LEDGER_NEEDS, (ledger_register(connection, _OWNER).place.queue,)))
-            unseen = _replace_token(connection)
+            unseen = _replace_token(connection, own)
         with contextlib.suppress(JMSError):  # without the permission to delete it, the subscription stays
             topic = Destination(DestinationKind.TOPIC, _OWNER.address)
             end_subscription(own, topic, DurableSubscription("token", client_id=_LEDGER))
@@ -170,8 +172,9 @@ def _register_of(address: str) -> RegisterName:
     return RegisterName.of(address) or RegisterName(address, 0)
 
 
-def _replace_token(connection: Connection) -> JMSError | None:
+def _replace_token(connection: Connection, settings: ConnectionSettings) -> JMSError | None:
     register, token = ledger_register(connection, _OWNER), CommitToken(owner=str(_OWNER))
+    register.require_same_topic(settings)
     register.lock(wait_seconds=_TOKEN_SECONDS)
     if not register.take():
         register.create(token)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from pyspark_jms.amqp.link.management import open_amqp_management
 from pyspark_jms.amqp.link.read_register import RegisterName
-from pyspark_jms.amqp.registers import registers_in, staged_in
+from pyspark_jms.amqp.registers import queue_in, registers_in, staged_in
 from pyspark_jms.amqp.source import AmqpSource
 from pyspark_jms.check.amqp import amqp_findings, described_queue
 from pyspark_jms.check.broker import (
@@ -144,8 +144,13 @@ def _registers(management: ManagementLink, also: str | None) -> list[RegisterNam
     queues = management.attribute(words.broker_resource, words.queue_names)
     names = {*registers_in(queues, DEFAULT_PREFIX)}
     names |= {each for each in registers_in(queues, also or DEFAULT_PREFIX) if each.base == also}
-    counts = {each: management.queue_attribute(each.queue.partition("::")[2], words.queue.messages) for each in names}
-    return sorted((each for each, count in counts.items() if count > 1), key=lambda each: each.queue)
+    found = {each: queue_in(management, each) for each in names}
+    counts = {
+        each: management.queue_attribute(management.queue_name(queue), words.queue.messages)
+        for each, queue in found.items()
+        if queue
+    }
+    return sorted((each for each, count in counts.items() if count > 1), key=str)
 
 
 def _finding_of_reader(request: CheckRequest, name: RegisterName, queue: str) -> Finding | None:

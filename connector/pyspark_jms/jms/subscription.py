@@ -60,11 +60,12 @@ def selector_changed(durable: DurableSubscription) -> SelectorChangedError:
     )
 
 
-def another_topic(durable: DurableSubscription, topic: object) -> InvalidDestinationError:
-    """The broker has the subscription, and it belongs to ``topic``."""
+def another_topic(durable: DurableSubscription, topic: str) -> InvalidDestinationError:
+    """The broker has the subscription, and it belongs to ``topic``: ``topic NAME``, or ``another topic than NAME``."""
     return InvalidDestinationError(
-        f"The durable subscription {durable} belongs to topic {topic}. Nothing was read or deleted.",
-        f"Give topic {topic}, or another subscriptionName; or delete that subscription with pyspark-jms unsubscribe.",
+        f"The durable subscription {durable} belongs to {topic}. Nothing was read or deleted.",
+        "Give the topic that it belongs to, or another subscriptionName; or delete that subscription with pyspark-jms"
+        " unsubscribe.",
     )
 
 

@@ -314,8 +314,9 @@ def _require_name(facts: QueueFacts, separator: str) -> None:
     if facts.is_topic_only:
         raise InvalidDestinationError(
             f"{queue} is a topic with subscriptions on the broker, and no queue.",
-            "A query that reads it as a queue would change the topic for good. Use option topic, or read one of its"
-            f" durable subscriptions: option queue={queue}{separator}CLIENTID.SUBSCRIPTIONNAME.",
+            "A query that reads it as a queue, or sends dead letters there, would change the topic for good. Name a"
+            " queue, use option topic, or read one of its durable subscriptions: option"
+            f" queue={queue}{separator}CLIENTID.SUBSCRIPTIONNAME.",
         )
     if facts.exists and (right := facts.name_to_read(separator)) != queue:
         raise InvalidDestinationError(

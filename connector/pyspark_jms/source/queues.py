@@ -42,11 +42,15 @@ def require_queues(options: SourceOptions, protocol: SourceProtocol) -> dict[str
     known: nothing without the permission ``manage``.
     """
     names = [each.name for each in options.destinations if each.kind is DestinationKind.QUEUE]
-    found = look_up_queues(protocol.open_management, options.connection, names)
+    letters = options.dead_letter_queue
+    found = look_up_queues(
+        protocol.open_management, options.connection, names if letters is None else [*names, letters]
+    )
+    found = {name: facts for name, facts in found.items() if name in names}
     warn_of_missing(found.values())
     require_usable((facts, feature, needed) for facts in found.values() for feature, needed in features_of(options))
-    if options.dead_letter_queue is not None:
-        require_own(protocol.open_management, options.connection, {options.dead_letter_queue: Feature.DEAD_LETTERS})
+    if letters is not None:
+        require_own(protocol.open_management, options.connection, {letters: Feature.DEAD_LETTERS})
     return found
 
 

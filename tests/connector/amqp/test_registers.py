@@ -23,6 +23,10 @@ def test_queues_are_found_by_their_names():
         RegisterName("a.b", 3, "c1"),
     ]
     assert all(each.queue.partition("::")[2] in queues for each in registers_in(queues, "a."))
+    assert list(registers_in([r"a\.b.0", r"c\.1.a\.b\.3"], "a.")) == [
+        RegisterName("a.b", 0),
+        RegisterName("a.b", 3, "c.1"),
+    ]
 
 
 def test_a_task_that_has_a_lock_keeps_all_queues(broker, queue, settings_for):
@@ -47,3 +51,10 @@ def test_a_queue_that_is_no_register_is_not_listed(broker, settings_for, queue):
     assert list_registers(settings_for(broker), queue) == []
     shown = show_register(settings_for(broker), RegisterName(queue, 5))
     assert (shown.tokens, shown.batch, shown.messages) == ((), None, 0)
+
+
+def test_looking_for_a_staging_queue_makes_none(broker, settings_for, queue):
+    name, settings = RegisterName(queue, 0), settings_for(broker)
+    assert show_register(settings, name).tokens == ()
+    drop_registers(settings, [name])
+    assert not broker.has_queue(f"{queue}.0")

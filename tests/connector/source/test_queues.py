@@ -6,15 +6,16 @@ import logging
 from pathlib import Path
 
 import pytest
-from amqp_sending import put
+from amqp_sending import put, settings_of, subscription_to
 from receivers import OpenReceiver
 from registers import ReaderQuery
 from streaming import access
 
 from pyspark_jms.amqp.link.commit_ledger import opened
+from pyspark_jms.amqp.link.consumer import Consumer
 from pyspark_jms.amqp.link.management import open_amqp_management
 from pyspark_jms.delivery.commit_token import LedgerEntry, LedgerOwner
-from pyspark_jms.errors import UnsupportedError
+from pyspark_jms.errors import InvalidDestinationError, UnsupportedError
 from pyspark_jms.options.sink import SinkOptions
 from pyspark_jms.options.source import SourceOptions
 from pyspark_jms.testing import AddressSettings, EmbeddedArtemis
@@ -130,3 +131,15 @@ def test_settings_that_break_the_queues_of_the_connector_are_refused(queue, pref
             use(broker, queue)
         assert ": set default-ring-size to -1, and delete the queue." in refused.value.remedy
         assert broker.message_count(queue) == 1
+
+
+def test_dead_letters_are_not_sent_to_a_topic(broker, queue):
+    """A sender to it as a queue would give the topic a second routing type for good."""
+    topic = f"{queue}.topic"
+    readers = Consumer(settings_of(broker))
+    readers.subscribe(subscription_to(topic, kind="topic"))
+    running = ReaderQuery(broker, queue=queue, onBadMessage="deadLetter", deadLetterQueue=topic)
+    with pytest.raises(InvalidDestinationError, match=f"{topic} is a topic .*sends dead letters"):
+        running.plan()
+    running.source.stop()
+    readers.close()

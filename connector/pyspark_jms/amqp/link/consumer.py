@@ -17,6 +17,7 @@ from pyspark_jms.amqp.link.subscriptions import (
     require_echo,
     require_harmless,
     require_kind,
+    require_same_topic,
     require_shared,
     require_unchanged,
     source_of,
@@ -68,7 +69,11 @@ class Consumer(OnConnection[Dialect]):
         """Once. After an error the connection is closed."""
         self._subscription = subscription
         try:
-            require_harmless(self._settings, subscription, self.dialect)
+            destination, durable = subscription.destination, subscription.durable
+            if durable is None:
+                require_harmless(self._settings, destination, self.dialect)
+            else:
+                require_same_topic(self.connection, self._settings, destination.name, durable)
             address = source_of(subscription, self.dialect).address or ""
             refuse_stream(self._settings, address, self.dialect)
             receiver = self._attach(subscription)
@@ -197,7 +202,7 @@ class ReaderConsumer(OnConnection[Dialect]):
         self.connection: Connection = connection
         self.subscription = subscription
         if subscription.durable is None:  # that of the driver is asked for before the first task (reading.Probe)
-            require_harmless(settings, subscription, connection.dialect)
+            require_harmless(settings, subscription.destination, connection.dialect)
         self.receiver: Receiver = attach(connection, subscription)
         self._prefetch = Prefetch(connection, self.receiver, subscription, paused=True)
         self._asked_empty = 0

@@ -9,10 +9,11 @@ import re
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import closing
 
 from pyspark_jms.amqp.link.connection import Connection, connect
 from pyspark_jms.amqp.link.pull import browse
-from pyspark_jms.amqp.link.register import TOPIC, Place, Register, tokens_at
+from pyspark_jms.amqp.link.register import TOPIC, Place, Register, find_queue, tokens_at
 from pyspark_jms.amqp.link.staged_messages import block_message, seen_block, stream_of
 from pyspark_jms.amqp.link.transactions import Transactions
 from pyspark_jms.amqp.wire.receiver import Receiver
@@ -23,7 +24,7 @@ from pyspark_jms.errors import JMSError
 from pyspark_jms.network.connection import StateCondition
 from pyspark_jms.network.settings import ConnectionSettings
 
-__all__ = ["ReadRegister", "RegisterName", "connected", "driver_container", "keep", "tokens_of"]
+__all__ = ["ReadRegister", "RegisterName", "connected", "driver_container", "keep", "queue_at", "tokens_of"]
 
 _log = logging.getLogger("pyspark_jms.link")
 
@@ -66,6 +67,7 @@ class RegisterName:
 
     @property
     def queue(self) -> str:
+        """By its usual name."""
         return self.place.queue
 
 
@@ -91,7 +93,7 @@ class ReadRegister(Register[Token]):
     def browse(self, stream: str, batch: int) -> list[StagedRange]:
         """The blocks of a batch, in their order."""
         wanted = _value_of(stream, batch)
-        every = browse(self.connection, self.place.queue)
+        every = browse(self.connection, self.queue)
         found = (seen_block(message) for message in every if stream_of(message) == wanted)
         return sorted(found, key=lambda block: block.first)
 
@@ -151,9 +153,18 @@ class ReadRegister(Register[Token]):
         self.connection.drop()
 
 
-def tokens_of(connection: Connection, name: RegisterName) -> tuple[StoredToken[Token], ...]:
-    """All tokens of a register, on any connection. ``DataLossError``: one is no token of this connector."""
-    return tokens_at(connection, name.place, Token)
+def tokens_of(connection: Connection, name: RegisterName, queue: str) -> tuple[StoredToken[Token], ...]:
+    """All tokens of a register, on any connection. ``DataLossError``: one is no token of this connector.
+
+    ``queue``: its queue, as ``queue_at`` found it.
+    """
+    return tokens_at(connection, name.place, queue, Token)
+
+
+def queue_at(settings: ConnectionSettings, name: RegisterName) -> str | None:
+    """Return the fully qualified name of a register's queue, or None if there is none."""
+    with closing(connect(dataclasses.replace(settings, client_id=name.container))) as connection:
+        return find_queue(connection, name.place)
 
 
 def _value_of(stream: str, batch: int) -> str:

@@ -10,13 +10,24 @@ The methods are the commands of ``delivery.register.steps``. Which one follows w
 
 import random
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Generic, NamedTuple, Protocol, Self, TypeVar
 
 from pyspark_jms.amqp.dialects import Dialect
 from pyspark_jms.amqp.link.connection import Connection
 from pyspark_jms.amqp.link.pull import Pull, drain, look
 from pyspark_jms.amqp.link.staged_messages import HEAD_BYTES, TOKENS, body_of, stream_of, token_message
-from pyspark_jms.amqp.link.subscriptions import DURABLE, OUTCOMES, copy_of
+from pyspark_jms.amqp.link.subscriptions import (
+    DURABLE,
+    NOT_FOUND,
+    OUTCOMES,
+    copy_of,
+    queue_names,
+    queue_of,
+    require_at,
+    require_same_topic,
+)
 from pyspark_jms.amqp.link.transactions import Transactions
 from pyspark_jms.amqp.wire.receiver import Receiver
 from pyspark_jms.amqp.wire.sections import delivery_count
@@ -31,10 +42,11 @@ from pyspark_jms.errors import (
     MaxConsumersError,
     SubscriptionInUseError,
 )
-from pyspark_jms.jms.model import DestinationKind
+from pyspark_jms.jms.model import DestinationKind, DurableSubscription
 from pyspark_jms.network.connection import OnConnection
+from pyspark_jms.network.settings import ConnectionSettings
 
-__all__ = ["TOPIC", "Place", "Register", "tokens_at"]
+__all__ = ["TOPIC", "Place", "Register", "find_queue", "tokens_at"]
 
 TOPIC = "topic"
 _TAKE_SECONDS = 5.0
@@ -72,9 +84,16 @@ class Place(NamedTuple):
     """Of a reader: its tokens are marked, so that a browse shows them without the blocks."""
 
     @property
+    def subscription(self) -> DurableSubscription:
+        return DurableSubscription(self.link, client_id=self.container)
+
+    @property
     def queue(self) -> str:
-        """By its fully qualified name."""
-        return f"{self.address}::{self.container}.{self.link}"
+        """The fully qualified name of its queue, as brokers usually form it: ``find_queue`` asks the broker."""
+        return self.fully_qualified(str(self.subscription))
+
+    def fully_qualified(self, queue: str) -> str:
+        return f"{self.address}::{queue}"
 
 
 class Register(OnConnection[Dialect], Generic[T]):
@@ -91,6 +110,7 @@ class Register(OnConnection[Dialect], Generic[T]):
         self.transactions = transactions
         self._token_class = token_class
         self._lock: Pull | None = None
+        self._queue: str | None = None
         self._taken: list[bytes | None] = []
         """Delivery-ids of what was received and not accepted."""
         self._tokens: list[StoredToken[T]] = []
@@ -119,7 +139,36 @@ class Register(OnConnection[Dialect], Generic[T]):
                 pause = min(2 * pause, _LONGEST_PAUSE_SECONDS)
 
     def _try_lock(self, *, create: bool) -> bool:
+        """An attach with a source would move the queue of another address to this one, without its messages. So it
+        follows one without a source that has found no queue.
+        """
+        lock = self._attached(None)
+        if lock is None and create:
+            self._create_queue()
+            lock = self._attached(None)
+        if lock is None:
+            return False
+        source = lock.receiver.remote_source
+        if source is not None and source.filter:
+            lock.detach(closed=False)
+            raise _foreign(self.place, f"Queue {source.address} has a selector. Nothing was read or sent.")
+        queue = source.address if source is not None else None
+        self._lock, self._queue = lock, self.place.fully_qualified(queue) if queue else self.place.queue
+        self._forget()
+        return True
+
+    def _attached(self, source: Source | None) -> Pull | None:
         head_bytes = HEAD_BYTES if self.place.has_blocks else None
+        try:
+            return Pull(self.connection, source, self.place.link, head_bytes=head_bytes)
+        except InvalidDestinationError as error:
+            if source is not None or NOT_FOUND not in error.fact:
+                raise
+            return None
+        except JMSSecurityError as error:
+            raise self._not_permitted(error) from None
+
+    def _create_queue(self) -> None:
         source = Source(
             address=self._topic,
             durable=DURABLE,
@@ -127,25 +176,29 @@ class Register(OnConnection[Dialect], Generic[T]):
             outcomes=OUTCOMES,
             capabilities=(TOPIC,),
         )
-        try:
-            self._lock = Pull(self.connection, source if create else None, self.place.link, head_bytes=head_bytes)
-        except InvalidDestinationError:
-            if create:
-                raise
-            return False
-        except JMSSecurityError as error:
-            raise self._not_permitted(error) from None
-        self._forget()
-        return True
+        if (created := self._attached(source)) is not None:
+            created.detach(closed=False)
 
     def _not_permitted(self, error: JMSSecurityError) -> JMSSecurityError:
-        address, _, queue = self.place.queue.partition("::")
+        address, names = self.place.address, queue_names(self.place.subscription)
         return JMSSecurityError(
             error.fact,
             f"Grant createAddress, createDurableQueue, consume, browse and send on {address}. Or an administrator"
-            f" creates the address {address} with the multicast queue {queue}, max-consumers 1, and grants consume,"
-            " browse and send there.",
+            f" creates the address {address} with the multicast queue {names[0]} (with"
+            f" amqp-use-core-subscription-naming {names[1]}), max-consumers 1, and grants consume, browse and send"
+            " there.",
         )
+
+    def require_same_topic(self, settings: ConnectionSettings) -> None:
+        """``InvalidDestinationError`` if another application has the queue, for a subscription of another topic."""
+        with _as_foreign(self.place):
+            require_same_topic(self.connection, settings, self.place.address, self.place.subscription)
+
+    @property
+    def queue(self) -> str:
+        """The fully qualified name of its queue, as the broker formed it."""
+        self._queue = self._queue or find_queue(self.connection, self.place)
+        return self._queue or self.place.queue
 
     def require_lock(self) -> None:
         """``MaxConsumersError`` unless the broker refuses a second consumer.
@@ -153,7 +206,7 @@ class Register(OnConnection[Dialect], Generic[T]):
         A durable subscription has one consumer. But a queue with its name, which an administrator created beforehand,
         has as many as it was given: without ``max-consumers``, any number.
         """
-        queue = self.place.queue
+        queue = self.queue
         try:
             second = Pull(self.connection, Source(address=queue, outcomes=OUTCOMES, capabilities=(TOPIC,)))
         except SubscriptionInUseError:
@@ -202,7 +255,7 @@ class Register(OnConnection[Dialect], Generic[T]):
 
         Tokens that a transaction has are not shown.
         """
-        return tokens_at(self.connection, self.place, self._token_class)
+        return tokens_at(self.connection, self.place, self.queue, self._token_class)
 
     def take(self, expected: int | None = None, wait_seconds: float = 0.0) -> tuple[StoredToken[T], ...]:
         """Receive the value. Returns its tokens, also those that were taken before and not accepted.
@@ -264,6 +317,8 @@ class Register(OnConnection[Dialect], Generic[T]):
         ``once``: the broker drops it if a token was sent so before.
         """
         self._held()
+        with _as_foreign(self.place):
+            require_at(self.connection, self.place.address, self.queue.rpartition("::")[2], self.place.subscription)
         sender = self.transactions.senders.attached(self._topic, TOPIC)
         self.connection.await_credit(sender, "a token")
         with self.connection.core():
@@ -272,11 +327,34 @@ class Register(OnConnection[Dialect], Generic[T]):
         self.connection.await_accepted(sender, "a token")
 
 
-def tokens_at(connection: Connection, place: Place, token_class: type[T]) -> tuple[StoredToken[T], ...]:
-    """All tokens of a register, on any connection. No delivery count rises."""
-    source = copy_of(place.queue, TOKENS if place.has_blocks else None)
-    block = look(connection, source, _MOST_TOKENS)
+def find_queue(connection: Connection, place: Place) -> str | None:
+    """Return the fully qualified name of a register's queue, or None if there is none. ``connection`` has the container
+    id of the place.
+    """
+    queue = queue_of(connection, place.subscription)
+    return None if queue is None else place.fully_qualified(queue)
+
+
+def tokens_at(connection: Connection, place: Place, queue: str, token_class: type[T]) -> tuple[StoredToken[T], ...]:
+    """All tokens of a register, on any connection. No delivery count rises.
+
+    ``queue``: by its full name. A browse would create a queue that does not exist.
+    """
+    block = look(connection, copy_of(queue, TOKENS if place.has_blocks else None), _MOST_TOKENS)
     return tuple(_stored_token(block.message(index), place, token_class) for index in range(len(block)))
+
+
+@contextmanager
+def _as_foreign(place: Place) -> Iterator[None]:
+    try:
+        yield
+    except InvalidDestinationError as error:
+        raise _foreign(place, error.fact) from None
+
+
+def _foreign(place: Place, fact: str) -> InvalidDestinationError:
+    other = "stagingQueue" if place.has_blocks else "name of the query"
+    return InvalidDestinationError(fact, f"Another application uses it: give another {other}.")
 
 
 def _stored_token(message: bytes, place: Place, token_class: type[T]) -> StoredToken[T]:

@@ -6,7 +6,10 @@ up before it is attached.
 """
 
 import logging
+import re
+import uuid
 from collections.abc import Collection
+from dataclasses import replace
 from typing import Any
 
 from pyspark_jms.amqp.dialects import Dialect
@@ -22,19 +25,26 @@ from pyspark_jms.errors import (
     InvalidSelectorError,
     JMSError,
     JMSSecurityError,
+    SubscriptionInUseError,
     UnsupportedError,
 )
-from pyspark_jms.jms.model import Destination, DurableSubscription
+from pyspark_jms.jms.model import Destination, DestinationKind, DurableSubscription
 from pyspark_jms.jms.subscription import Subscription, another_topic, no_subscription, selector_changed
+from pyspark_jms.management.queue_facts import queue_facts
 from pyspark_jms.management.routing import is_fully_qualified, routing_of
 from pyspark_jms.network.address import Address
 from pyspark_jms.network.settings import ConnectionSettings
 
 __all__ = [
     "DURABLE",
+    "NOT_FOUND",
     "OUTCOMES",
     "copy_of",
+    "detach",
     "end_subscription",
+    "queue_names",
+    "queue_of",
+    "require_at",
     "require_echo",
     "require_harmless",
     "require_kind",
@@ -42,7 +52,6 @@ __all__ = [
     "require_shared",
     "require_unchanged",
     "source_of",
-    "subscription_queue",
 ]
 
 _log = logging.getLogger("pyspark_jms.link")
@@ -50,6 +59,8 @@ _SELECTOR = Symbol("apache.org:selector-filter:string")
 _SELECTOR_CODE = 0x0000_468C_0000_0004
 _KINDS = ("queue", "topic")
 _SHARED_SUBSCRIPTIONS = "SHARED-SUBS"
+_QUEUE_IN_USE = re.compile(r"AMQ229200: [^(]*\(address=(?P<address>.*?),queue=(?P<queue>.*?)\)")
+"""How Artemis refuses the second consumer of a subscription."""
 DURABLE = 2  # §3.5.5: unsettled-state
 OUTCOMES = ("amqp:accepted:list", "amqp:rejected:list", "amqp:released:list", "amqp:modified:list")
 
@@ -125,47 +136,85 @@ def _is_selector(value: Any) -> bool:
 
 # --- durable subscriptions at the broker ------------------------------------------------------------
 
-_NOT_FOUND = "amqp:not-found"
+NOT_FOUND = "amqp:not-found"
 
 
-def require_harmless(settings: ConnectionSettings, subscription: Subscription, dialect: Dialect) -> None:
-    """``InvalidDestinationError`` if an attach would take a subscription from its topic, or create the queue of a fully
-    qualified name and change its address. Where the broker cannot be asked, a log line states it.
+def require_harmless(settings: ConnectionSettings, destination: Destination, dialect: Dialect) -> None:
+    """``InvalidDestinationError`` if an attach would create the queue of a fully qualified name and change its address.
+    Where the broker cannot be asked, a log line states it.
     """
-    name = subscription.destination.name
-    if subscription.durable is not None:
-        require_same_topic(settings, subscription.destination, subscription.durable, dialect)
-        return
+    name = destination.name
     if not is_fully_qualified(name, dialect.management):
         return
     try:
         with AmqpManagementLink(settings) as link:
-            routing_of(link, subscription.destination)
+            routing_of(link, destination)
     except (JMSSecurityError, UnsupportedError) as error:
         _log.warning("! it is not known whether queue %s exists: %s", name, error.fact)
 
 
 def require_same_topic(
-    settings: ConnectionSettings, topic: Destination, durable: DurableSubscription, dialect: Dialect
+    connection: Connection, settings: ConnectionSettings, topic: str, durable: DurableSubscription
 ) -> None:
     """``InvalidDestinationError`` if the subscription belongs to another topic: an attach would move it to this one and
-    delete its messages. No answer of a broker to an attach tells the topic, so its management is asked; where that
-    cannot be, a log line states it.
+    delete its messages. The broker's management is asked, or ``queue_of`` and ``require_at``.
     """
-    if dialect.management is None or dialect.management.inspection is None:
+    management = connection.dialect.management
+    if management is None or management.inspection is None:
         return
     try:
         with AmqpManagementLink(settings) as link:
-            address = link.queue_attribute(subscription_queue(durable), link.words.queue.address)
-    except InvalidDestinationError:
-        return  # a new one
+            address = _address_of(link, durable)
     except JMSError as error:
-        _log.warning(
-            "! it is not known whether subscription %s is one of topic %s: %s", durable, topic.name, error.fact
-        )
+        _log.debug("= the topic of subscription %s is found without management: %s", durable, error.fact)
+        if (queue := queue_of(connection, durable)) is not None:
+            require_at(connection, topic, queue, durable)
         return
-    if address != topic.name:
-        raise another_topic(durable, address)
+    if address not in {None, topic}:
+        raise another_topic(durable, f"topic {address}")
+
+
+def _address_of(link: AmqpManagementLink, durable: DurableSubscription) -> str | None:
+    """Return None for a new subscription."""
+    found = queue_facts(link, queue_names(durable)).values()
+    return next((facts.address for facts in found if facts.exists), None)
+
+
+def queue_of(connection: Connection, durable: DurableSubscription) -> str | None:
+    """Return the name of the subscription's queue, or None if there is none. The attach has no source, so it neither
+    creates nor moves a queue; its echo has the name (Artemis). ``connection`` has the client id.
+    """
+    try:
+        found = _look_up(connection, durable)
+    except SubscriptionInUseError as error:
+        named = _QUEUE_IN_USE.search(error.fact)
+        return named["queue"] if named else queue_names(durable)[0]
+    except InvalidDestinationError:  # a queue of this name, and no subscription
+        return None
+    if found is None:
+        return None
+    detach(connection, found, closed=False)
+    return (found.remote_source and found.remote_source.address) or queue_names(durable)[0]
+
+
+def require_at(connection: Connection, topic: str, queue: str, durable: DurableSubscription) -> None:
+    """``InvalidDestinationError`` if the queue, which exists, belongs to another address. Artemis finds a queue by its
+    name and then compares the address, before it asks for the permission to browse.
+    """
+    address = connection.dialect.send.address(DestinationKind.TOPIC, topic)
+    source = replace(copy_of(f"{address}::{queue}"), capabilities=("topic",))
+    with connection.core() as session:
+        receiver = session.link(Receiver, f"looking-{uuid.uuid4().hex}")
+        receiver.attach_to(source)
+    try:
+        connection.await_attached(receiver)
+    except InvalidDestinationError:
+        raise another_topic(durable, f"another topic than {topic}") from None
+    except JMSSecurityError as error:
+        if "CREATE_ADDRESS" in error.fact:  # there is no such address
+            raise another_topic(durable, f"another topic than {topic}") from None
+        return
+    detach(connection, receiver, closed=True)
 
 
 def require_unchanged(connection: Connection, subscription: Subscription) -> None:
@@ -176,7 +225,7 @@ def require_unchanged(connection: Connection, subscription: Subscription) -> Non
     source = None if found is None else found.remote_source
     if found is None or source is None:
         return
-    _detach(connection, found, closed=False)
+    detach(connection, found, closed=False)
     if _selector_of(source) != subscription.selector:
         raise selector_changed(durable)
 
@@ -187,11 +236,11 @@ def end_subscription(settings: ConnectionSettings, topic: Destination, durable: 
     try:
         require_readable(connection.dialect, topic.kind)
         connection.dialect.refused_subscriptions.check(topic.name, durable)
-        require_same_topic(settings, topic, durable, connection.dialect)
+        require_same_topic(connection, settings, topic.name, durable)
         found = _look_up(connection, durable)
         if found is None:
             raise no_subscription(durable)
-        _detach(connection, found, closed=True)
+        detach(connection, found, closed=True)
     finally:
         connection.close()
 
@@ -202,13 +251,13 @@ def _look_up(connection: Connection, durable: DurableSubscription) -> Receiver |
         receiver = session.link(Receiver, durable.name)
         receiver.attach_to(None, desired=_capabilities_of(durable))
     connection.await_(lambda: receiver.is_ready or receiver.state is EndpointState.ENDED, "its attach")
-    if receiver.state is EndpointState.ENDED and receiver.error is not None and receiver.error.condition == _NOT_FOUND:
+    if receiver.state is EndpointState.ENDED and receiver.error is not None and receiver.error.condition == NOT_FOUND:
         return None
     connection.check_link(receiver)
     return receiver
 
 
-def _detach(connection: Connection, receiver: Receiver, *, closed: bool) -> None:
+def detach(connection: Connection, receiver: Receiver, *, closed: bool) -> None:
     with connection.core():
         receiver.detach(closed=closed)
     connection.await_(lambda: receiver.state is EndpointState.ENDED, "its detach")
@@ -216,9 +265,16 @@ def _detach(connection: Connection, receiver: Receiver, *, closed: bool) -> None
         connection.check_link(receiver)
 
 
-def subscription_queue(durable: DurableSubscription) -> str:
-    """The broker's queue of a subscription (Artemis)."""
-    return str(durable) if durable.client_id else f"{durable}:global"
+def queue_names(durable: DurableSubscription) -> tuple[str, ...]:
+    """Return the names that the subscription's queue may have: Artemis escapes the dots of both parts with
+    ``amqp-use-core-subscription-naming``.
+    """
+    escaped = (_escaped(each) for each in (durable.client_id, durable.name) if each)
+    return (str(durable) if durable.client_id else f"{durable}:global", ".".join(escaped))
+
+
+def _escaped(name: str) -> str:
+    return name.replace("\\", "\\\\").replace(".", "\\.")
 
 
 def _capabilities_of(durable: DurableSubscription) -> tuple[str, ...] | None:

@@ -209,7 +209,14 @@ class ReaderSource:
 
     def _kept(self, base: str, keep: Keep) -> Kept:
         def connect() -> ReaderLink:
-            return connect_register(self._options, StateCondition(), base, keep.reader)
+            link = connect_register(self._options, StateCondition(), base, keep.reader)
+            if keep.name is None:
+                try:
+                    link.require_same_topic(self._options.connection)
+                except JMSError:
+                    link.close()
+                    raise
+            return link
 
         attempt = Attempt(
             TokenKeeper(lambda: uuid.uuid4().hex[:12], fail_on_data_loss=self._options.fail_on_data_loss),

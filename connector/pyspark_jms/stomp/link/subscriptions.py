@@ -40,7 +40,7 @@ def require_same_subscription(
         _log.warning("! it is not known whether subscription %s has this topic and selector: %s", durable, error.fact)
         return
     if address != topic.name:
-        raise another_topic(durable, address)
+        raise another_topic(durable, f"topic {address}")
     if (created_with or None) != selector:
         raise selector_changed(durable)
 
@@ -102,7 +102,7 @@ def _require_there(link: ManagementLink, topic: Destination, durable: DurableSub
     except InvalidDestinationError:
         raise no_subscription(durable) from None
     if address != topic.name:
-        raise another_topic(durable, address)
+        raise another_topic(durable, f"topic {address}")
     words = link.words.queue
     if words.routing_type and link.queue_attribute(str(durable), words.routing_type) != words.multicast:
         raise InvalidDestinationError(

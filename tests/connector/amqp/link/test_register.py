@@ -4,14 +4,23 @@ import threading
 from dataclasses import replace
 
 import pytest
+from amqp_messages import string
+from amqp_sending import put, subscription_to
 from artemis_244 import EmbeddedArtemis244
 from proxy import Proxy
-from waiting import wait_until
+from waiting import await_count, wait_until
 
 from pyspark_jms.amqp.link.connection import connect
+from pyspark_jms.amqp.link.consumer import Consumer
 from pyspark_jms.amqp.link.register import Place, Register
 from pyspark_jms.amqp.link.transactions import Transactions
-from pyspark_jms.errors import IllegalStateError, MaxConsumersError, SubscriptionInUseError, TransactionRolledBackError
+from pyspark_jms.errors import (
+    IllegalStateError,
+    InvalidDestinationError,
+    MaxConsumersError,
+    SubscriptionInUseError,
+    TransactionRolledBackError,
+)
 
 SOON = 20.0
 
@@ -184,6 +193,39 @@ def test_a_queue_of_an_administrator_is_a_lock_if_it_has_one_consumer(broker, ow
             with pytest.raises(MaxConsumersError, match=f"{queue}.*set its max-consumers to 1"):
                 mine.register.require_lock()
     assert broker.consumer_count(queue.split("::")[1]) == 1
+
+
+@pytest.mark.parametrize("user", ["artemis", "worker"], ids=["management", "no management"])
+def test_a_subscription_of_another_topic_is_left_alone(restricted, queue, settings_for, opened, user):
+    """An attach as the register would move its queue, without its messages."""
+    password = {"artemis": restricted.password}.get(user, "pw")
+    settings = settings_for(restricted, user=user, password=password)
+    mine = opened(Owner(settings, queue))
+    theirs = opened(Consumer(replace(settings, client_id=mine.register.place.container)))
+    durable = mine.register.place.subscription
+    theirs.subscribe(subscription_to(f"{queue}.theirs", kind="topic", durable=durable))
+    theirs.close()
+    put(restricted, f"{queue}.theirs", "one", "two", kind="topic")
+    with pytest.raises(InvalidDestinationError, match="belongs to"):
+        mine.register.require_same_topic(settings)
+    mine.locked()
+    with pytest.raises(InvalidDestinationError, match="Another application uses it"):
+        mine.register.create(Text(b"1"))
+    assert restricted.message_count(str(durable)) == 2
+
+
+def test_a_queue_with_a_selector_is_no_register(broker, queue, owner, settings_for, opened):
+    mine = owner()
+    place = mine.register.place
+    theirs = opened(Consumer(replace(settings_for(broker), client_id=place.container)))
+    subscription = subscription_to(queue, kind="topic", durable=place.subscription, selector="JMSType = 'a'")
+    theirs.subscribe(subscription)
+    theirs.close()
+    put(broker, queue, "one", kind="topic", subject=string("a"))
+    await_count(broker, str(place.subscription), 1)
+    with pytest.raises(InvalidDestinationError, match="has a selector"):
+        mine.register.lock()
+    await_count(broker, str(place.subscription), 1)
 
 
 def test_who_lost_the_lock_cannot_commit(broker, queue, owner, settings_for, opened):

@@ -2,6 +2,7 @@ from dataclasses import replace
 
 import pytest
 from amqp_messages import string
+from amqp_sending import subscription_to
 from waiting import wait_until
 
 from pyspark_jms.amqp.dialects import ARTEMIS, CLASSIC
@@ -75,6 +76,27 @@ def test_another_topic_is_refused_and_the_messages_stay(broker, queue, put, subs
         end_subscription(settings, replace(TOPIC, name=other), durable)
     assert not broker.has_queue(other)
     read(subscribe(durable), 1)
+
+
+@pytest.mark.parametrize("durable", [UNSHARED, SHARED, GLOBAL], ids=["unshared", "shared", "global"])
+def test_another_topic_is_refused_without_management_too(restricted, queue, put, named, settings_for, opened, durable):
+    durable = named(durable)
+    settings = replace(settings_for(restricted, user="worker", password="pw"), client_id=durable.client_id)
+
+    def subscribe(topic):
+        link = opened(Consumer(settings))
+        link.subscribe(subscription_to(topic, kind="topic", durable=durable))
+        return link
+
+    subscribe(queue).close()
+    put(restricted, queue, "one", kind="topic")
+    for topic in (f"{queue}.other", f"{queue}.new"):
+        restricted.create_queue(f"{queue}.other", topic=True)
+        with pytest.raises(InvalidDestinationError, match=f"belongs to another topic than {topic}"):
+            subscribe(topic)
+        with pytest.raises(InvalidDestinationError, match=f"belongs to another topic than {topic}"):
+            end_subscription(settings, replace(TOPIC, name=topic), durable)
+    read(subscribe(queue), 1)
 
 
 def test_several_readers_share_one(broker, queue, put, subscribe, named):

@@ -1,13 +1,24 @@
 import threading
 
 import pytest
-from amqp_sending import settings_of
+from amqp_sending import settings_of, subscription_to
 from proxy import Proxy
+from registers import ReaderQuery
 from streaming import left
 from waiting import wait_until
 
+from pyspark_jms.amqp.link.consumer import Consumer
 from pyspark_jms.amqp.link.read_register import ReadRegister, RegisterName
-from pyspark_jms.errors import DataLossError, IllegalStateError, SourceFencedError, UnsupportedError
+from pyspark_jms.check.exactly_once import ExactlyOnce
+from pyspark_jms.check.findings import Verdict
+from pyspark_jms.errors import (
+    DataLossError,
+    IllegalStateError,
+    InvalidDestinationError,
+    SourceFencedError,
+    UnsupportedError,
+)
+from pyspark_jms.jms.model import DurableSubscription
 from pyspark_jms.management.queue_watch import QueueWatch
 
 
@@ -267,3 +278,22 @@ def test_an_offset_of_another_way_to_read_is_refused(query):
     running.log.append({"seq": 3})
     with pytest.raises(IllegalStateError, match="not of a read with deliveryGuarantee=exactly-once over AMQP"):
         running.plan()
+
+
+@pytest.mark.parametrize("user", ["artemis", "worker"], ids=["management", "no management"])
+def test_a_subscription_that_is_named_as_a_staging_queue_is_left_alone(restricted, queue, put, user):
+    base = queue.replace(".", "-")
+    password = {"artemis": restricted.password}.get(user, "pw")
+    subscribed = settings_of(restricted, topic=f"{queue}.news", queue=None, clientId=base, subscriptionName="0")
+    theirs = Consumer(subscribed)
+    theirs.subscribe(subscription_to(f"{queue}.news", kind="topic", durable=DurableSubscription("0", base)))
+    theirs.close()
+    put(restricted, f"{queue}.news", "one", "two", kind="topic")
+    put(restricted, queue, "three")
+    running = ReaderQuery(restricted, queue=queue, stagingQueue=base, user=user, password=password)
+    with pytest.raises(InvalidDestinationError, match="give another stagingQueue"):
+        running.plan()
+    running.source.stop()
+    state = ExactlyOnce(settings_of(restricted, user=user, password=password))
+    assert state.staging_queue(base).verdict is Verdict.PROBLEM
+    assert restricted.message_count(f"{base}.0") == 2
