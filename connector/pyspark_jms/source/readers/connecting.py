@@ -5,7 +5,7 @@ from pyspark_jms.amqp.reading import ReaderLink
 from pyspark_jms.delivery.register.plan import require_place
 from pyspark_jms.delivery.register.token import Offset
 from pyspark_jms.jms.model import DurableSubscription
-from pyspark_jms.jms.subscription import Subscription
+from pyspark_jms.jms.subscription import ASSUMED_MESSAGE_BYTES, Subscription
 from pyspark_jms.management.link import broker_identity
 from pyspark_jms.network.address import Address
 from pyspark_jms.network.connection import StateCondition
@@ -18,6 +18,7 @@ __all__ = [
     "connect_register",
     "place_of",
     "queue_of",
+    "readers_of",
     "register_queues",
     "require_broker",
     "subscriptions_of",
@@ -36,13 +37,19 @@ def place_of(options: SourceOptions, stream: str) -> str:
     return str(DurableSubscription(queue_of(options, stream), options.durable.client_id if options.durable else None))
 
 
+def readers_of(options: SourceOptions) -> int:
+    """How many readers a batch has: each takes at least one message, whatever its size, so a small limit has fewer."""
+    most = options.readers if options.max_messages is None else min(options.readers, options.max_messages)
+    return max(1, min(most, options.max_bytes // ASSUMED_MESSAGE_BYTES))
+
+
 def connect_register(options: SourceOptions, condition: StateCondition, base: str, reader: int) -> ReaderLink:
     """The register and a durable subscription are read on one connection, which has the client id."""
     return ReaderLink(options.connection, _register_name(options, base, reader), condition)
 
 
 def register_queues(options: SourceOptions, base: str) -> list[str]:
-    return [_register_name(options, base, reader).queue for reader in range(options.readers)]
+    return [_register_name(options, base, reader).queue for reader in range(readers_of(options))]
 
 
 def _register_name(options: SourceOptions, base: str, reader: int) -> RegisterName:

@@ -35,6 +35,7 @@ from pyspark_jms.source.readers.connecting import (
     connect_register,
     place_of,
     queue_of,
+    readers_of,
     register_queues,
     require_broker,
 )
@@ -58,7 +59,7 @@ class ReaderSource:
     def __init__(self, options: SourceOptions, protocol: SourceProtocol) -> None:
         self._options = options
         self._protocol = protocol
-        self._readers = options.readers
+        self._readers = readers_of(options)
         self._stop = StopRequest()
         self._stop.install()
         self._probe: Probe | None = None

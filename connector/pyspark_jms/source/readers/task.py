@@ -31,7 +31,7 @@ def read_reader(task: ReaderInput, options: SourceOptions, protocol: SourceProto
     """One RecordBatch for each run of messages. L13: the lock is given back before the first one."""
     if task.question is not None:
         answer_where(task.question)
-    attempt = _attempt(task, _share(options, task.readers), protocol)
+    attempt = _attempt(task, _share(options, task.read.reader, task.readers), protocol)
     answer = attempt.run(task.read)
     assert isinstance(answer, Answer)
     dropped = 0
@@ -43,13 +43,13 @@ def read_reader(task: ReaderInput, options: SourceOptions, protocol: SourceProto
         report_dropped(task.drops, answer.token.first, dropped, number)
 
 
-def _share(options: SourceOptions, readers: int) -> SourceOptions:
-    """The options with the limits of one reader."""
+def _share(options: SourceOptions, reader: int, readers: int) -> SourceOptions:
+    """The options with the limits of one reader. Those of all readers together are those of the batch."""
     most = options.max_messages
     return replace(
         options,
         max_bytes=max(1, options.max_bytes // readers),
-        max_messages=None if most is None else max(1, most // readers),
+        max_messages=None if most is None else max(1, most // readers + (reader < most % readers)),
     )
 
 

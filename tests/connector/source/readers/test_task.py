@@ -223,3 +223,16 @@ def test_l13_a_message_that_kills_its_tasks_stops_the_query_before_the_broker_mo
     wait_until(lambda: len(broker.delivery_counts(queue)) == 1, what="the return of the message")
     assert max(broker.delivery_counts(queue)) < 10
     assert dead_letters(broker) == before
+
+
+@pytest.mark.parametrize(
+    ("limit", "rows"),
+    [({"maxMessagesPerTrigger": 1}, 1), ({"maxMessagesPerTrigger": 6}, 6), ({"maxBytesPerTrigger": 1}, 1)],
+)
+def test_the_readers_together_keep_the_limits_of_a_batch(broker, queue, put, query, limit, rows):
+    put(broker, queue, *map(str, range(20)))
+    running = query(readers=4, **limit)
+    for _ in range(2):
+        assert running.plan()
+        assert sum(map(len, running.rows())) == rows
+        running.commit()
