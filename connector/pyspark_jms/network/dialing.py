@@ -49,12 +49,12 @@ def _resolve(host: str, port: int, timeout: float) -> _Found:
 
     So it runs in a thread. After the time-out nobody waits for the thread, which ends when the system gives up.
     """
-    answer: queue.SimpleQueue[_Found | OSError | UnicodeError] = queue.SimpleQueue()
+    answer: queue.SimpleQueue[_Found | BaseException] = queue.SimpleQueue()
 
     def look_up() -> None:
         try:
             answer.put(socket.getaddrinfo(host, port, type=socket.SOCK_STREAM))
-        except (OSError, UnicodeError) as error:
+        except BaseException as error:  # noqa: BLE001  # without an answer it would be a name service that is silent
             answer.put(error)
 
     threading.Thread(target=look_up, name="pyspark-jms-resolve", daemon=True).start()
@@ -62,6 +62,6 @@ def _resolve(host: str, port: int, timeout: float) -> _Found:
         found = answer.get(timeout=timeout)
     except queue.Empty:
         raise ResolveTimeoutError from None
-    if isinstance(found, Exception):
+    if isinstance(found, BaseException):
         raise found
     return found

@@ -101,7 +101,7 @@ def _closed_at_open(address: Address, reason: OSError | None) -> JMSError:
 
 
 class Connection:
-    """Every method raises the ``LinkError`` that ended the connection, once it has ended.
+    """Every method raises what ended the connection, once it has ended: a ``LinkError``, or whatever ended its thread.
 
     Called by the reading thread with ``condition`` held: ``on_received`` after bytes have arrived, ``on_quiet`` every
     ``QUIET_SECONDS`` while nothing arrives.
@@ -114,7 +114,7 @@ class Connection:
         self.on_received: Callable[[], None] | None = None
         self.on_quiet: Callable[[], None] | None = None
         self._settings = settings
-        self._failure: JMSError | None = None
+        self._failure: BaseException | None = None
         self._end_reason: OSError | None = None
         """What the system or OpenSSL said when the connection ended."""
         self._last_received = self._last_sent = self._last_quiet = time.monotonic()
@@ -138,10 +138,10 @@ class Connection:
         _log.info("= connected to %s, server %s", address, self.server)
 
     def _open(self) -> None:
-        self._core.start()
-        self._stream.start(self)
         limit = self._settings.connect_timeout
         try:
+            self._core.start()
+            self._stream.start(self)
             with self.condition:
                 ready = self.condition.wait_for(lambda: self._is_settled, limit)
             self._require_open(ready=ready)
@@ -253,9 +253,10 @@ class Connection:
     def close(self) -> None:
         """Close in order, as far as the broker answers within a few seconds. Never raises."""
         try:
-            with self.core():
-                self._core.close()
-            self.await_(lambda: self.is_down, "its close", _CLOSE_SECONDS)
+            if self._failure is None:
+                with self.core():
+                    self._core.close()
+                self.await_(lambda: self.is_down, "its close", _CLOSE_SECONDS)
         except JMSError:
             _log.debug("= %s closed the connection before it confirmed close", self.address)
         self.drop()
@@ -312,14 +313,10 @@ class Connection:
 
     def lost(self, reason: BaseException | None) -> None:
         with self.condition:
-            if isinstance(reason, JMSError):
-                self._failure = self._failure or reason
-            elif isinstance(reason, OSError):
+            if isinstance(reason, OSError):
                 self._end_reason = reason
-            elif reason is not None:
-                _log.error(
-                    "! the connection to %s ended with an error of this connector", self.address, exc_info=reason
-                )
+            else:
+                self._failure = self._failure or reason
             if self._core.state is not ConnectionState.CLOSED:
                 self._core.receive_end()
             self.condition.notify_all()
@@ -398,8 +395,9 @@ class Stream:
         self._ends = False
 
     def start(self, endpoint: Endpoint) -> None:
-        self._thread = threading.Thread(target=self._run, args=(endpoint,), name="pyspark-jms-amqp", daemon=True)
-        self._thread.start()
+        thread = threading.Thread(target=self._run, args=(endpoint,), name="pyspark-jms-amqp", daemon=True)
+        thread.start()
+        self._thread = thread
 
     def wake(self) -> None:
         """There may be something to send."""
@@ -428,7 +426,7 @@ class Stream:
                 selector.register(self._socket, selectors.EVENT_READ)
                 while not self._ends and self._turn(selector, endpoint):
                     pass
-        except Exception as error:  # noqa: BLE001  # whatever ended the thread, the connection is of no more use
+        except BaseException as error:  # noqa: BLE001  # nobody else would hear of it: the callers' threads raise it
             reason = error
         self._release()
         endpoint.lost(reason)

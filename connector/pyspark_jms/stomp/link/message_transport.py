@@ -13,12 +13,12 @@ import struct
 import threading
 import time
 from collections.abc import Callable
+from typing import Any
 
 from stomp.transport import Transport
 from stomp.utils import PollableQueue
 
 from pyspark_jms.blocks.block import ByteArray
-from pyspark_jms.errors import JMSError
 from pyspark_jms.network.address import Address
 from pyspark_jms.network.dialing import dial
 
@@ -99,7 +99,8 @@ class MessageTransport(Transport):  # type: ignore[misc]  # stomp.py has no type
         self._feed = feed
         self._view = memoryview(bytearray(_READ_BYTES))
         self._next_eol = 0.0
-        self.failure: JMSError | OSError | None = None
+        self.failure: BaseException | None = None
+        """What ended the reading: an ``OSError`` of the socket, or whatever else was raised in the io thread."""
 
     def attempt_connection(self) -> None:
         """Connect once, and raise the reason of a failure: stomp.py's own version only logs it."""
@@ -140,7 +141,7 @@ class MessageTransport(Transport):  # type: ignore[misc]  # stomp.py has no type
             got, at_end = self._drain(others)
         except (ssl.SSLWantReadError, ssl.SSLWantWriteError):
             raise
-        except (JMSError, OSError) as error:
+        except BaseException as error:  # noqa: BLE001  # stomp.py would only log it
             self.failure = error
             at_end = True
         if others:
@@ -151,6 +152,14 @@ class MessageTransport(Transport):  # type: ignore[misc]  # stomp.py has no type
             # stomp.py 9 does not notice the end of a TLS connection and would loop: this ends its loop.
             self.shutdown_queue()
         return b""
+
+    def notify(self, frame_type: str, frame: Any = None) -> None:
+        """Call the listeners. stomp.py only logs what one of them raises, and goes on without the socket."""
+        try:
+            super().notify(frame_type, frame)
+        except BaseException as error:  # noqa: BLE001
+            self.failure = self.failure or error
+            self.disconnect_socket()
 
     def _drain(self, others: list[bytes]) -> tuple[int, bool]:
         """Read until there is something for stomp.py; with TLS until the buffer of OpenSSL is empty."""

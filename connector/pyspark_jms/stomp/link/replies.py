@@ -29,13 +29,14 @@ __all__ = ["Listener", "Replies", "error_of", "error_text"]
 
 
 class Replies:
-    """``failure``: the error with which reading from the socket ended, if it did.
+    """``failure``: what ended the reading from the socket, if it did.
 
-    ``await_…`` and ``check`` raise the ``LinkError`` that ended the session, once it has ended.
+    ``await_…`` and ``check`` raise what ended the session, once it has ended: a ``LinkError``, or whatever ended its
+    thread.
     """
 
     def __init__(
-        self, address: Address, condition: StateCondition, failure: Callable[[], JMSError | OSError | None]
+        self, address: Address, condition: StateCondition, failure: Callable[[], BaseException | None]
     ) -> None:
         self._address = address
         self._condition = condition
@@ -70,7 +71,7 @@ class Replies:
         if self._error is not None:
             raise error_of(self._address, self._error, self.dialect)
         failure = self._failure()
-        if isinstance(failure, JMSError):
+        if failure is not None and not isinstance(failure, OSError):
             raise failure
         if self.is_down:
             raise connection_lost(self._address)

@@ -5,6 +5,7 @@ import time
 from dataclasses import replace
 
 import pytest
+from failing_threads import ENDS, FailingCondition, no_room_for_threads
 from proton_broker import ProtonBroker
 from proxy import Proxy
 from scram_broker import ScramArtemis
@@ -12,6 +13,8 @@ from waiting import wait_until
 
 from pyspark_jms.amqp.link.connection import Stream, connect, error_of
 from pyspark_jms.amqp.wire.link import PeerError
+from pyspark_jms.amqp.wire.receiver import Receiver
+from pyspark_jms.amqp.wire.types import Source
 from pyspark_jms.errors import (
     BrokerError,
     BrokerUnreachableError,
@@ -43,6 +46,28 @@ def test_connected_detected_and_closed(broker, settings_for, opened):
     assert connection.is_down
     with pytest.raises(ConnectionLostError):
         connection.check()
+
+
+@pytest.mark.parametrize("error", ENDS, ids=repr)
+def test_whatever_ends_the_thread_reaches_the_caller(broker, queue, settings_for, error):
+    with pytest.raises(type(error)) as raised:
+        connect(settings_for(broker), FailingCondition(error))
+    assert raised.value is error
+    condition = FailingCondition()
+    connection = connect(settings_for(broker), condition)
+    with connection.core() as session:
+        receiver = session.link(Receiver, "link")
+        receiver.attach_to(Source(address=queue))
+        condition.error = error
+    with pytest.raises(type(error)) as raised:
+        connection.await_attached(receiver)
+    assert raised.value is error
+    connection.close()
+
+
+def test_a_thread_that_cannot_be_started_is_told_as_that(broker, settings_for):
+    with no_room_for_threads(), pytest.raises(RuntimeError, match="can't start new thread"):
+        connect(settings_for(broker))
 
 
 @pytest.mark.parametrize(

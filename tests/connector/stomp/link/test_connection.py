@@ -9,6 +9,7 @@ import threading
 import time
 
 import pytest
+from failing_threads import ENDS, FailingCondition, no_room_for_threads
 from proxy import Proxy
 from rawstomp import RawStomp
 from waiting import await_count, wait_until
@@ -63,6 +64,23 @@ def peer(conversation):
 @pytest.fixture
 def settings(broker, settings_for):
     return lambda **changes: settings_for(broker, **changes)
+
+
+@pytest.mark.parametrize("error", ENDS, ids=repr)
+def test_whatever_ends_the_thread_reaches_the_caller(settings, error):
+    condition = FailingCondition()
+    connection = connect(settings(), condition)
+    condition.error = error
+    connection.request("BEGIN", {"transaction": "t"})  # its receipt has arrived, and ends the thread
+    with pytest.raises(type(error)) as raised:
+        connection.request("COMMIT", {"transaction": "t"})
+    assert raised.value is error
+    connection.close()
+
+
+def test_a_thread_that_cannot_be_started_is_told_as_that(settings):
+    with no_room_for_threads(), pytest.raises(RuntimeError, match="can't start new thread"):
+        connect(settings())
 
 
 def refused(settings, error, match):
