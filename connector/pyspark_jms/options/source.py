@@ -45,26 +45,6 @@ SMALLEST_WINDOW = 64 << 10
 _DEFAULT_BATCH_BYTES = 64 << 20
 """The default of maxBytesPerTrigger in a streaming query."""
 
-_STREAM_ONLY = frozenset(
-    [
-        "minmessagespertrigger",
-        "maxtriggerdelay",
-        "windowbytes",
-        "journallocation",
-        "maxjournalbytes",
-        "journalshared",
-        "failondataloss",
-        "deliveryguarantee",
-        "stagingqueue",
-        "readers",
-        "streamoffset",
-        "streamfilter",
-        "connections",
-        "subscriptionname",
-        "clientid",
-        "sharedsubscription",
-    ]
-)
 _NOT_IN_A_BATCH = (
     "Remove the option. A batch read leaves all messages on the broker, because it has no commit after which they could"
     " be acknowledged; maxMessagesPerTrigger and maxBytesPerTrigger limit it. To consume the messages and stop, use"
@@ -177,7 +157,7 @@ def _refuse_options_of_streams(raw: Mapping[str, str], reading: Literal["stream"
         return
     for key in raw:
         option = option_named(key)
-        if option is not None and key.lower() in _STREAM_ONLY:
+        if option is not None and option.streams_only:
             raise UnknownOptionError(f"Option {option.name} is for a stream, and this reads a batch.", _NOT_IN_A_BATCH)
 
 

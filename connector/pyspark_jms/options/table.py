@@ -47,6 +47,8 @@ class Option:
     parse: Callable[[str], Any]
     meaning: str
     secret: bool = False
+    streams_only: bool = False
+    """Whether a batch read refuses it."""
 
 
 # --- values ------------------------------------------------------------------------------------------
@@ -276,10 +278,10 @@ OPTIONS: tuple[Option, ...] = (
     Option("topic", "both", None, _name, "Reading: the topic to read. Writing: the default destination of rows without"
            " one"),
     Option("subscriptionName", "source", None, _text, "Name of a durable subscription to the topic: the broker keeps"
-           " messages for it while the query is stopped"),
-    Option("clientId", "source", None, _text, "Client id that the durable subscription belongs to"),
+           " messages for it while the query is stopped", streams_only=True),
+    Option("clientId", "source", None, _text, "Client id that the durable subscription belongs to", streams_only=True),
     Option("sharedSubscription", "source", "false", _flag, "Lets several queries share the durable subscription, each"
-           " message going to one of them. clientId becomes optional"),
+           " message going to one of them. clientId becomes optional", streams_only=True),
     Option("selector", "source", None, _selector, "JMS selector. The broker evaluates it, and delivers only messages"
            " that match"),
     Option("selectorInSpark", "source", "check", _one_of("check", "residual", "off"), "What Spark evaluates of the"
@@ -295,35 +297,37 @@ OPTIONS: tuple[Option, ...] = (
            " in a batch read as for maxMessagesPerTrigger, with 64m"),
     Option("windowBytes", "source", None, _size(1), "Maximum number of unacknowledged bytes that the broker may"
            " deliver (prefetch window). Default: 2 × maxBytesPerTrigger; if only maxMessagesPerTrigger is set, 2 × that"
-           " × 4 KB, at least 64 KB. On Classic and RabbitMQ, which count messages: one message for each 4 KB"),
+           " × 4 KB, at least 64 KB. On Classic and RabbitMQ, which count messages: one message for each 4 KB",
+           streams_only=True),
     Option("maxMessageBytes", "both", "100m", _size(1), "Maximum size of a message body in bytes. Reading: onTooLarge"
            " decides about larger ones. Writing: a larger row fails its task"),
     Option("journalLocation", "source", None, _folder, "Absolute path of a folder on a POSIX file system that outlives"
            " the driver (`/data/journals/orders`). With exactly-once over STOMP: where the messages of a batch are kept"
-           " until it is done. See reading.md for where it may be"),
+           " until it is done. See reading.md for where it may be", streams_only=True),
     Option("maxJournalBytes", "source", "4g", _size(1), "Maximum size of the journal. When it is reached, further"
-           " messages stay on the broker"),
+           " messages stay on the broker", streams_only=True),
     Option("journalShared", "source", "false", _flag, "Whether the executors can read the folder of the journal. Then"
-           " they read messages from it, and not through the driver"),
+           " they read messages from it, and not through the driver", streams_only=True),
     Option("connections", "source", "1", _number(1, MAX_CONNECTIONS), "Number of connections that receive from each"
            " queue, when the driver receives (at-least-once, or with journalLocation). Artemis converts the messages of"
            " Java producers on the thread of a connection, and several connections share this work. Messages keep"
-           " their order within a connection. A subscription that is not shared has one connection"),
+           " their order within a connection. A subscription that is not shared has one connection", streams_only=True),
     Option("readers", "source", None, _number(1), "With exactly-once over AMQP: number of tasks of each batch that"
            " receive from the broker. Messages keep their order within a reader. A subscription that is not shared has"
-           " one reader. Default: 1"),
+           " one reader. Default: 1", streams_only=True),
     Option("stagingQueue", "source", None, _one_queue, "With exactly-once over AMQP: name of the queues on the broker"
            " that keep the messages of a batch until it is done. Each reader has one, with its number at the end:"
            " NAME.0 for the first. Each query has a name of its own, which does not end in a number. Default:"
-           " pyspark-jms.staging.ID, with an ID that the checkpoint has"),
+           " pyspark-jms.staging.ID, with an ID that the checkpoint has", streams_only=True),
     Option("streamOffset", "source", None, _stream_offset, "Reads the queues as streams of RabbitMQ 4 over AMQP, and"
            " sets where a new query begins: first, next (what is sent from now on), the offset of a message, or a time"
-           " (2026-11-26T08:00:00Z). A query with a checkpoint continues where it ended"),
+           " (2026-11-26T08:00:00Z). A query with a checkpoint continues where it ended", streams_only=True),
     Option("streamFilter", "source", None, _selector, "With streamOffset: SQL filter by which RabbitMQ 4.2 and newer"
-           " chooses the messages of the stream that it delivers, as kind = 'a' AND properties.subject = 'order'"),
+           " chooses the messages of the stream that it delivers, as kind = 'a' AND properties.subject = 'order'",
+           streams_only=True),
     Option("failOnDataLoss", "source", "true", _flag, "Whether the query stops when the journal, the staging queue or"
            " the stream lacks messages that the checkpoint needs, or the stream has deleted messages before they were"
-           " read"),
+           " read", streams_only=True),
     Option("partitionBytes", "source", "16m", _size(1), "Size of a partition in bytes: a batch has one read task for"
            " each partition. With exactly-once over AMQP it has one read task for each reader"),
     Option("bodyType", "source", "auto", _one_of("auto", "text", "bytes"), "auto detects the body type of each"
@@ -345,7 +349,7 @@ OPTIONS: tuple[Option, ...] = (
            " Reading over AMQP: the transaction that acknowledges messages moves them to a staging queue of the query."
            " Reading over STOMP: messages are kept in a journal; give its folder with journalLocation. Writing over"
            " AMQP: each task's transaction writes an entry to a ledger on the broker, and a repeated task does not send"
-           " its rows again. Writing over STOMP: refused"),
+           " its rows again. Writing over STOMP: refused", streams_only=True),
     Option("onReplayMismatch", "sink", None, _one_of("fail", "send"), "With exactly-once, when a repeated batch has"
            " other rows or other partitions than the first time: fail (default) stops the query, send sends the rows"),
     Option("writeId", "sink", None, _write_id, "With exactly-once in a batch write: a name of the write that is the"

@@ -13,7 +13,6 @@ from pyspark_jms.sink.sending import send_at_least_once
 from pyspark_jms.sink.tasks import LedgerTask, TaskResult
 from pyspark_jms.spark.calls import freeze_gc
 from pyspark_jms.spark.protocols import connect_sink
-from pyspark_jms.spark.writers import TaskReport
 
 __all__ = [
     "require_all_rows",
@@ -22,19 +21,19 @@ __all__ = [
 ]
 
 
-def run_task(options: SinkOptions, batches: Iterator[pa.RecordBatch], task: LedgerTask | None) -> TaskReport:
+def run_task(options: SinkOptions, batches: Iterator[pa.RecordBatch], task: LedgerTask | None) -> TaskResult:
     """Send every row or, unless option ``transaction`` allows otherwise, none. ``task``: for exactly-once writes."""
     freeze_gc()
     rows, patience = require_all_rows(batches), task_patience(options)
     if task is None:
         connect = connect_sink(options)
-        return TaskReport(TaskResult(send_at_least_once(connect, options, rows, patience=patience)))
+        return TaskResult(send_at_least_once(connect, options, rows, patience=patience))
     from pyspark_jms.amqp.sink import CommitLedger  # over STOMP the options refuse such writes
     from pyspark_jms.sink.sending_once import send_exactly_once
 
     ledger = CommitLedger(options.connection, task.owner)
     outcome = send_exactly_once(ledger, options, task, rows, patience=patience)
-    return TaskReport(TaskResult(outcome.sent, outcome))
+    return TaskResult(outcome.sent, outcome)
 
 
 def require_all_rows(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

@@ -48,7 +48,7 @@ class JmsBatchWriter(DataSourceArrowWriter):
         from pyspark_jms.spark.worker import run_task  # heavy, and only tasks need it
 
         task = _task_of_batch_write(self._options.write_id, self._execution) if self._options.exactly_once else None
-        return run_task(self._options, iterator, task)
+        return TaskReport(run_task(self._options, iterator, task))
 
     @short_traceback
     def commit(self, messages: list[Any]) -> None:
@@ -75,7 +75,7 @@ class JmsStreamWriter(StreamArrowWriter):  # type: ignore[misc]  # its base clas
         from pyspark_jms.spark.worker import run_task  # heavy, and only tasks need it
 
         task = _task_of_stream(self._execution) if self._options.exactly_once else None
-        return run_task(self._options, iterator, task)
+        return TaskReport(run_task(self._options, iterator, task))
 
     @short_traceback
     def commit(self, messages: list[Any], batchId: int) -> None:

@@ -54,7 +54,7 @@ class Writer:
     def write(self, *partitions, batch=0, finish=True):
         """``partitions``: the texts of each, or None for a task that fails before it sends."""
         results = [
-            run_task(self.options, iter([pa.record_batch({"text": texts})]), task).result
+            run_task(self.options, iter([pa.record_batch({"text": texts})]), task)
             for task, texts in zip(self.tasks(len(partitions), batch), partitions, strict=True)
             if texts is not None
         ]
@@ -81,7 +81,7 @@ def writer(broker, queue):
 
 def test_without_a_task_of_the_ledger_rows_are_sent_at_least_once(writer):
     rows = iter([pa.record_batch({"text": ["a", "b"]})])
-    assert run_task(writer.options, rows, None).result == TaskResult(Sent(2))
+    assert run_task(writer.options, rows, None) == TaskResult(Sent(2))
     assert (writer.sent(), writer.entries(0)) == (["a", "b"], 0)
 
 
@@ -149,7 +149,7 @@ for ahead, write_id, text in json.loads(runs):
     owner, batch = identity_of(write_id)
     task = LedgerTask(owner=owner, write=write_id, partition=0, batch=batch, execution=uuid.uuid4().hex,
                       may_be_repeated=True)
-    result = run_task(options, iter([pa.record_batch({"text": [text]})]), task).result
+    result = run_task(options, iter([pa.record_batch({"text": [text]})]), task)
     finish_write(CommitLedger(options.connection, owner), options, [result.outcome])
 """
 """In a process of its own, because it changes the clock."""
