@@ -27,7 +27,7 @@ from pyspark_jms.delivery.register.outcomes import (
     TokenMissing,
 )
 from pyspark_jms.delivery.register.reader import ReaderTask
-from pyspark_jms.delivery.register.token import Offset, StoredToken
+from pyspark_jms.delivery.register.token import Offset, StoredToken, Token
 from pyspark_jms.errors import JMSError
 
 
@@ -385,6 +385,7 @@ class RegisterWorld:
             batch=end.batch,
             names=end.names,
             used=end.used,
+            next=end.next,
         )
         return _put_driver(world, number, driver._replace(stage="log", end=end, situation=-1, kept=(), connection=0))
 
@@ -563,7 +564,7 @@ class RegisterWorld:
             case Kept(token):
                 world = self.free(world, after.connection, dies=False) if after.connection else world
                 reader = after.register % self.readers
-                return self._next_keep(world, of.number, after._replace(kept=(*after.kept, (reader, token.name))))
+                return self._next_keep(world, of.number, after._replace(kept=(*after.kept, (reader, _numbered(token)))))
         return of.put(world, after)
 
     def _step(self, world, actor, event):
@@ -904,6 +905,11 @@ def _swap(world, connection, after):
 
 def _at(items, index, item):
     return (*items[:index], item, *items[index + 1 :])
+
+
+def _numbered(token):
+    """What the next offset has of a token."""
+    return Token(stream="", name=token.name, reader=0, batch=0, next=token.next)
 
 
 def _put_driver(world, number, driver):

@@ -13,6 +13,9 @@ from pyspark_jms.delivery.register.token import Token
 
 __all__ = ["TokenKeeper"]
 
+_MOST_MESSAGES = 1 << 32
+"""More than a batch has."""
+
 
 class TokenKeeper(RegisterHolder):
     """For one reader and one plan: ``next(Keep(…))``, and its commands until ``Kept`` or ``Stop``.
@@ -90,9 +93,16 @@ class TokenKeeper(RegisterHolder):
 
     def _create(self) -> Command:
         keep = self._request()
-        token = Token(stream=keep.stream, name=self._new_name(), reader=keep.reader, batch=keep.used)
+        first = 0 if keep.name is None else self._beyond_lost()
+        name = self._new_name()
+        token = Token(stream=keep.stream, name=name, reader=keep.reader, batch=keep.used, first=first, next=first)
         self._set(phase=Phase.CREATING, token=token)
         return steps.Create(token)
+
+    def _beyond_lost(self) -> int:
+        """No number comes twice: how many messages the lost token had counted of the last batch is not known."""
+        keep = self._request()
+        return keep.next + (_MOST_MESSAGES if keep.used == keep.batch else 0)
 
     # --- L10: a reader that Spark did not read is closed ----------------------------------------------
 
@@ -101,7 +111,8 @@ class TokenKeeper(RegisterHolder):
         keep = self._request()
         if keep.used < keep.batch and (stop := self._set_back(token, keep.used)):
             return stop
-        self._set(renewed=replace(token, batch=keep.used, blocks=0, first=token.next, metrics=()))
+        first = token.next if token.next >= keep.next else self._beyond_lost()  # the broker's store is an older copy
+        self._set(renewed=replace(token, batch=keep.used, blocks=0, first=first, next=first, metrics=()))
         return self._open(token, tokens + token.blocks)
 
     def _renewed(self) -> Command:

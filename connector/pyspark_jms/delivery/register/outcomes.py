@@ -42,6 +42,9 @@ class Read:
     since: int
     """The token has this batch or a later one."""
 
+    next: int = 0
+    """The batch's messages have this number or higher ones, whatever the token tells."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Keep:
@@ -55,6 +58,9 @@ class Keep:
     batch: int
     used: int
     """The last batch in which the reader received; for a new one ``batch``."""
+
+    next: int = 0
+    """The number of the first message of ``used``, or of the next one if that batch is before ``batch``."""
 
 
 # --- the answers --------------------------------------------------------------------------------------

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from pyspark_jms.delivery.register.outcomes import Keep, OtherPlace, Read, Stop
-from pyspark_jms.delivery.register.token import Offset
+from pyspark_jms.delivery.register.token import Offset, Token
 
 __all__ = ["keeps", "planned", "reads", "require_place"]
 
@@ -22,13 +22,15 @@ def _keep(start: Offset, stream: str, reader: int) -> Keep:
         reader=reader,
         batch=start.batch,
         used=start.used[reader] if is_known else start.batch,
+        next=start.next_of(reader),
     )
 
 
-def planned(start: Offset, kept: Mapping[int, str], readers: int, *, stream: str) -> Offset:
-    """The offset of the next batch, with ``readers`` readers. ``kept``: the names of the tokens."""
+def planned(start: Offset, kept: Mapping[int, Token], readers: int, *, stream: str) -> Offset:
+    """The offset of the next batch, with ``readers`` readers. ``kept``: the tokens."""
     count = max(readers, len(start.names))
-    names = [kept.get(reader) or start.names[reader] for reader in range(count)]
+    names = [kept[reader].name if reader in kept else start.names[reader] for reader in range(count)]
+    numbers = [kept[reader].next if reader in kept else start.next_of(reader) for reader in range(count)]
     used = [start.batch + 1 if reader < readers else start.used[reader] for reader in range(count)]
     return Offset(
         stream=stream,
@@ -37,6 +39,7 @@ def planned(start: Offset, kept: Mapping[int, str], readers: int, *, stream: str
         batch=start.batch + 1,
         names=tuple(names),
         used=tuple(used),
+        next=tuple(numbers),
     )
 
 
@@ -52,6 +55,7 @@ def reads(start: Offset, end: Offset) -> tuple[Read, ...]:
             reader=reader,
             batch=end.batch,
             since=known.get(reader, start.batch),
+            next=end.next_of(reader),
         )
         for reader in end.readers
     )

@@ -132,7 +132,11 @@ class ReaderTask(RegisterHolder):
             return self._renew()
         token = self._token()
         self._set(phase=Phase.RECEIVING)
-        return steps.Receive(self._request().batch, token.next, 1 if token.alone else None)
+        return steps.Receive(self._request().batch, self._first(token), 1 if token.alone else None)
+
+    def _first(self, token: Token) -> int:
+        """The number of the first message. A token of an older copy of the store knows less than the offset."""
+        return max(token.next, self._request().next)
 
     def _renewed(self) -> Command:
         renewed = self.state.renewed
@@ -144,12 +148,13 @@ class ReaderTask(RegisterHolder):
         if received.deliveries >= MAX_SOURCE_DELIVERIES and (command := self._suspected(received)):
             return command
         token = self._token()
+        first = self._first(token)
         after = replace(
             token,
             batch=self._request().batch,
             blocks=received.blocks,
-            first=token.next,
-            next=token.next + received.messages,
+            first=first,
+            next=first + received.messages,
             drained=received.drained,
             alone=None,
             metrics=received.metrics,

@@ -166,6 +166,12 @@ class Offset:
     used: tuple[int, ...] = ()
     """The last batch in which each reader received; that of its token, if the batch is committed."""
 
+    next: tuple[int, ...] = ()
+    """The number of each reader's first message in this batch, or in its next one. None of readers beyond the end."""
+
+    def next_of(self, reader: int) -> int:
+        return self.next[reader] if reader < len(self.next) else 0
+
     @property
     def readers(self) -> tuple[int, ...]:
         """The readers of this batch."""
@@ -179,6 +185,7 @@ class Offset:
             "batch": self.batch,
             "names": list(self.names),
             "used": list(self.used),
+            "next": list(self.next),
         }
         return json.dumps(values, separators=(",", ":"))
 
@@ -193,9 +200,16 @@ class Offset:
                 "batch": int(batch),
                 "names": [*names],
                 "used": [*used],
+                **rest,
             } if _are_parallel(names, used):
                 return cls(
-                    stream=stream, address=address, broker=broker, batch=batch, names=tuple(names), used=tuple(used)
+                    stream=stream,
+                    address=address,
+                    broker=broker,
+                    batch=batch,
+                    names=tuple(names),
+                    used=tuple(used),
+                    next=_numbers(rest.get("next", [])),
                 )
         raise ValueError("not an offset of a read whose tasks receive")
 
@@ -203,3 +217,9 @@ class Offset:
 def _are_parallel(names: list[Any], used: list[Any]) -> bool:
     are_texts = all(isinstance(name, str) for name in names)
     return are_texts and all(isinstance(batch, int) for batch in used) and len(names) == len(used)
+
+
+def _numbers(value: Any) -> tuple[int, ...]:
+    if isinstance(value, list) and all(isinstance(each, int) for each in value):
+        return tuple(value)
+    raise ValueError("not an offset of a read whose tasks receive")

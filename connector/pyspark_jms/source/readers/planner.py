@@ -115,9 +115,9 @@ class ReaderSource:
         self._reports.release(report_number(begin.batch + 1))
         if self._has_ended(begin, kept) or self._waits(begin):
             return start
-        names = {reader: each.token.name for reader, each in kept.items()}
+        tokens = {reader: each.token for reader, each in kept.items()}
         begin = replace(begin, address=place, broker=self._broker or begin.broker)
-        return _logged(planned(begin, names, self._readers, stream=stream))
+        return _logged(planned(begin, tokens, self._readers, stream=stream))
 
     def _require_place(self, offset: Offset, stream: str) -> str:
         place = place_of(self._options, stream)

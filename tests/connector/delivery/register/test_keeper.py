@@ -81,8 +81,21 @@ def test_l6_after_a_lost_answer_another_token_is_made():
 def test_l8_a_token_that_the_log_names_is_a_loss_if_it_is_missing(fails):
     machine, command = with_lock(KEEP, fail_on_data_loss=fails)
     assert command == ProveLink()
-    made = Create(Token(stream="s", name="a", reader=0, batch=4))
+    first = 1 << 32  # how many messages batch 4 had is not known
+    made = Create(Token(stream="s", name="a", reader=0, batch=4, first=first, next=first))
     assert machine.next(Proven()) == (Stop(TokenMissing(0, "t")) if fails else made)
+
+
+def test_the_numbers_of_a_lost_token_do_not_come_again():
+    machine, _ = with_lock(replace(KEEP, batch=6, used=5, next=30), fail_on_data_loss=False)
+    made = Create(Token(stream="s", name="a", reader=0, batch=5, first=30, next=30))
+    assert machine.next(Proven()) == made, "the offset knows what followed batch 5"
+    keep = replace(KEEP, batch=6, used=6, next=30)  # the broker's store is an older copy
+    machine, _ = with_lock(keep, TOKEN, fail_on_data_loss=False)
+    machine.next(Opened())
+    machine.next(Taken((StoredToken(TOKEN),), (("s", 4),)))
+    first = 30 + (1 << 32)
+    assert machine.next(ValueAccepted()) == Renew(replace(TOKEN, batch=6, blocks=0, first=first, next=first))
 
 
 def test_l10_a_reader_that_nobody_read_is_closed():

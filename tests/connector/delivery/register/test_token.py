@@ -12,7 +12,7 @@ from pyspark_jms.delivery.register.token import (
 )
 
 TOKEN = Token(stream="s", name="t", reader=1, batch=4, blocks=2, first=10, next=20)
-OFFSET = Offset(stream="s", address="a", broker="b", batch=4, names=("t", "u"), used=(4, 3))
+OFFSET = Offset(stream="s", address="a", broker="b", batch=4, names=("t", "u"), used=(4, 3), next=(7, 6))
 
 
 def test_the_text_of_a_token_is_the_token_and_is_stable():
@@ -48,13 +48,24 @@ def test_a_token_is_renewed_long_before_the_limit_of_a_broker():
 
 
 def test_the_text_of_an_offset_is_the_offset():
-    text = '{"stream":"s","address":"a","broker":"b","batch":4,"names":["t","u"],"used":[4,3]}'
+    text = '{"stream":"s","address":"a","broker":"b","batch":4,"names":["t","u"],"used":[4,3],"next":[7,6]}'
     assert OFFSET.text() == text
     assert Offset.parse(text) == OFFSET
     assert Offset.parse(Offset().text()) == Offset()
+    earlier = Offset.parse(text.replace(',"next":[7,6]', ""))
+    assert (earlier, earlier.next_of(1)) == (replace(OFFSET, next=()), 0), "of an earlier release"
 
 
-@pytest.mark.parametrize("text", ["", "{}", OFFSET.text().replace("[4,3]", "[4]"), OFFSET.text().replace('"u"', "1")])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "{}",
+        OFFSET.text().replace("[4,3]", "[4]"),
+        OFFSET.text().replace('"u"', "1"),
+        OFFSET.text().replace("[7,6]", "7"),
+    ],
+)
 def test_another_text_is_no_offset(text):
     with pytest.raises(ValueError, match=r"not an offset|Expecting value"):
         Offset.parse(text)

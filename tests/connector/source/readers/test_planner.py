@@ -221,6 +221,25 @@ def test_a_register_that_is_gone_is_a_loss(broker, queue, put, query, monkeypatc
     assert left(broker, queue, 2) == 2
 
 
+def test_no_number_comes_twice_where_a_staging_queue_was_emptied(broker, queue, put, query, monkeypatch):
+    monkeypatch.setattr("pyspark_jms.amqp.reading.ReaderLink.patience_seconds", 0.3)
+    put(broker, queue, *numbered(6))
+    running = query(maxMessagesPerTrigger=3, failOnDataLoss="false")
+    found = []
+    for first in (0, 6, 9):
+        put(broker, queue, *numbered(first, first + 3) if first else ())
+        while len(found) < first + (6 if first == 0 else 3):
+            if running.plan():
+                found += [row["sequence"] for rows in running.rows() for row in rows]
+                running.commit()
+        assert broker.purge(f"{running.log[-1]['address']}.0")
+        running.source.stop()
+        running.start()
+    assert found[:6] == list(range(6))
+    assert len(found) == len(set(found)) == 12
+    assert found == sorted(found)
+
+
 def test_a_message_of_somebody_else_in_a_staging_queue_stops_the_query(broker, queue, put, query):
     """The messages of the source stay, without a delivery attempt."""
     put(broker, queue, *numbered(4))
