@@ -94,6 +94,12 @@ def _faults(needs: AddressNeeds, settings: Mapping[str, Any], words: Inspection)
 def _id_cache(settings: Mapping[str, Any], words: Inspection) -> Iterator[_Fault]:
     """One id is enough: only first tokens have one. A negative size is no limit."""
     harm = "so a batch whose token is lost is written again"
+    if acceptors := ", ".join(settings.get(words.settings.undetecting_acceptors, ())):
+        yield _Fault(
+            Verdict.NOTE,  # whether the query uses such an acceptor, the trial of the ledger finds out
+            f"{words.detects_duplicates} is false at acceptor {acceptors}, {harm} by clients of this acceptor",
+            f"remove {words.detects_duplicates} from the acceptor in broker.xml",
+        )
     if int(settings.get(words.settings.id_cache_size, 1)) == 0:
         yield _Fault(
             Verdict.PROBLEM,

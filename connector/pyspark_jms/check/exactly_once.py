@@ -7,21 +7,30 @@ The settings of their addresses are read with management.
 
 import contextlib
 import json
+import uuid
 from collections.abc import Iterator, Sequence
 from contextlib import closing
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
 from pyspark_jms.amqp.link.commit_ledger import MISSING_SECONDS, ledger_register
 from pyspark_jms.amqp.link.connection import Connection, connect
 from pyspark_jms.amqp.link.read_register import RegisterName
+from pyspark_jms.amqp.link.register import Register
 from pyspark_jms.amqp.link.subscriptions import end_subscription
 from pyspark_jms.amqp.reading import ReaderLink
 from pyspark_jms.check.address_settings import AddressNeeds, settings_finding
 from pyspark_jms.check.findings import Finding, Verdict
 from pyspark_jms.delivery.commit_token import LEDGER_PREFIX, CommitToken, LedgerOwner
 from pyspark_jms.delivery.register.token import MAX_VALUE_DELIVERIES, Token
-from pyspark_jms.errors import JMSError, JMSSecurityError, SubscriptionInUseError, UnsupportedError
+from pyspark_jms.errors import (
+    InvalidDestinationError,
+    JMSError,
+    JMSSecurityError,
+    ReceiptTimeoutError,
+    SubscriptionInUseError,
+    UnsupportedError,
+)
 from pyspark_jms.jms.features import Feature
 from pyspark_jms.jms.model import Destination, DestinationKind, DurableSubscription
 from pyspark_jms.management.attributes import Inspection
@@ -52,6 +61,8 @@ class ExactlyOnce:
             self._try_staging()
         except UnsupportedError as error:
             return Finding(name=name, value=f"at-least-once only: {error.fact}", verdict=Verdict.NOTE)
+        except ReceiptTimeoutError as error:
+            return Finding.of_error(name, error, Verdict.PROBLEM)
         except JMSError as error:
             return _refused(name, error, f"{DEFAULT_PREFIX}#", "reads")
         return Finding(name=name, value="exactly-once, with deliveryGuarantee=exactly-once")
@@ -77,17 +88,28 @@ class ExactlyOnce:
     def writing(self) -> Finding:
         name = "writing, ledger"
         try:
-            unseen = self._try_ledger()
+            trial = self._try_ledger()
         except UnsupportedError as error:
             return Finding(name=name, value=f"at-least-once only: {error.fact}", verdict=Verdict.NOTE)
+        except ReceiptTimeoutError as error:
+            return Finding.of_error(name, error, Verdict.PROBLEM)
         except JMSError as error:
             return _refused(name, error, f"{LEDGER_PREFIX}#", "writes")
         value = "exactly-once, with deliveryGuarantee=exactly-once"
-        if unseen is None:
+        if not trial.drops_duplicates:
+            return Finding(
+                name=name,
+                value=f"{value}; but a batch whose token is lost is written again: the broker does not drop a second"
+                " message with the same duplicate id",
+                verdict=Verdict.PROBLEM,
+                advice="Remove amqpDuplicateDetection=false from the broker's acceptor, and set id-cache-size to 20000,"
+                " the default.",
+            )
+        if trial.unseen is None:
             return Finding(name=name, value=value)
         return Finding(
             name=name,
-            value=f"{value}; {unseen.fact}",
+            value=f"{value}; {trial.unseen.fact}",
             verdict=Verdict.NOTE,
             advice="Without browse, each look-up after a crash costs the token a delivery attempt."
             f" Grant browse on {LEDGER_PREFIX}#.",
@@ -120,6 +142,7 @@ class ExactlyOnce:
                 link.require_lock()
                 link.peek()
                 link.create(Token(stream=_NAME, name=_NAME, reader=_STAGING.reader, batch=0))
+                _take_token(link)
             finally:
                 with contextlib.suppress(JMSError):
                     link.release(closed=True)
@@ -140,18 +163,25 @@ class ExactlyOnce:
         finally:
             link.close()
 
-    def _try_ledger(self) -> JMSError | None:
-        """What a write does, with a token only. Returns why the token cannot be browsed."""
+    def _try_ledger(self) -> "_LedgerTrial":
+        """What a write does, with tokens only."""
         own = replace(self._settings, client_id=_LEDGER)
         with closing(connect(own)) as connection:
             if connection.dialect.no_register:
                 raise UnsupportedError(f"the broker {connection.dialect.no_register}", "")
             self._needs.append((_LEDGER_NEEDS, (ledger_register(connection, _OWNER).place.queue,)))
-            unseen = _replace_token(connection, own)
+            trial = _replace_token(connection, own)
         with contextlib.suppress(JMSError):  # without the permission to delete it, the subscription stays
             topic = Destination(DestinationKind.TOPIC, _OWNER.address)
             end_subscription(own, topic, DurableSubscription("token", client_id=_LEDGER))
-        return unseen
+        return trial
+
+
+class _LedgerTrial(NamedTuple):
+    unseen: JMSError | None
+    """Why the token cannot be browsed."""
+
+    drops_duplicates: bool
 
 
 def _shown(management: ManagementLink, words: Inspection, needs: AddressNeeds, address: str) -> dict[str, Any]:
@@ -164,7 +194,22 @@ def _shown(management: ManagementLink, words: Inspection, needs: AddressNeeds, a
         words.settings.id_cache_size: management.attribute(broker, words.id_cache_size),
         words.persists_id_cache: management.attribute(broker, words.persists_id_cache),
     }
-    return cache | shown
+    return cache | shown | {words.settings.undetecting_acceptors: _undetecting_acceptors(management, words)}
+
+
+def _undetecting_acceptors(management: ManagementLink, words: Inspection) -> list[str]:
+    """The names of the acceptors that ignore duplicate ids over AMQP."""
+    try:
+        acceptors = json.loads(management.attribute(management.words.broker_resource, words.acceptors))
+    except InvalidDestinationError:
+        return []
+    options = {each["name"]: {**each.get("params", {}), **each.get("extraProps", {})} for each in acceptors}
+    return [
+        name
+        for name, each in options.items()
+        if "AMQP" in str(each.get("protocols", "AMQP")).upper()
+        and str(each.get(words.detects_duplicates, "true")).lower() == "false"
+    ]
 
 
 def _register_of(address: str) -> RegisterName:
@@ -172,23 +217,53 @@ def _register_of(address: str) -> RegisterName:
     return RegisterName.of(address) or RegisterName(address, 0)
 
 
-def _replace_token(connection: Connection, settings: ConnectionSettings) -> JMSError | None:
+def _replace_token(connection: Connection, settings: ConnectionSettings) -> _LedgerTrial:
     register, token = ledger_register(connection, _OWNER), CommitToken(owner=str(_OWNER))
     register.require_same_topic(settings)
     register.lock(wait_seconds=_TOKEN_SECONDS)
-    if not register.take():
-        register.create(token)
-    register.take(wait_seconds=_TOKEN_SECONDS)
-    register.accept()
-    register.send(token)
-    register.transactions.discharge()
+    try:
+        if not register.take():
+            register.create(token)
+        _take_token(register)
+        register.accept()
+        register.send(token)
+        register.transactions.discharge()
+        unseen = _browse_error(register)
+        return _LedgerTrial(unseen, _drops_duplicates(register, token))
+    finally:
+        register.release()
+
+
+def _take_token(register: Register[Any]) -> None:
+    if register.take(wait_seconds=_TOKEN_SECONDS):
+        return
+    address, _, queue = register.queue.partition("::")
+    raise ReceiptTimeoutError(
+        f"The broker has confirmed a message for {queue}, and has not delivered it within {_TOKEN_SECONDS:g} s.",
+        f"In the address-setting of {address}: remove default-consumers-before-dispatch and"
+        f" default-delay-before-dispatch. If the queue {queue} is paused, resume it.",
+    )
+
+
+def _browse_error(register: Register[Any]) -> JMSError | None:
     try:
         register.peek()
     except JMSError as error:
         return error
-    finally:
-        register.release()
     return None
+
+
+def _drops_duplicates(register: Register[CommitToken], token: CommitToken) -> bool:
+    """Send a duplicate id twice, as two first tokens are sent: no other id ever comes to a ledger's address, so an id
+    cache of one entry is enough.
+
+    The id is new for each run, because the broker may remember that of an earlier run.
+    """
+    before = len(register.take(wait_seconds=_TOKEN_SECONDS))
+    identifier = uuid.uuid4().hex
+    for _ in range(2):
+        register.create(token, once=True, duplicate_id=identifier)
+    return len(register.take()) - before == 1
 
 
 def _staging_needs(name: str, match: str, patience_seconds: float) -> AddressNeeds:

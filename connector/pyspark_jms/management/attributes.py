@@ -166,6 +166,9 @@ class SettingKeys:
     id_cache_size: str = "idCacheSize"
     """How many duplicate ids of an address the broker remembers."""
 
+    undetecting_acceptors: str = "undetectingAcceptors"
+    """A key of ``pyspark-jms check``: the acceptors that ignore duplicate ids."""
+
     redistribution_delay: str = "redistributionDelay"
     """After how long without a consumer a queue's messages move to a node of the cluster that has one; milliseconds,
     negative for never."""
@@ -195,6 +198,12 @@ class Inspection:
 
     id_cache_size: str = "IDCacheSize"
     """The attribute of the broker: how many duplicate ids of each address it remembers."""
+
+    acceptors: str = "acceptorsAsJSON"
+    """The attribute of the broker with its acceptors and their options."""
+
+    detects_duplicates: str = "amqpDuplicateDetection"
+    """The option of an acceptor: whether the broker looks at duplicate ids of AMQP messages."""
 
     persists_id_cache: str = "persistIDCache"
     """The attribute of the broker: whether it remembers them after a restart."""

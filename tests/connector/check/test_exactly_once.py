@@ -141,11 +141,51 @@ def test_a_broker_that_remembers_no_duplicate_id(amqp_settings, findings_of, cor
     broker.core = core
     with broker:
         settings = amqp_settings(broker)
-        found = findings_of(settings)["ledger settings"]
+        every = findings_of(settings)
+        found, trial = every["ledger settings"], every["writing, ledger"]
         sent = _first_tokens(settings)
+    assert (sent == 2) == (trial.verdict is Verdict.PROBLEM)
     assert found.verdict is (Verdict.PROBLEM if fact else Verdict.FINE)
     assert (fact or "the broker keeps") in found.value
     assert (sent == 2) == (fact == "id-cache-size is 0")  # what the finding is about
+
+
+@pytest.mark.broker
+def test_an_acceptor_that_ignores_duplicate_ids(amqp_settings, findings_of):
+    with EmbeddedArtemis(acceptor_options={"amqpDuplicateDetection": "false"}) as broker:
+        settings = amqp_settings(broker)
+        found = findings_of(settings)
+        assert _first_tokens(settings) == 2
+    trial, named = found["writing, ledger"], found["ledger settings"]
+    assert trial.verdict is Verdict.PROBLEM
+    assert "a batch whose token is lost is written again" in trial.value
+    assert named.verdict is Verdict.NOTE
+    assert "amqpDuplicateDetection is false at acceptor stomp" in named.value
+
+
+class _Withholding(EmbeddedArtemis):
+    """A broker that delivers nothing to the first consumer of the connector's own queues."""
+
+    def _configure(self):
+        super()._configure()
+        xml = self.directory / "broker.xml"
+        setting = (
+            '<address-setting match="pyspark-jms.#">'
+            "<default-consumers-before-dispatch>2</default-consumers-before-dispatch></address-setting>"
+        )
+        xml.write_text(xml.read_text().replace("</address-settings>", f"{setting}</address-settings>"))
+
+
+@pytest.mark.broker
+@pytest.mark.deep
+def test_a_broker_that_withholds_tokens_is_a_problem_with_its_cause(amqp_settings):
+    with _Withholding() as broker:
+        state = ExactlyOnce(amqp_settings(broker))
+        for found in (state.reading(), state.writing()):
+            assert found.verdict is Verdict.PROBLEM
+            assert "has confirmed a message for pyspark-jms." in found.value
+            assert "remove default-consumers-before-dispatch" in found.advice
+            assert "Report this" not in found.advice
 
 
 def _first_tokens(settings):

@@ -17,7 +17,7 @@ from typing import Generic, NamedTuple, Protocol, Self, TypeVar
 from pyspark_jms.amqp.dialects import Dialect
 from pyspark_jms.amqp.link.connection import Connection
 from pyspark_jms.amqp.link.pull import Pull, drain, look
-from pyspark_jms.amqp.link.staged_messages import HEAD_BYTES, TOKENS, body_of, stream_of, token_message
+from pyspark_jms.amqp.link.staged_messages import FIRST_TOKEN, HEAD_BYTES, TOKENS, body_of, stream_of, token_message
 from pyspark_jms.amqp.link.subscriptions import (
     DURABLE,
     NOT_FOUND,
@@ -311,10 +311,10 @@ class Register(OnConnection[Dialect], Generic[T]):
         message = token_message(token.body(), marked=self.place.has_blocks)
         (transactions or self.transactions).send(self._topic, TOPIC, block_of(message))
 
-    def create(self, token: T, *, once: bool = False) -> None:
+    def create(self, token: T, *, once: bool = False, duplicate_id: str = FIRST_TOKEN) -> None:
         """Send a token outside of a transaction, and return when the broker has confirmed it.
 
-        ``once``: the broker drops it if a token was sent so before.
+        ``once``: the broker drops it if a token with this duplicate id was sent before.
         """
         self._held()
         with _as_foreign(self.place):
@@ -322,7 +322,8 @@ class Register(OnConnection[Dialect], Generic[T]):
         sender = self.transactions.senders.attached(self._topic, TOPIC)
         self.connection.await_credit(sender, "a token")
         with self.connection.core():
-            message = token_message(token.body(), marked=self.place.has_blocks, once=once)
+            chosen = duplicate_id if once else None
+            message = token_message(token.body(), marked=self.place.has_blocks, duplicate_id=chosen)
             sender.send(block_of(message), 0, 1, settled=False)
         self.connection.await_accepted(sender, "a token")
 

@@ -25,6 +25,7 @@ from pyspark_jms.blocks.staged import Packed, unpack
 from pyspark_jms.errors import DataLossError
 
 __all__ = [
+    "FIRST_TOKEN",
     "HEAD_BYTES",
     "TOKENS",
     "block_message",
@@ -35,7 +36,9 @@ __all__ = [
 ]
 
 _STREAM, _SEQUENCE, _COUNT = Symbol("x-opt-jms-stream"), Symbol("x-opt-jms-seq"), Symbol("x-opt-jms-count")
-_KIND, _TOKEN, _FIRST = "kind", "token", "pyspark-jms.first"
+_KIND, _TOKEN = "kind", "token"
+FIRST_TOKEN = "pyspark-jms.first"  # noqa: S105 - no secret
+"""The duplicate id of every first token."""
 TOKENS = f"{_KIND} = '{_TOKEN}'"
 """The selector of marked tokens."""
 _NEVER_MS = 253_402_300_799_000
@@ -49,11 +52,11 @@ HEAD_BYTES = 4_096
 """The beginning of a block, with what it states of itself, whatever the broker adds."""
 
 
-def token_message(body: bytes, *, marked: bool = False, once: bool = False) -> bytes:
-    """``marked``: ``TOKENS`` selects it. ``once``: the broker drops it if the address was sent one so before."""
+def token_message(body: bytes, *, marked: bool = False, duplicate_id: str | None = None) -> bytes:
+    """``marked``: ``TOKENS`` selects it. The broker drops it if the address has had a message with ``duplicate_id``."""
     properties = {_KIND: _TOKEN} if marked else {}
-    if once:
-        properties[DUPLICATE_ID_PROPERTY] = _FIRST
+    if duplicate_id is not None:
+        properties[DUPLICATE_ID_PROPERTY] = duplicate_id
     shown = encode(Described(APPLICATION_PROPERTIES, properties)) if properties else b""
     return _HEADER + _properties(None) + shown + encode(Described(DATA, body))
 

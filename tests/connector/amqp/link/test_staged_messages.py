@@ -29,7 +29,7 @@ def test_a_block_states_its_stream_and_numbers():
 
 @pytest.mark.parametrize(
     ("how", "properties"),
-    [({}, None), ({"marked": True}, {"kind": "token"}), ({"once": True}, {"_AMQ_DUPL_ID": "pyspark-jms.first"})],
+    [({}, None), ({"marked": True}, {"kind": "token"}), ({"duplicate_id": "x"}, {"_AMQ_DUPL_ID": "x"})],
 )
 def test_a_token_is_its_body(how, properties):
     message = token_message(b"body", **how)
