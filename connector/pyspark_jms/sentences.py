@@ -3,7 +3,7 @@
 import re
 from collections.abc import Sequence
 
-__all__ = ["MAX_FAULTS_SHOWN", "joined_faults", "one_full_stop", "with_article"]
+__all__ = ["MAX_FAULTS_SHOWN", "counted", "joined_faults", "one_full_stop", "with_article"]
 
 MAX_FAULTS_SHOWN = 10
 """The most reasons that the ``body_error`` of a message names."""
@@ -15,6 +15,11 @@ def joined_faults(reasons: Sequence[str]) -> str:
     """The first reasons, and whether there are more."""
     more = ["and more"] if len(reasons) > MAX_FAULTS_SHOWN else []
     return "; ".join([*reasons[:MAX_FAULTS_SHOWN], *more])
+
+
+def counted(number: int, what: str = "message") -> str:
+    """``1 message``, ``2,000 messages``."""
+    return f"{number:,} {what}{'' if number == 1 else 's'}"
 
 
 def one_full_stop(text: str) -> str:

@@ -1,6 +1,6 @@
 import pytest
 
-from pyspark_jms.sentences import one_full_stop, with_article
+from pyspark_jms.sentences import counted, one_full_stop, with_article
 
 
 @pytest.mark.parametrize(
@@ -23,3 +23,7 @@ def test_one_full_stop(text, shown):
 )
 def test_an_article(noun, shown):
     assert with_article(noun) == shown
+
+
+def test_one_is_singular():
+    assert [counted(n) for n in (0, 1, 1_000)] == ["0 messages", "1 message", "1,000 messages"]

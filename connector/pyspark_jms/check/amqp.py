@@ -14,6 +14,7 @@ from pyspark_jms.check.findings import Finding, Verdict
 from pyspark_jms.errors import JMSError, UnsupportedError
 from pyspark_jms.jms.model import DestinationKind
 from pyspark_jms.network.settings import ConnectionSettings
+from pyspark_jms.sentences import counted
 
 __all__ = ["amqp_findings", "described_queue"]
 
@@ -109,7 +110,7 @@ def described_queue(settings: ConnectionSettings, queue: str) -> Finding | None:
     of_limit = f", redelivery limit {limit} if no policy sets another" if facts.kind == "quorum" else ""
     return Finding(
         name="queue",
-        value=f"{queue}: a {facts.kind} queue, {facts.messages:,} messages wait{of_limit}",
+        value=f"{queue}: a {facts.kind} queue, {counted(facts.messages, 'waiting message')}{of_limit}",
         verdict=Verdict.NOTE if of_limit or facts.kind == "stream" else Verdict.FINE,
         advice=_STREAM_ADVICE if facts.kind == "stream" else _LIMIT_ADVICE if of_limit else "",
         details={"type": facts.kind, "messages": facts.messages} | ({"redeliveries": limit} if of_limit else {}),

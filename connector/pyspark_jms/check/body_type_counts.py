@@ -12,7 +12,7 @@ from pyspark_jms.management.attributes import Inspection
 __all__ = ["BodyKind", "body_types_finding", "count_kinds", "describe_counts", "describe_losses"]
 
 _OTHER = "other"
-"""An unknown code, or a message of another protocol."""
+"""An unknown code, or an AMQP message without the annotation of JMS clients and of this sink."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +32,8 @@ def _kind(message: Mapping[str, Any], words: Inspection) -> BodyKind:
     marker = message.get(BODY_MARKER)
     if marker in tuple(BodyType):
         return BodyKind(str(marker), enveloped=True)
-    return BodyKind(words.body_types.get(message.get(words.body_type_key, -1), _OTHER))
+    amqp = dict(enumerate(words.amqp_body_types)).get(message.get(words.amqp_body_type_key, -1), _OTHER)
+    return BodyKind(words.body_types.get(message.get(words.body_type_key, -1), amqp))
 
 
 def describe_counts(kinds: Counter[BodyKind]) -> str:

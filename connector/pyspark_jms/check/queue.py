@@ -17,6 +17,7 @@ from pyspark_jms.management.attributes import Inspection, Management
 from pyspark_jms.management.link import ManagementLink
 from pyspark_jms.management.queue_facts import QueueFacts, queue_facts
 from pyspark_jms.management.queue_rules import Effect, Judgement, judge
+from pyspark_jms.sentences import counted
 
 __all__ = ["Queue", "counts_finding", "fact_findings", "inspected_queue", "paging_finding", "queue_findings"]
 
@@ -80,7 +81,10 @@ def inspected_queue(link: ManagementLink, queue: str) -> Queue | None:
 def counts_finding(facts: QueueFacts) -> Finding:
     if not facts.exists:
         return _no_queue(facts.name)
-    parts = [f"{facts.messages:,} messages", f"{facts.delivering:,} of them in delivery to {facts.consumers} consumers"]
+    parts = [
+        counted(facts.messages or 0),
+        f"{facts.delivering:,} of them in delivery to {counted(facts.consumers or 0, 'consumer')}",
+    ]
     if facts.scheduled:
         parts.append(f"{facts.scheduled:,} scheduled for later")
     if facts.paused:
@@ -192,7 +196,7 @@ def _in_delivery(inspected: Queue, delivering: int, limit: int) -> Finding:
     if delivering > limit:
         return Finding(
             name="in delivery",
-            value=f"{delivering:,} messages, more than --max: not listed",
+            value=f"{counted(delivering)}, more than --max: not listed",
             verdict=Verdict.NOTE,
         )
     sessions = inspected.stomp_sessions()
@@ -207,7 +211,7 @@ def _in_delivery(inspected: Queue, delivering: int, limit: int) -> Finding:
         return Finding(name="in delivery", value="every message can be received over STOMP")
     return Finding(
         name="in delivery",
-        value=f"{streams:,} StreamMessages are in delivery to STOMP consumers",
+        value=f"in delivery to STOMP consumers: {counted(streams, 'StreamMessage')}",
         verdict=Verdict.PROBLEM,
         advice="The broker cannot send some StreamMessages over STOMP. Those stay in delivery until the consumer ends."
         " Only a JMS client can consume them.",
@@ -230,7 +234,7 @@ def _dead_letters(inspected: Queue) -> Finding:
             details={"maxDeliveryAttempts": attempts},
         )
     depth = inspected.depth_of(str(address))
-    held = "" if depth is None else f", which has {depth:,} messages"
+    held = "" if depth is None else f", which has {counted(depth)}"
     return Finding(
         name="dead letters",
         value=f"after {attempts} delivery attempts a message goes to {address}{held}",

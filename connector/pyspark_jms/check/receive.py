@@ -28,6 +28,7 @@ from pyspark_jms.management.attributes import Inspection
 from pyspark_jms.management.queue_facts import look_up_queues
 from pyspark_jms.network.connection import StateCondition
 from pyspark_jms.network.settings import ConnectionSettings
+from pyspark_jms.sentences import counted
 from pyspark_jms.source.links import SourceLink, SourceProtocol
 
 __all__ = ["receive_findings"]
@@ -129,7 +130,7 @@ def _received(batches: Iterable[Any], *, loses_bodies: bool) -> Finding:
     shown = ", ".join(f"{kind} {count:,}" for kind, count in sorted(kinds.items())) or "nothing"
     return Finding(
         name="received",
-        value=f"{total:,} messages, given back: {shown}" + (f"; {empty:,} texts are empty" if empty else ""),
+        value=f"{counted(total)}, given back: {shown}" + (f"; {counted(empty, 'empty text')}" if empty else ""),
         verdict=Verdict.NOTE if empty and loses_bodies else Verdict.FINE,
         advice="An empty text may be a Map or Object message whose body was lost." if empty and loses_bodies else "",
         details={"received": total, "bodyTypes": dict(kinds), "emptyTexts": empty},
@@ -141,7 +142,7 @@ def _never_delivered(kinds: Counter[BodyKind]) -> Finding:
         return Finding(name="not received", value="every message in delivery was received")
     return Finding(
         name="not received",
-        value=f"the broker does not send {kinds.total():,} messages: {describe_counts(kinds)}",
+        value=f"the broker does not send {counted(kinds.total())}: {describe_counts(kinds)}",
         verdict=Verdict.PROBLEM,
         advice="They stay in delivery while a STOMP consumer is subscribed. Only a JMS client can consume them.",
         details={"bodyTypes": {str(kind): count for kind, count in kinds.items()}},

@@ -28,6 +28,7 @@ from pyspark_jms.jms.model import Destination, DestinationKind
 from pyspark_jms.management.link import ManagementLink
 from pyspark_jms.management.queue_facts import facts_with_settings, queue_facts
 from pyspark_jms.network.settings import ConnectionSettings
+from pyspark_jms.sentences import counted
 from pyspark_jms.source.links import SourceProtocol
 from pyspark_jms.source.queues import tried_out
 from pyspark_jms.source.readers.connecting import DEFAULT_PREFIX
@@ -163,7 +164,7 @@ def _finding_of_reader(request: CheckRequest, name: RegisterName, queue: str) ->
         return None
     return Finding(
         name="staged",
-        value=f"{staged:,} more messages of this queue are in the staging queue {name.address}, of batch {batch}",
+        value=f"{counted(staged, 'more message')} of this queue in the staging queue {name.address}, of batch {batch}",
         advice="An exactly-once read has taken them. If this batch is in the commit log of its"
         " checkpoint, they are done, and the next batch deletes them. If no query uses the staging queue (pyspark-jms"
         " staging list), start the query again with its checkpoint.",
@@ -182,7 +183,7 @@ def _stomp_staged_finding(management: ManagementLink, queue: str) -> Finding | N
         return None
     return Finding(
         name="staged",
-        value=f"the queue is empty, and {used} staging queues of exactly-once reads have messages",
+        value=f"the queue is empty; {counted(used, 'staging queue')} of exactly-once reads with messages",
         verdict=Verdict.NOTE,
         advice="They may be messages of this queue. Check it over AMQP, which shows them: --broker-url amqp://HOST:5672.",
     )

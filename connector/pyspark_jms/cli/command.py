@@ -11,12 +11,13 @@ from typing import TYPE_CHECKING, Self, TextIO, TypeVar
 
 from pyspark_jms.errors import JMSSecurityError, OptionError
 from pyspark_jms.jms.secret_text import SecretText
+from pyspark_jms.sentences import counted
 
 if TYPE_CHECKING:
     from pyspark_jms.options.sink import SinkOptions
     from pyspark_jms.options.source import SourceOptions
 
-__all__ = ["Command", "ProgressLine", "add_access", "counted", "sink_options", "source_options"]
+__all__ = ["Command", "ProgressLine", "add_access", "sink_options", "source_options"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,10 +34,6 @@ class Command:
 # --- a line that shows how far a long command is -----------------------------------------------------
 
 _SECONDS_BETWEEN = 0.2
-
-
-def counted(number: int, what: str = "message") -> str:
-    return f"{number:,} {what}{'' if number == 1 else 's'}"
 
 
 class ProgressLine:

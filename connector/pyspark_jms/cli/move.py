@@ -6,8 +6,9 @@ import sys
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from pyspark_jms.cli.command import Command, ProgressLine, add_access, counted, source_options
+from pyspark_jms.cli.command import Command, ProgressLine, add_access, source_options
 from pyspark_jms.errors import InvalidDestinationError, InvalidOptionError, JMSSecurityError, UnsupportedError
+from pyspark_jms.sentences import counted
 
 if TYPE_CHECKING:
     from pyspark_jms.network.settings import ConnectionSettings

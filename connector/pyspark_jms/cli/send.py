@@ -7,8 +7,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pyspark_jms.cli.command import Command, ProgressLine, add_access, counted, sink_options
+from pyspark_jms.cli.command import Command, ProgressLine, add_access, sink_options
 from pyspark_jms.errors import InvalidOptionError, MissingOptionError
+from pyspark_jms.sentences import counted
 
 if TYPE_CHECKING:
     import pyarrow as pa

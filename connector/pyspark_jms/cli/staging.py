@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-from pyspark_jms.cli.command import Command, add_access, counted, source_options
+from pyspark_jms.cli.command import Command, add_access, source_options
 from pyspark_jms.errors import InvalidDestinationError, UnsupportedError
+from pyspark_jms.sentences import counted
 
 if TYPE_CHECKING:
     from pyspark_jms.amqp.link.read_register import RegisterName

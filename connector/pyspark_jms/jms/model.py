@@ -7,6 +7,7 @@ from typing import Self
 from pyspark_jms.jms.conversions import READABLE_AS, JmsValue, ValueType, convert, render
 
 __all__ = [
+    "ANNOTATED_BODY_TYPES",
     "BODY_MARKER",
     "DEAD_LETTER_PROPERTIES",
     "DEFAULT_PRIORITY",
@@ -78,6 +79,16 @@ class BodyType(StrEnum):
     OBJECT = "object"
     MESSAGE = "message"
 
+
+ANNOTATED_BODY_TYPES = (
+    BodyType.MESSAGE,
+    BodyType.OBJECT,
+    BodyType.MAP,
+    BodyType.BYTES,
+    BodyType.STREAM,
+    BodyType.TEXT,
+)
+"""By the value of ``x-opt-jms-msg-type``, the annotation of AMQP messages of JMS clients."""
 
 _TEMPORARY = "temp-"
 

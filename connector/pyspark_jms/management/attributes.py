@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from pyspark_jms.jms.model import BodyType, DestinationKind
+from pyspark_jms.jms.model import ANNOTATED_BODY_TYPES, BodyType, DestinationKind
 
 __all__ = [
     "ARTEMIS_MANAGEMENT",
@@ -243,6 +243,12 @@ class Inspection:
 
     body_types: Mapping[int, BodyType]
     """The broker's code for the type of a message's body → the body type."""
+
+    amqp_body_type_key: str = "x-opt-jms-msg-type"
+    """The key, in a listed message of an AMQP client, of the code for the type of its body."""
+
+    amqp_body_types: tuple[BodyType, ...] = ANNOTATED_BODY_TYPES
+    """The body type by the value of that annotation."""
 
     losses: Mapping[BodyType, str]
     """Body type → the rest of the sentence "Map bodies …", for bodies of Java producers that the protocol (here STOMP)

@@ -46,7 +46,7 @@ def test_a_broker_without_transactions(ends):
         [transactions] = [finding for finding in found if finding.name == "transactions"]
         assert transactions.verdict is Verdict.NOTE
         assert "transaction=none" in transactions.advice
-        assert "1 messages, given back" in found[-1].value
+        assert "1 message, given back" in found[-1].value
         assert peer.queues["q"] == ["one"]
 
 
@@ -59,7 +59,7 @@ def test_what_rabbitmq_is_trusted_with(named):
         assert {found[name].verdict for name in notes} == {Verdict.NOTE}
         assert "at-least-once" in found["transactions"].value
         assert "quorum queue: 20" in found["redelivery limit"].value
-        assert "1 messages, given back" in found["received"].value
+        assert "1 message, given back" in found["received"].value
         assert not peer.queues.keys() - {"/queues/q"}, "it needs no scratch queue"
 
 

@@ -34,6 +34,13 @@ def test_codes_become_body_types():
     assert count_kinds([*listed(1, 7, -1, "3", None), {}], WORDS) == Counter({BodyKind("other"): 6})
 
 
+def test_messages_of_amqp_clients_have_an_annotation():
+    messages = [{"x-opt-jms-msg-type": code} for code in (0, 1, 2, 3, 4, 5, 5, 6)]
+    assert describe_counts(count_kinds(messages, WORDS)) == (
+        "bytes 1, map 1, message 1, object 1, other 1, stream 1, text 2"
+    )
+
+
 def test_the_marker_is_the_body_type_of_an_envelope():
     messages = [{"type": 3, BODY_MARKER: "map"}, {"type": 4, BODY_MARKER: "object"}, {"type": 3, BODY_MARKER: "secret"}]
     assert count_kinds(messages, WORDS) == Counter(

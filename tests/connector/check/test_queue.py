@@ -66,7 +66,7 @@ def test_streams_in_delivery_to_a_stomp_consumer_are_a_problem(broker, queue, fi
         client.write(frame("SUBSCRIBE", [*SUBSCRIBE, ("destination", queue)]))
         wait_until(lambda: broker.delivering_count(queue) == 7)
         found = find(broker, queue)
-        assert "7 of them in delivery to 1 consumers" in found["queue"].value
+        assert "7 of them in delivery to 1 consumer" in found["queue"].value
         assert found["body types"].details["seen"] == 7
         assert found["in delivery"].details == {"streamsAtStompReaders": 2}
         assert found["in delivery"].verdict is Verdict.PROBLEM

@@ -9,7 +9,7 @@ import pytest
 
 from pyspark_jms import cli
 from pyspark_jms.cli import _COMMANDS
-from pyspark_jms.cli.command import ProgressLine, add_access, counted, source_options
+from pyspark_jms.cli.command import ProgressLine, add_access, source_options
 
 SECRET = "s3cr3t"
 
@@ -64,10 +64,6 @@ def test_a_terminal_gets_one_line_that_is_removed_at_the_end():
     assert len(second) >= len(first)  # nothing of a longer line stays
     assert (blanks, end) == (" " * len(blanks), "")
     assert len(blanks) >= len(second.rstrip())
-
-
-def test_one_is_singular():
-    assert [counted(n) for n in (0, 1, 1_000)] == ["0 messages", "1 message", "1,000 messages"]
 
 
 # --- the arguments of every command that connects to a broker ----------------------------------------

@@ -32,12 +32,12 @@ from pyspark_jms.amqp.wire.sections import DATA, SEQUENCE, VALUE
 from pyspark_jms.columns.arrays import Ints, Mask, is_utf8, not_utf8, strings_at
 from pyspark_jms.columns.schema import COLUMNS, TYPED_VALUE
 from pyspark_jms.columns.value_texts import BODY_TYPE_NAMES
-from pyspark_jms.jms.model import BodyType
+from pyspark_jms.jms.model import ANNOTATED_BODY_TYPES, BodyType
 from pyspark_jms.jms.subscription import BodyChoice
 
 __all__ = ["BY_ANNOTATION", "NO_BODY_TYPE", "OBJECT_TYPE", "TEXT_TYPE", "body_columns", "is_text_type"]
 
-BY_ANNOTATION = (BodyType.MESSAGE, BodyType.OBJECT, BodyType.MAP, BodyType.BYTES, BodyType.STREAM, BodyType.TEXT)
+BY_ANNOTATION = ANNOTATED_BODY_TYPES
 """The body type by the value of ``x-opt-jms-msg-type``."""
 
 OBJECT_TYPE = "application/x-java-serialized-object"
