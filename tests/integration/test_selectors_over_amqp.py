@@ -11,6 +11,8 @@ import pyarrow as pa
 import pytest
 import selector_strategies
 from amqp_brokers import AMQP_BROKERS
+from amqp_messages import TRUE, list_, properties, section, string, timestamp, ubyte
+from amqp_sending import put_encoded
 from hypothesis import HealthCheck, Phase, given, seed, settings
 from hypothesis import strategies as st
 from rawstomp import RawStomp
@@ -29,6 +31,8 @@ from pyspark_jms.network.connection import StateCondition
 from pyspark_jms.options.sink import SinkOptions
 from pyspark_jms.options.source import SourceOptions
 from pyspark_jms.sink.sending import send_at_least_once
+from pyspark_jms.source.peek import peek
+from pyspark_jms.stomp.source import StompSource
 from pyspark_jms.testing import JmsClient, Typed
 
 pytestmark = pytest.mark.broker
@@ -231,3 +235,45 @@ def as_rows(blocks, name):
     places = [int(text) for text in rows.column("text").to_pylist()]
     first = sorted({place: index for index, place in reversed([*enumerate(places)])}.values())
     return rows.take(pa.array(first, pa.int64())), [places[index] for index in first]
+
+
+# --- values that a row cannot show as the broker compares them -----------------------------------------
+
+
+HEADER = section(0x70, list_(TRUE))
+ODD = {
+    "priority": (section(0x70, list_(TRUE, ubyte(200))) + properties(), "JMSPriority = 9"),
+    "creation-time": (HEADER + properties(creation_time=timestamp(1 << 62)), "JMSTimestamp > 1000"),
+    "expiry": (HEADER + properties(absolute_expiry_time=timestamp(1 << 60)), "JMSExpiration > 0"),
+}
+
+
+@pytest.mark.parametrize(
+    ("protocol", "what"),
+    [("amqp", "priority"), ("amqp", "creation-time"), ("stomp", "creation-time"), ("stomp", "expiry")],
+)
+def test_a_header_beyond_its_column_may_match(broker, queue, protocol, what):
+    message, selector = ODD[what]
+    put_encoded(broker, queue, [message + section(0x77, string("odd"))])
+    [row] = shown(broker, queue, protocol, selector)
+    assert (row["text"], row["JMSPriority"]) == ("odd", 9 if what == "priority" else 4)
+
+
+@pytest.mark.parametrize("protocol", ["amqp", "stomp"])
+def test_a_property_that_a_java_client_set_to_null_is_null_to_selectors(broker, queue, protocol):
+    connection = broker.connection_factory().createConnection(broker.user, broker.password)
+    session = connection.createSession(False, 1)
+    message = session.createTextMessage("null")
+    message.setStringProperty("region", None)
+    session.createProducer(session.createQueue(queue)).send(message)
+    connection.close()
+    texts = [row["text"] for row in shown(broker, queue, protocol, "region = 'EU' OR region IS NULL")]
+    assert texts == ["null"]
+
+
+def shown(broker, queue, protocol, selector):
+    url = broker.amqp_url if protocol == "amqp" else broker.url
+    given = access(broker) | {"brokerUrl": url, "queue": queue, "selector": selector}
+    options = SourceOptions.parse(given, "batch")
+    source = AmqpSource() if protocol == "amqp" else StompSource()
+    return [row for partition in peek(options, source) for row in partition.to_pylist()]

@@ -331,7 +331,7 @@ class Reader:
         created = self.property(9, integer, 0x83)
         row = {
             "JMSDeliveryMode": 2 if self.header(0, 0x41, 0x42, 0x56) else 1,
-            "JMSPriority": 4 if priority is None else priority,
+            "JMSPriority": 4 if priority is None else min(priority, 9),
             "JMSRedelivered": earlier > 0,
             "JMSMessageID": self.property(0, message_identifier),
             "JMSType": self.property(3, text),

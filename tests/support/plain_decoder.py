@@ -155,7 +155,7 @@ def _typed(column, header, value, faults):
         return None
     number = int(value) if len(value.lstrip("-0")) < 30 else 10**30
     if column in NUMBERS:
-        return number if -(2**31) <= number < 2**31 else None
+        return min(number, 9) if -(2**31) <= number < 2**31 else None
     if number == 0:
         return None
     try:

@@ -83,6 +83,11 @@ class AmqpSource:
 
         return decode(block, dialect=dialect_named(dialect), **how)
 
+    def has_unheld_time(self, _dialect: str, block: MessageBlock, index: int) -> bool:
+        from pyspark_jms.amqp.columns.one_message import has_unheld_time  # as decode
+
+        return has_unheld_time(bytes(block.message(index)))
+
     def recognition(self, dialect: str) -> Recognition | None:
         return recognition_of(dialect_named(dialect))
 

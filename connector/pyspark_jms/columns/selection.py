@@ -8,15 +8,16 @@ Over STOMP both are evaluated without ``property_types``: an envelope states ``i
 the text ``'9'``. Over AMQP the broker and the row have the same types.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, reduce
 from typing import Literal
 
 import pyarrow as pa
 
 import jms_selector
 from jms_selector import Pushdown
-from jms_selector.meaning.lenient import locate
+from jms_selector.meaning.lenient import TIMES, locate
 from jms_selector.syntax.dialects import CONVERT_PREFIX, dialect_of
 from jms_selector.syntax.tree import names
 from pyspark_jms.columns.schema import COLUMNS, PROPERTY_MAPS
@@ -74,21 +75,22 @@ class Selection:
             for name in () if selector is None or selector.root is None else names(selector.root):
                 location = locate(dialect_of(dialect), name)
                 found |= {location.name} if location.kind else PROPERTY_MAPS
-        return frozenset(found | {"body_error"} if self._to_check is not None else found)
+        return frozenset(found and found | {"body_error"})
 
-    def apply(self, batch: pa.RecordBatch, kind: DestinationKind) -> pa.RecordBatch:
-        """The rows that match. A row with ``body_error`` counts as one that the broker's part matches: it may lack the
-        property that the broker compared.
+    def apply(
+        self, batch: pa.RecordBatch, kind: DestinationKind, has_unheld_time: Callable[[int], bool] = lambda _: False
+    ) -> pa.RecordBatch:
+        """The rows that match, or may match: a row with ``body_error`` may lack the property that is compared, and
+        ``has_unheld_time`` tells of a row whether its message has a time that no column can hold.
 
         ``SelectorIgnoredError`` when a queue delivered a message that cannot match: dropping the message would take it
         from its other consumers.
         """
         import pyarrow.compute as pc  # 7 MB, and the driver's process of a query does not need it
 
-        from jms_selector.arrow import keep
-
+        kept = None
         if (pushed := self._to_check) is not None:
-            kept = pc.or_(keep(pushed, self._compared(batch), self.dialect), batch.column("body_error").is_valid())
+            kept = self._may_match(pushed, batch, self.dialect, has_unheld_time)
             if kept.false_count and kind is DestinationKind.QUEUE:
                 raise SelectorIgnoredError(
                     f"{kept.false_count} of {batch.num_rows} messages cannot match the selector: the broker ignored it."
@@ -96,10 +98,31 @@ class Selection:
                     " journal.",
                     "An existing queue or subscription has a filter of its own: use another, or selectorInSpark=off.",
                 )
-            batch = batch if not kept.false_count else batch.filter(kept)
         if self.pushed.residual is not None:
-            batch = batch.filter(keep(self.pushed.residual, self._compared(batch), "spec"))
-        return batch
+            matching = self._may_match(self.pushed.residual, batch, "spec", has_unheld_time)
+            kept = matching if kept is None else pc.and_(kept, matching)
+        return batch if kept is None or not kept.false_count else batch.filter(kept)
+
+    def _may_match(
+        self,
+        selector: jms_selector.Selector,
+        batch: pa.RecordBatch,
+        dialect: str,
+        has_unheld_time: Callable[[int], bool],
+    ) -> pa.BooleanArray:
+        import pyarrow.compute as pc
+
+        from jms_selector.arrow import keep
+
+        kept = pc.or_(keep(selector, self._compared(batch), dialect), batch.column("body_error").is_valid())
+        used = () if selector.root is None else names(selector.root)
+        times = {locate(dialect_of(dialect), name).name for name in used} & TIMES
+        if not kept.false_count or not times:
+            return kept
+        missing = reduce(pc.or_, [batch.column(name).is_null() for name in times])
+        doubtful = pc.indices_nonzero(pc.and_(missing, pc.invert(kept))).to_pylist()
+        unheld = pa.array(list(filter(has_unheld_time, doubtful)), pa.int64())
+        return pc.or_(kept, pc.is_in(pa.array(range(batch.num_rows), pa.int64()), unheld)) if len(unheld) else kept
 
     def _compared(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         """The rows with the types that the broker has; over STOMP without types."""

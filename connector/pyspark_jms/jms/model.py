@@ -13,6 +13,7 @@ __all__ = [
     "DEFAULT_PRIORITY",
     "DESTINATION_WORDS",
     "ERROR_PROPERTY",
+    "HIGHEST_PRIORITY",
     "MESSAGE_ID_PROPERTY",
     "MOVED_PROPERTY",
     "OCTET_STREAM",
@@ -52,6 +53,7 @@ MOVED_PROPERTY = "spark_jms_moved"
 """Property of a message that ``pyspark-jms move`` has moved: the run that moved it."""
 
 DEFAULT_PRIORITY = 4
+HIGHEST_PRIORITY = 9
 """The priority of a message without one: JMS 3.1 §3.4.9, AMQP 1.0 §3.2.1."""
 
 DEAD_LETTER_PROPERTIES = frozenset({ERROR_PROPERTY, SOURCE_PROPERTY, MESSAGE_ID_PROPERTY})

@@ -108,6 +108,9 @@ class SourceProtocol(Protocol):
         ``columns.envelope`` may find envelopes in it.
         """
 
+    def has_unheld_time(self, dialect: str, block: MessageBlock, index: int) -> bool:
+        """Whether the message has a time that no column can hold. A selector of the broker may have compared it."""
+
     def recognition(self, dialect: str) -> Recognition | None:
         """How a redelivered message is recognised; None where it cannot be."""
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from pyspark_jms.blocks.block import PartitionSlice
@@ -35,15 +36,20 @@ def rows_of(part: PartitionSlice, options: SourceOptions, protocol: SourceProtoc
     """
     source = Destination.parse(part.source)
     chosen = _selection(options, part.dialect)
+    block = part.place.load()
     batch = protocol.decode(
-        part.place.load(),
+        block,
         dialect=part.dialect,
         source=source,
         first_sequence=part.first_sequence,
         body_type=options.body_type,
         wanted=_wanted(options, chosen),
     )
-    kept = batch if chosen is None else chosen.apply(batch, source.kind)
+    kept = (
+        batch
+        if chosen is None
+        else chosen.apply(batch, source.kind, partial(protocol.has_unheld_time, part.dialect, block))
+    )
     from pyspark_jms.columns.envelope import open_envelopes  # with pyarrow's kernels, as decode
 
     rows = open_envelopes(kept, options.body_type)

@@ -84,6 +84,11 @@ class StompSource:
 
         return decode(block, dialect=dialect_named(dialect), **how)
 
+    def has_unheld_time(self, dialect: str, block: MessageBlock, index: int) -> bool:
+        from pyspark_jms.stomp.columns.headers import has_unheld_time  # as decode
+
+        return has_unheld_time(bytes(block.message(index)), dialect_named(dialect))
+
     def recognition(self, dialect: str) -> Recognition | None:
         return recognition_of(dialect_named(dialect))
 

@@ -25,7 +25,7 @@ from jms_selector.syntax.kinds import NULL, NUMERIC, Kind, Value
 from jms_selector.syntax.parse import parse
 from jms_selector.syntax.tree import And, Node, Not, Or, Selector, conditions, fold, names
 
-__all__ = ["MAX_NAMES", "NameLocation", "Outcomes", "expand_selector", "locate", "may_match", "outcomes"]
+__all__ = ["MAX_NAMES", "TIMES", "NameLocation", "Outcomes", "expand_selector", "locate", "may_match", "outcomes"]
 
 MAX_NAMES = 2
 """Maximum number of properties in one condition whose types are combined. With more, every outcome is possible."""
@@ -93,7 +93,7 @@ every outcome is possible. Under the other dialects, such a word is ignored.
 _ZERO = Value(Kind.LONG, 0)
 _MODES = {1: "NON_PERSISTENT", 2: "PERSISTENT"}
 _IDS = frozenset({"JMSMessageID", "JMSCorrelationID"})
-_TIMES = frozenset({"JMSTimestamp", "JMSExpiration", "JMSDeliveryTime"})
+TIMES = frozenset({"JMSTimestamp", "JMSExpiration", "JMSDeliveryTime"})
 
 
 @lru_cache(4096)
@@ -104,7 +104,7 @@ def locate(dialect: Dialect, name: str) -> NameLocation:
     absent: tuple[Value, ...] | None = (NULL,)
     if own in dialect.unknown_when_absent:
         absent = None
-    elif own in _TIMES:
+    elif own in TIMES:
         # The schema has null for 0 (never, no delay, not set); ActiveMQ's selectors compare with 0.
         absent = (_ZERO, NULL) if dialect.activemq else (NULL,) if own == "JMSTimestamp" else (_ZERO,)
     words = None

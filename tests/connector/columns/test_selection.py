@@ -223,6 +223,33 @@ def test_the_columns_that_decide_about_rows_are_known(dialect, text, columns):
     assert selection(SelectorOptions(text, in_spark="off"), dialect, broker).columns() == set()
 
 
+@pytest.mark.parametrize("null", [{"region": None}, {}], ids=["null", "absent"])
+def test_a_property_that_is_null_is_absent(null):
+    chosen = selection(SelectorOptions("region = 'EU' OR region IS NULL"), "artemis", "artemis-amqp")
+    assert sequences(chosen.apply(rows({"region": "EU"}, null, types={"region": "string"}), QUEUE)) == [0, 1]
+    with pytest.raises(SelectorIgnoredError, match="1 of 2 messages"):
+        chosen.apply(rows({"region": "US"}, null, types={"region": "string"}), QUEUE)
+
+
+@pytest.mark.parametrize(
+    ("dialect", "in_spark"), [("artemis", "check"), (None, "residual")], ids=["pushed", "residual"]
+)
+def test_a_row_whose_message_has_a_time_that_no_column_holds_may_match(dialect, in_spark):
+    chosen = selection(SelectorOptions("JMSTimestamp > 1000 AND a = 'x'", in_spark=in_spark), "any", dialect)
+    made = rows({"a": "x"}, {"a": "x"}, {"a": "y"})
+    assert sequences(chosen.apply(made, TOPIC)) == []
+    asked = []
+    assert sequences(chosen.apply(made, TOPIC, lambda row: bool(asked.append(row)) or row == 1)) == [1]
+    assert asked == [0, 1, 2]
+
+
+def test_on_a_broker_without_selectors_a_row_with_a_fault_is_kept():
+    chosen = selection(SelectorOptions("color = 'red'", in_spark="residual"), "rabbitmq", None)
+    made = rows({"color": "red"}, {}, {"color": "blue"}).to_pylist()
+    made[1]["body_error"] = "property 'color' is not valid UTF-8"
+    assert sequences(chosen.apply(pa.RecordBatch.from_pylist(made, schema=ARROW_SCHEMA), QUEUE)) == [0, 1]
+
+
 def test_a_row_with_a_fault_may_lack_what_the_broker_compared():
     """The broker reads a property whose name or value the row cannot have."""
     plain = rows({"color": "red"}, {}).to_pylist()

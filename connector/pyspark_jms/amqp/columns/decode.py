@@ -43,7 +43,7 @@ from pyspark_jms.blocks.block import MessageBlock, positions_of
 from pyspark_jms.columns.arrays import Ints, Uint8s, contents, merged, require_offsets, stacked, strings_at
 from pyspark_jms.columns.schema import ARROW_SCHEMA, BODY_COLUMNS, COLUMNS, PROPERTY_MAPS, WantedColumns, property_keys
 from pyspark_jms.errors import IllegalStateError
-from pyspark_jms.jms.model import DEFAULT_PRIORITY, DESTINATION_WORDS, DeliveryMode, Destination
+from pyspark_jms.jms.model import DEFAULT_PRIORITY, DESTINATION_WORDS, HIGHEST_PRIORITY, DeliveryMode, Destination
 from pyspark_jms.jms.subscription import BodyChoice
 
 __all__ = ["columns_of", "decode"]
@@ -288,7 +288,7 @@ class _Rows:
         )
 
     def _priorities(self) -> pa.Array:
-        return _int32(self._header(1, UBYTE, absent=DEFAULT_PRIORITY))
+        return _int32(np.minimum(self._header(1, UBYTE, absent=DEFAULT_PRIORITY), HIGHEST_PRIORITY))
 
     def _header(self, number: int, codes: Mapping[int, int | None], *, absent: int) -> Ints:
         field = field_at(self._parts.header, number)

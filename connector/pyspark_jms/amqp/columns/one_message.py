@@ -56,12 +56,19 @@ from pyspark_jms.amqp.wire.sections import (
 from pyspark_jms.columns.envelope import UnreadableValueError
 from pyspark_jms.columns.schema import ARROW_SCHEMA, FIRST_MS, LAST_MS, WantedColumns
 from pyspark_jms.jms.conversions import ValueType
-from pyspark_jms.jms.model import DEFAULT_PRIORITY, DESTINATION_WORDS, BodyType, DeliveryMode, Destination
+from pyspark_jms.jms.model import (
+    DEFAULT_PRIORITY,
+    DESTINATION_WORDS,
+    HIGHEST_PRIORITY,
+    BodyType,
+    DeliveryMode,
+    Destination,
+)
 from pyspark_jms.jms.rules import shown_name
 from pyspark_jms.jms.subscription import MAX_ELEMENTS, BodyChoice, too_many
 from pyspark_jms.sentences import joined_faults
 
-__all__ = ["BlockContext", "BodyFacts", "delivery_id", "read_body", "read_message"]
+__all__ = ["BlockContext", "BodyFacts", "delivery_id", "has_unheld_time", "read_body", "read_message"]
 
 _HEADER_FIELDS, _PROPERTIES_FIELDS = 5, 13
 _UBYTE, _BYTE, _TIMESTAMP = (bytes((code,)) for code in (constructors.UBYTE, constructors.BYTE, constructors.TIMESTAMP))
@@ -218,7 +225,7 @@ def _read_header(message: bytes, parts: _Parts, row: _Row) -> None:
     row.time_to_live = of(2, "ttl", _UINTS, "uint", 0)
     row.columns |= {
         "JMSDeliveryMode": int(DeliveryMode.PERSISTENT if durable else DeliveryMode.NON_PERSISTENT),
-        "JMSPriority": of(1, "priority", _UBYTE, "ubyte", DEFAULT_PRIORITY),
+        "JMSPriority": min(of(1, "priority", _UBYTE, "ubyte", DEFAULT_PRIORITY), HIGHEST_PRIORITY),
         "JMSRedelivered": earlier > 0,
     }
     row.properties[_COUNT] = (ValueType.INT, str(min(earlier + 1, _MAX_INT)))
@@ -290,6 +297,19 @@ def _time(message: bytes, at: int) -> int:
 def _micros(milliseconds: int | None) -> int | None:
     """Microseconds; None for 0, as JMS has it for an absent time, and outside of the years 1 to 9999."""
     return milliseconds * 1000 if milliseconds and FIRST_MS <= milliseconds <= LAST_MS else None
+
+
+def has_unheld_time(message: bytes) -> bool:
+    """Return True if a time of the message lies outside of the years that the columns hold."""
+    try:
+        parts = _parts_of(message)
+    except MalformedMessageError:
+        return False
+    given = [parts.properties.get(8), parts.properties.get(9), parts.annotations.get(b"x-opt-delivery-time")]
+    expiry, created, delivery = (None if at is None else number(message, at, _TIMES) for at in given)
+    life = 0 if (at := parts.header.get(2)) is None else number(message, at, _UINTS)
+    ends = created + life if created and life else None
+    return any(each and _micros(each) is None for each in (expiry, created, delivery, ends))
 
 
 def _annotation(message: bytes, parts: _Parts, name: bytes, codes: bytes) -> int | None:

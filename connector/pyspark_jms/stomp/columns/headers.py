@@ -17,7 +17,7 @@ from pyspark_jms.columns.arrays import Ints, Mask, contents, is_first, strings_a
 from pyspark_jms.columns.envelope import read_types, read_types_of
 from pyspark_jms.columns.schema import ARROW_SCHEMA, COLUMNS, FIRST_MS, LAST_MS, TIMESTAMP, property_keys
 from pyspark_jms.columns.value_texts import integers
-from pyspark_jms.jms.model import DeliveryMode, Destination, DestinationKind
+from pyspark_jms.jms.model import HIGHEST_PRIORITY, DeliveryMode, Destination, DestinationKind
 from pyspark_jms.stomp.columns.lines import Fault, Lines
 from pyspark_jms.stomp.dialects.base import Dialect
 
@@ -231,6 +231,7 @@ class HeaderTexts:
 
 _INT32 = (-(1 << 31), (1 << 31) - 1)
 _AFTER_LINES = 1 << 61
+_MAX_DIGITS = 20
 _DURABLE, _OTHER = (pa.scalar(int(mode), pa.int32()) for mode in (DeliveryMode.PERSISTENT, DeliveryMode.NON_PERSISTENT))
 _TOPIC, _NOTHING = pa.scalar(f"{DestinationKind.TOPIC}://", pa.string()), pa.scalar("", pa.string())
 
@@ -300,10 +301,11 @@ class Headers:
         self._blame(role, wrong)
         return moments
 
-    def number(self, role: str, texts: pa.Array) -> pa.Array:
+    def priority(self, role: str, texts: pa.Array) -> pa.Array:
+        """Brokers and JMS clients take a higher priority for the highest one."""
         numbers, wrong = integers(texts, *_INT32)
         self._blame(role, wrong)
-        return pc.cast(numbers, pa.int32())
+        return pc.cast(pc.if_else(pc.greater(numbers, _HIGHEST), _HIGHEST, numbers), pa.int32())
 
     def reply_to(self, role: str, texts: pa.Array) -> pa.Array:
         if role not in self._layout.roles:
@@ -359,7 +361,7 @@ _READERS: dict[str, Callable[[Headers, str, pa.Array], pa.Array]] = {
     "JMSDeliveryMode": _delivery_mode,
     "JMSDeliveryTime": Headers.time,
     "JMSExpiration": Headers.time,
-    "JMSPriority": Headers.number,
+    "JMSPriority": Headers.priority,
     "JMSRedelivered": _truth,
     "JMSReplyTo": Headers.reply_to,
     "JMSTimestamp": Headers.time,
@@ -373,6 +375,7 @@ _READERS: dict[str, Callable[[Headers, str, pa.Array], pa.Array]] = {
 _NO_NUMBER = pa.scalar(None, pa.int64())
 _TRUE = pa.scalar("true", pa.string())
 _NONE = pa.scalar(0, pa.int64())
+_HIGHEST = pa.scalar(HIGHEST_PRIORITY, pa.int64())
 _SLASH = pa.scalar("/", pa.string())
 _QUEUE = f"{DestinationKind.QUEUE}://"
 
@@ -383,6 +386,18 @@ def times(texts: pa.Array, unit_ms: int = 1) -> tuple[pa.Array, list[int]]:
     micros_in_unit = pa.scalar(1000 * unit_ms, pa.int64())
     micros = pc.multiply(pc.if_else(pc.equal(numbers, _NONE), _NO_NUMBER, numbers), micros_in_unit)
     return micros.view(TIMESTAMP), wrong
+
+
+def has_unheld_time(message: bytes, dialect: Dialect) -> bool:
+    """Return True if a time of the message lies outside of the years that the columns hold."""
+    for line in message.partition(b"\n\n")[0].split(b"\n"):
+        name, _, value = line.partition(b":")
+        role = dialect.message_headers.get(name.decode(errors="replace"))
+        if _READERS.get(role or "") is Headers.time and len(value) <= _MAX_DIGITS and value.strip().isdigit():
+            milliseconds = int(value) * (dialect.timestamp_unit_ms if role == "JMSTimestamp" else 1)
+            if milliseconds > LAST_MS:
+                return True
+    return False
 
 
 def truths(texts: pa.Array) -> pa.Array:

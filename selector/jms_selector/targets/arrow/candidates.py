@@ -122,6 +122,7 @@ class SchemaColumns:
             # The candidates of an absent value do not depend on a stated type.
             fits = np.array([name is None or name == kind for name in types_of_codes])
             may_be = member[:, None] & fits[None, :]
+            may_be[-1] |= member[-1]
             kinds[kind] = (may_be.ravel(), vectors.take(data, np.repeat(np.arange(size), width)))
         undecided = None if plain.undecided is None else np.repeat(plain.undecided, width)
         beyond_jms = np.append(~_mask(pc.is_in(stated, pa.array(sorted(TRUSTED_TYPES)))), False)

@@ -160,6 +160,7 @@ def test_body_type_of_the_option(body_type, expected):
         ("expires:" + "9" * 5000, "JMSExpiration", None),
         ("timestamp:0000000000000000000000000007", "JMSTimestamp", utc(7)),
         ("priority:-2147483648", "JMSPriority", -(2**31)),
+        ("priority:10", "JMSPriority", 9),
         ("priority:2147483648", "JMSPriority", None),
         ("persistent:TRUE", "JMSDeliveryMode", 2),
         ("persistent:false", "JMSDeliveryMode", 1),
