@@ -288,8 +288,8 @@ _LEDGER_NEEDS = AddressNeeds(
 )
 _NOT_READ = Finding(
     name="exactly-once",
-    value=f"the settings of {DEFAULT_PREFIX}# and {LEDGER_PREFIX}# were not read: this user lacks the permission for"
-    " management",
+    value=f"the settings of {DEFAULT_PREFIX}# and {LEDGER_PREFIX}# were not read: the broker did not answer this user's"
+    " management requests",
     verdict=Verdict.NOTE,
     advice="Run the check as an administrator, too: an address-full-policy DROP, a max-expiry-delay or a long"
     " redelivery-delay breaks the exactly-once guarantee without an error.",

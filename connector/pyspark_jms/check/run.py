@@ -39,7 +39,7 @@ __all__ = ["CheckRequest", "run_checks"]
 
 _NOT_INSPECTED = Finding(
     name="queue",
-    value="not inspected: this user lacks the permission for management, or the broker has no management here",
+    value="not inspected: the broker did not answer this user's management requests, or has no management here",
     verdict=Verdict.NOTE,
 )
 _OWN = {Feature.STAGING_QUEUE, Feature.COMMIT_LEDGER}

@@ -27,6 +27,10 @@ from pyspark_jms.network.settings import ConnectionSettings
 __all__ = ["ManagementLink", "Reply", "broker_identity", "require_words", "unknown_resource"]
 
 
+_FIRST_REPLY_SECONDS = 5.0
+"""Limit for the first reply: a broker answers it at once, or never."""
+
+
 class Reply(NamedTuple):
     succeeded: bool
     body: bytes
@@ -43,7 +47,8 @@ class ManagementLink(ABC):
     def __init__(self, settings: ConnectionSettings, words: Management, address: Address) -> None:
         self.words = words
         self.address = address
-        self._timeout = settings.receipt_timeout
+        self._timeout = min(settings.receipt_timeout, _FIRST_REPLY_SECONDS)
+        self._receipt_timeout = settings.receipt_timeout
         self._user = settings.user
 
     def attribute(self, resource: str, name: str | None) -> Any:
@@ -120,10 +125,15 @@ class ManagementLink(ABC):
             else f"Allow this user to send to {self.words.address} and to create a temporary queue.",
         )
 
+    def _note_reply(self) -> None:
+        self._timeout = self._receipt_timeout
+
     def _no_reply(self) -> ReceiptTimeoutError:
+        """A broker whose management has another address takes the request for a message, and confirms it (Artemis)."""
         return ReceiptTimeoutError(
-            f"{self.address} did not answer a management request within {self._timeout:g} s.",
-            f"Check that this user may receive from {self.words.reply_address or 'a temporary queue'}.",
+            f"{self.address} did not answer a management request to {self.words.address} within {self._timeout:g} s.",
+            f"The broker's management may have another address: set its management-address to {self.words.address}."
+            f" Or this user may not receive from {self.words.reply_address or 'a temporary queue'}.",
         )
 
 

@@ -113,6 +113,22 @@ def test_silence_and_loss_are_errors(broker, settings_for, open_link, port_of, p
                 link.attribute("queue.DLQ", "messageCount")
 
 
+class _ManagedElsewhere(EmbeddedArtemis):
+    def _configure(self):
+        super()._configure()
+        xml, address = self.directory / "broker.xml", "<management-address>ops</management-address>"
+        xml.write_text(xml.read_text().replace("<acceptors>", f"{address}<acceptors>"))
+
+
+def test_a_broker_with_another_management_address(settings_for, open_link):
+    """It confirms the request, as it does a message to any address."""
+    with _ManagedElsewhere() as broker, open_link(settings_for(broker, receipt_timeout=60)) as link:
+        with pytest.raises(ReceiptTimeoutError, match=r"to activemq\.management within 5 s") as unanswered:
+            link.attribute("queue.DLQ", "messageCount")
+        assert "set its management-address to activemq.management" in unanswered.value.remedy
+        assert not broker.has_queue("activemq.management")
+
+
 def test_null_is_an_answer(link, queue, broker):
     with RawStomp(broker) as client:
         client.send(queue, [((), "makes the queue")])

@@ -118,6 +118,7 @@ class AmqpManagementLink(ManagementLink):
             for message in self._arrived(deadline):
                 found = _values(message)
                 if _item(found.get(PROPERTIES), _CORRELATION_ID) == correlation:
+                    self._note_reply()
                     return found.get(APPLICATION_PROPERTIES, {}), found.get(VALUE)
 
     def _arrived(self, deadline: float) -> Iterator[bytes]:

@@ -59,6 +59,7 @@ class StompManagementLink(ManagementLink):
         while True:
             for frame in self._arrived(deadline):
                 if frame.header("correlation-id") == correlation:
+                    self._note_reply()
                     return frame  # other frames are replies to other clients
 
     def _arrived(self, deadline: float) -> list[Frame]:
