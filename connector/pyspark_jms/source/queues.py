@@ -18,7 +18,7 @@ from pyspark_jms.network.settings import ConnectionSettings
 from pyspark_jms.options.source import SourceOptions
 from pyspark_jms.source.links import SourceProtocol
 
-__all__ = ["features_of", "require_queues", "require_removal", "tried_out"]
+__all__ = ["features_of", "require_queues", "require_removal", "tried_out", "warn_of_undelivered"]
 
 _log = logging.getLogger("pyspark_jms.source")
 _MOST_TRIED = 16
@@ -61,6 +61,22 @@ def require_removal(options: SourceOptions, protocol: SourceProtocol, found: Seq
     for facts in tried[:_MOST_TRIED] if features else ():
         known = tried_out(facts, protocol, options.connection, options.selector_for)
         require_usable((known, feature, needed) for feature, needed in features if known.non_destructive)
+
+
+def warn_of_undelivered(options: SourceOptions, protocol: SourceProtocol) -> None:
+    """When a run ends without a message: log a line for each queue that has messages."""
+    if options.selector is not None:
+        return  # they may be others
+    names = [each.name for each in options.destinations if each.kind is DestinationKind.QUEUE]
+    for facts in look_up_queues(protocol.open_management, options.connection, names).values():
+        waiting = (facts.messages or 0) - (facts.delivering or 0) - (facts.scheduled or 0)
+        if waiting > 0:
+            _log.warning(
+                "! the run ends without a message, although queue %s has %s: it may be paused or wait for more"
+                " consumers, another consumer may have their group, or they were sent after the start of the run",
+                facts.name,
+                f"{waiting:,} that it delivers to nobody",
+            )
 
 
 def tried_out(

@@ -26,6 +26,7 @@ from pyspark_jms.source.diverting import Diverter
 from pyspark_jms.source.draining import Drain
 from pyspark_jms.source.links import PROBE_SECONDS, SourceLink, SourceProtocol
 from pyspark_jms.source.progress import Counts, Progress, compared
+from pyspark_jms.source.queues import warn_of_undelivered
 from pyspark_jms.source.stopping import StopRequest
 from pyspark_jms.source.subscriptions import Subscriptions
 
@@ -59,6 +60,8 @@ class BatchReceiver:
         self._stop = stop
         self._store = store
         self._draining = drain
+        self._is_end_noted = False
+        self._protocol = protocol
         self._progress = Progress(options)
         self._diverter = Diverter(options, protocol, stop.pause)
         self._subscriptions = Subscriptions(options, protocol, stop.pause)
@@ -185,7 +188,11 @@ class BatchReceiver:
 
     def _nothing_to_come(self) -> bool:
         if self._draining:
-            return self._intake.is_drained(self._admission.quiet)
+            has_ended = self._intake.is_drained(self._admission.quiet)
+            if has_ended and not self._progress.counts.received and not self._is_end_noted:
+                self._is_end_noted = True
+                warn_of_undelivered(self._options, self._protocol)
+            return has_ended
         return self._admission.waited >= IDLE_SECONDS
 
     @property

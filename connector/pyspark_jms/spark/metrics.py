@@ -52,6 +52,8 @@ class SourceMetrics:
     """Received messages that the broker marked as delivered before."""
     recognised: int | None
     """Duplicates that the source dropped."""
+    empty_batches: int | None
+    """Of an exactly-once read over AMQP: batches in a row that got no message, although the broker showed some."""
     reconnects: int | None
     dead_letters: int | None
     dropped_too_large: int | None
@@ -151,6 +153,7 @@ _COUNTS = {
     "acknowledged": ("acknowledged", "retired"),
     "redelivered": ("redelivered",),
     "recognised": ("recognised",),
+    "empty_batches": ("emptyBatches",),
     "reconnects": ("reconnects",),
     "dead_letters": ("deadLetters",),
     "dropped_too_large": ("droppedTooLarge",),

@@ -42,6 +42,7 @@ _FAMILIES = (
     _Family("queue_delivering_messages", "Messages in flight to any consumer of the queues", lambda f: f.delivering),
     _Family("queue_consumers", "Consumers of the queues", lambda f: f.consumers),
     _Family("stuck_messages", "Messages in delivery that never reached the source", lambda f: f.stuck_in_delivery),
+    _Family("empty_batches", "Batches in a row that got no message that the broker showed", lambda f: f.empty_batches),
     _Family("input_rows_per_second", "Rows a second that arrived", lambda f: f.input_rows_per_second),
     _Family("processed_rows_per_second", "Rows a second that a batch processed", lambda f: f.processed_rows_per_second),
     _Family("batch_seconds", "Duration of the last batch", lambda f: f.batch_seconds, of_batch=True),

@@ -10,6 +10,7 @@ from amqp_sending import put, settings_of, subscription_to
 from receivers import OpenReceiver
 from registers import ReaderQuery
 from streaming import access
+from waiting import await_count
 
 from pyspark_jms.amqp.link.commit_ledger import opened
 from pyspark_jms.amqp.link.consumer import Consumer
@@ -103,6 +104,40 @@ def test_a_queue_that_weakens_the_promise_is_warned_of(broker, queue, tmp_path, 
     [warned] = caplog.messages
     assert warned.startswith(f"! queue {queue} ")
     assert line in warned
+
+
+@pytest.mark.parametrize("url", ["url", "amqp_url"])
+@pytest.mark.parametrize("kind", ["paused", "consumers_before_dispatch"])
+def test_a_run_that_ends_without_the_messages_of_its_queue_says_so(broker, queue, caplog, url, kind):
+    """AvailableNow. The queue is paused after the start, or the start would have told it."""
+    create(broker, queue, **({"consumers_before_dispatch": 2} if kind != "paused" else {}))
+    raw = access(broker) | {"queue": queue, "brokerUrl": getattr(broker, url), "idleTimeout": "300ms"}
+    with contextlib.closing(OpenReceiver(SourceOptions.parse(raw), drain=True)) as receiver:
+        if kind == "paused":
+            broker.server.locateQueue(queue).pause()
+        put(broker, queue, "one", "two")
+        await_count(broker, queue, 2)
+        for _ in range(2):
+            assert receiver.next_batch_end() == 0
+    ends = [line for line in caplog.messages if "the run ends without a message" in line]
+    assert ends == [ends[0]]
+    assert f"although queue {queue} has 2 that it delivers to nobody" in ends[0]
+
+
+def test_an_exactly_once_run_that_ends_without_messages_says_so(broker, queue, caplog):
+    create(broker, queue, consumers_before_dispatch=2)
+    put(broker, queue, "one")
+    running = ReaderQuery(broker, queue=queue, idleTimeout="300ms")
+    with contextlib.ExitStack() as stack:
+        stack.callback(running.source.stop)
+        running.source.drain()
+        assert running.plan()
+        assert running.rows() == [[]]
+        running.commit()
+        assert not running.plan()
+    assert [line[:60] for line in caplog.messages[1:]] == [
+        "! the run ends without a message, although the broker shows "
+    ]
 
 
 @pytest.mark.parametrize("way", ["at least once", "exactly once", "journal", "connections"])

@@ -22,7 +22,7 @@ AMQP = {
     "guarantee": "at-least-once", "broker": "apache-activemq-artemis/2.55.0", "lostCredit": 7,
 }  # fmt: skip
 STAGED = {
-    "seq": 50, "staged": 9, "backlog": 0, "moved": 50, "retired": 41, "redelivered": 0,
+    "seq": 50, "staged": 9, "emptyBatches": 2, "backlog": 0, "moved": 50, "retired": 41, "redelivered": 0,
     "reconnects": 0, "selectorDropped": 0, "deadLetters": 0, "droppedTooLarge": 0,
     "guarantee": "exactly-once into Spark", "broker": None,
     "movedBytes": 5000, "movedByReader": [40, 10], "movedBytesByReader": [4000, 1000],
@@ -49,6 +49,7 @@ def test_a_read_with_a_journal():
         broker="ActiveMQ-Artemis/2.55.0", sequence=326, received=200, received_bytes=None,
         received_by_reader=(), received_bytes_by_reader=(), acknowledged=24, redelivered=3, recognised=2,
         reconnects=1, dead_letters=5, dropped_too_large=6, selector_dropped=None, in_flight_messages=176,
+        empty_batches=None,
         in_flight_bytes=43074, lost_credit=None, backlog=176, backlog_age_seconds=1.5, journal_bytes=53721, depth=200,
         delivering=91, consumers=1, undelivered=109, stuck_in_delivery=0,
     )  # fmt: skip
@@ -60,6 +61,7 @@ def test_a_read_over_amqp_and_one_by_a_staging_queue():
     assert (plain.source, plain.lost_credit, plain.selector_dropped, plain.depth, plain.lag) == (0, 7, 4, None, 98)
     assert (plain.backlog, plain.journal_bytes) == (None, None)
     assert (staged.source, staged.received, staged.acknowledged, staged.backlog) == (1, 50, 41, 0)
+    assert (plain.empty_batches, staged.empty_batches) == (None, 2)
     assert (staged.backlog_age_seconds, staged.broker, staged.lag) == (None, None, 0)
 
 

@@ -16,7 +16,7 @@ LATEST = {
     "seq": 326, "inFlightMessages": 176, "inFlightBytes": 43074, "received": 200, "acknowledged": 24, "redelivered": 3,
     "recognised": 2, "reconnects": 1, "journalBytes": 53721, "backlog": 176, "backlogAgeSeconds": 1.5,
     "selectorDropped": 4, "deadLetters": 5, "droppedTooLarge": 6, "lostCredit": 7, "depth": 200, "delivering": 91,
-    "consumers": 1, "movedByReader": [7], "movedBytesByReader": [21], "stuckInDelivery": 8,
+    "consumers": 1, "movedByReader": [7], "movedBytesByReader": [21], "stuckInDelivery": 8, "emptyBatches": 9,
     "undelivered": 109, "guarantee": "exactly-once into Spark", "broker": "b",
 }  # fmt: skip
 
@@ -71,6 +71,7 @@ def test_every_metric_is_exported(exporter):
         "lag_messages": 285, "oldest_age_seconds": 1.5, "journal_bytes": 53721, "received_messages_total": 200,
         "redelivered_messages_total": 3, "duplicate_messages_total": 2, "reconnects_total": 1, "dead_letters_total": 5,
         "dropped_messages_total": 6, "selector_dropped_messages_total": 4, "lost_credit_messages_total": 7,
+        "empty_batches": 9,
         "stuck_messages": 8, "queue_messages": 200, "queue_delivering_messages": 91, "queue_consumers": 1,
         "batch_seconds": 0.928, "last_batch_timestamp_seconds": 100.0, "progress_timestamp_seconds": 100.0,
         "input_rows_per_second": 1, "processed_rows_per_second": 2, "query_up": 1,

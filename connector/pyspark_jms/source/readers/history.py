@@ -95,6 +95,14 @@ class BatchHistory:
                 self.fruitless,
             )
 
+    def warn_of_end(self) -> None:
+        """When a run ends although the broker shows messages."""
+        if self.fruitless and not self.moved():
+            _log.warning(
+                "! the run ends without a message, although the broker shows messages: the queue may be paused or wait"
+                " for more consumers, another consumer may have their group, or they were sent after the start"
+            )
+
     # --- metrics -------------------------------------------------------------------------------
 
     def metrics(self) -> dict[str, object]:
@@ -104,6 +112,7 @@ class BatchHistory:
             "seq": sum(token.next for token in self._tokens.values()),
             "staged": sum(map(_staged, self._tokens.values())),
             "backlog": 0,
+            "emptyBatches": self.fruitless,
             "moved": self._sum("messages"),
             "movedBytes": self._sum("bytes"),
             "movedByReader": [self._of(reader, "messages") for reader in readers],

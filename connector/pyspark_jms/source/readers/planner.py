@@ -113,7 +113,10 @@ class ReaderSource:
         unread = frozenset(reader for reader, each in kept.items() if each.closed)
         self._history.note(begin, {reader: each.token for reader, each in kept.items()}, unread)
         self._reports.release(report_number(begin.batch + 1))
-        if self._has_ended(begin, kept) or self._waits(begin):
+        if self._has_ended(begin, kept):
+            self._history.warn_of_end()
+            return start
+        if self._waits(begin):
             return start
         tokens = {reader: each.token for reader, each in kept.items()}
         begin = replace(begin, address=place, broker=self._broker or begin.broker)

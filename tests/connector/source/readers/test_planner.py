@@ -124,6 +124,7 @@ def test_messages_that_no_reader_gets_make_few_empty_batches(broker, queue, put,
         assert running.rows() == [[]]
         running.commit()
         assert not running.plan(), f"batch {batch} took nothing"
+        assert running.source.progress()["emptyBatches"] == batch + 1
     assert sum("batches in a row got no message" in line for line in caplog.messages) == 1
     paused.resume()
     assert running.texts(1) == ["one"]
