@@ -33,6 +33,7 @@ from pyspark_jms.sink.sending import send_at_least_once
 from pyspark_jms.source.peek import peek
 from pyspark_jms.source.receiver import BatchReceiver
 from pyspark_jms.source.stopping import StopRequest
+from pyspark_jms.spark.protocols import source_protocol
 from pyspark_jms.stomp.sink import StompSinkLink
 from pyspark_jms.stomp.source import StompSource
 
@@ -122,6 +123,25 @@ def test_what_was_not_acknowledged_comes_back_when_the_broker_was_killed(rabbit,
         wait_until(lambda: receiver.next_batch_end() == 300 and receiver.progress()["recognised"] == 300)
     await_count(rabbit, queue, 300)
     assert len(shown(rabbit, queue=queue)) == 300
+
+
+@pytest.mark.parametrize("protocol", ["amqp", "stomp"])
+@pytest.mark.parametrize("ending", ["closed", "stopped"])
+def test_a_connection_that_the_broker_ends_is_made_again(rabbit, protocol, ending):
+    name = uuid.uuid4().hex
+    rabbit.create_queue(name)
+    given = SourceOptions.parse(access_over(rabbit, protocol) | {"queue": name})
+    receiver = BatchReceiver(given, source_protocol(given), StopRequest(), store=None, sequence=0)
+    try:
+        receiver.next_batch_end()
+        if ending == "closed":
+            rabbit.control("close_all_connections", "maintenance")
+        else:
+            rabbit.stop()
+            rabbit.start()
+        wait_until(lambda: receiver.next_batch_end() or receiver.progress()["reconnects"] == 1)
+    finally:
+        receiver.close()
 
 
 def test_redeliveries_are_recognised(rabbit, queue):

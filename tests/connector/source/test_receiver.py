@@ -261,6 +261,17 @@ def test_a_broker_restart_inside_a_run_repeats_nothing(killable, queue):
         assert (metrics["reconnects"], metrics["recognised"]) == (1, 100)
 
 
+def test_a_connection_that_an_operator_closes_is_made_again(broker, queue):
+    fill(broker, queue, 100)
+    with receiving(broker, queue, maxMessagesPerTrigger=50) as receiver:
+        arrived(receiver, 100)
+        first = receiver.next_batch_end()
+        assert broker.server.getActiveMQServerControl().closeConsumerConnectionsForAddress(queue)
+        found = numbers(receiver, 0, first) + read_until(receiver, first, 50)
+        assert found == list(range(100))
+        assert receiver.progress()["reconnects"] == 1
+
+
 def test_a_lost_connection_inside_a_run_repeats_nothing(broker, queue):
     """Twice, with batches planned and not done; the acknowledged count and the queue agree in the end."""
     fill(broker, queue, 300)

@@ -548,8 +548,8 @@ _RULES: tuple[tuple[type[JMSError], tuple[str, ...], tuple[str, ...], str], ...]
     ),
     (
         ConnectionLostError,
-        ("amqp:connection:forced", "amqp:session:unattached-handle"),
-        ("idle-timeout expired",),
+        ("amqp:connection:forced", "amqp:link:detach-forced", "amqp:session:unattached-handle"),
+        ("idle-timeout expired", "Connection forced"),  # the latter RabbitMQ 4.3 with amqp:internal-error
         "The broker is stopping, an operator closed the connection, or this process was silent for too long.",
     ),
 )

@@ -123,7 +123,15 @@ ARTEMIS = Dialect(
         "AMQ229031",  # unable to validate user
     ),
     subscribe_errors=("AMQ339016",),
-    idle_errors=("AMQ229014",),
+    lost_errors=(
+        "AMQ229014",  # nothing came within the connection TTL
+        "AMQ229005",  # closed by its address, and a slow consumer that is killed
+        "AMQ229107",  # closed by the address that it consumes
+        "AMQ229108",  # closed by its user
+        "AMQ229120",  # closed by its id
+        "AMQ229078",  # closed by its metadata
+        "terminated by session expiry plugin",
+    ),  # a broker that stops sends no ERROR (2.55)
     send_errors=("AMQ339011",),
     # The second: an ACK crossed the first. The third: an UNSUBSCRIBE did.
     conversion_errors=("disconnected by server", "AMQ339018", "no subscription exists for id: "),

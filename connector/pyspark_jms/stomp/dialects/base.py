@@ -306,8 +306,10 @@ class Dialect(BrokerDialect):
     """The same for: a SUBSCRIBE was refused. The frame does not distinguish a missing permission from an address with
     both routing types."""
 
-    idle_errors: tuple[str, ...] = field(default=())
-    """The same for: the connection was idle for too long and is closed. The client may connect again."""
+    lost_errors: tuple[str, ...] = field(default=())
+    """The same for: the broker ends the connection or the subscription, and the client may connect again. It was idle
+    for too long, its consumer was slow, an operator closed it, or the broker stops.
+    """
 
     send_errors: tuple[str, ...] = field(default=())
     """The same for: a SEND was refused. The frame does not distinguish a missing permission from a full address."""

@@ -89,6 +89,8 @@ CLASSIC = Dialect(
     added_properties=("dlqDeliveryFailureCause", "originalExpiration"),
     security_errors=("password is invalid", "is not authorized to"),
     in_use_errors=("already connected from", "Durable consumer is in use"),
+    # From the source of 6.3. A broker that stops and an operator who stops a connection end it without an ERROR.
+    lost_errors=("BrokerStoppedException", "InactivityIOException"),
     selector_errors=("InvalidSelectorException",),
     destination_errors=("DestinationDoesNotExistException", "Destination header", "No durable subscription exists"),
     silent_end="ActiveMQ Classic closes a connection without an error when the next message of the queue is an"

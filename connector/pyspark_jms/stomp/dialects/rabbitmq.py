@@ -120,6 +120,12 @@ RABBITMQ = Dialect(
     ),
     envelopes=True,
     security_errors=("ACCESS_REFUSED", "Access refused for user", "access denied"),
-    idle_errors=("delivery acknowledgement on channel",),  # the broker waits 30 minutes for an acknowledgement
+    lost_errors=(
+        "delivery acknowledgement on channel",  # the broker waits 30 minutes for an acknowledgement
+        "AMQP channel died: Reason: {shutdown",  # an operator closed the connection (4.3)
+        "connection_forced",
+        "CONNECTION_FORCED",
+        "Server cancelled subscription",  # the queue was deleted, or moved to another node
+    ),  # a broker that stops sends no ERROR (4.3)
     destination_errors=("NOT_FOUND", "inequivalent arg", "Invalid destination", "Unknown destination"),
 )

@@ -162,8 +162,8 @@ def error_of(address: Address, text: str, dialect: Dialect | None) -> JMSError:
     for error, texts, remedy in (
         (
             ConnectionLostError,
-            [t for d in known for t in d.idle_errors],
-            "The broker received nothing from this client for too long.",
+            [t for d in known for t in d.lost_errors],
+            _LOST_REMEDY,
         ),
         (JMSSecurityError, [t for d in known for t in d.security_errors], _SECURITY_REMEDY),
         (JMSSecurityError, [t for d in known for t in d.subscribe_errors], _SUBSCRIBE_REMEDY),
@@ -178,6 +178,10 @@ def error_of(address: Address, text: str, dialect: Dialect | None) -> JMSError:
     return BrokerError(f"{address} answered with an ERROR: {reason}.", "See the broker's log for the reason.")
 
 
+_LOST_REMEDY = (
+    "An operator closed the connection, the broker stops or ended a slow consumer, or it received nothing from this"
+    " client for too long."
+)
 _SECURITY_REMEDY = (
     "Check user and password, and that this user may consume from (source) or send to (sink) this destination;"
     " the broker's log names the missing permission."

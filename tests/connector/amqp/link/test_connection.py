@@ -243,6 +243,8 @@ ADDRESS = Address("host", 5672, protocol="amqp")
         ("amqp:internal-error", "AMQ229019: Queue a.token already exists on address a", SubscriptionInUseError),
         ("amqp:link:stolen", "", SubscriptionInUseError),
         ("amqp:connection:forced", "", ConnectionLostError),
+        ("amqp:link:detach-forced", "", ConnectionLostError),
+        ("amqp:internal-error", 'Connection forced: <<"maintenance">>', ConnectionLostError),
         ("amqp:resource-limit-exceeded", "local-idle-timeout expired", ConnectionLostError),
         ("failed", "AMQ229102: Address is full", BrokerError),
     ],

@@ -72,7 +72,7 @@ def test_no_error_means_two_things(dialect):
         *dialect.send_errors,
         *dialect.selector_errors,
         *dialect.destination_errors,
-        *dialect.idle_errors,
+        *dialect.lost_errors,
     ]
     assert all(texts)
     assert not [(a, b) for a in texts for b in texts if a is not b and a in b]

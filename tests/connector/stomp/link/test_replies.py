@@ -19,7 +19,7 @@ from pyspark_jms.errors import (
 )
 from pyspark_jms.network.address import Address
 from pyspark_jms.network.connection import StateCondition
-from pyspark_jms.stomp.dialects import ARTEMIS
+from pyspark_jms.stomp.dialects import ARTEMIS, CLASSIC, RABBITMQ
 from pyspark_jms.stomp.link.replies import Listener, Replies, error_of, error_text
 
 ADDRESS = Address("host", 1)
@@ -146,6 +146,12 @@ SAID = [
         ConnectionLostError,
         "received nothing from this client",
     ),
+    ("AMQ229005: connections for 127.0.0.1 closed by management", ConnectionLostError, "ended a slow consumer"),
+    ("AMQ229107: consumer connections for address q closed by management", ConnectionLostError, "An operator closed"),
+    ("AMQ229108: connections for user artemis closed by management", ConnectionLostError, "An operator closed"),
+    ("AMQ229120: connection with ID daedd4b0 closed by management", ConnectionLostError, "An operator closed"),
+    ("AMQ229078: Disconnected per admin's request on a=b", ConnectionLostError, "An operator closed"),
+    ("terminated by session expiry plugin", ConnectionLostError, "An operator closed"),
     ("AMQ339017 Error unsubscribing 1", SubscriptionInUseError, "Stop other readers"),
     ("AMQ339011 Error sending message", BrokerError, "may not send to the destination, or its address is full"),
     ("AMQ339025 failed to ack because no message with id 1", BrokerError, "the broker's log"),
@@ -160,6 +166,20 @@ def test_what_an_error_frame_means(text, error, remedy, dialect):
     assert type(found) is error
     assert (text or "nothing") in found.fact
     assert remedy in found.remedy
+
+
+@pytest.mark.parametrize(
+    ("dialect", "text"),
+    [
+        (CLASSIC, "org.apache.activemq.broker.BrokerStoppedException: Broker b is being stopped"),
+        (CLASSIC, "org.apache.activemq.transport.InactivityIOException: 1 Consumers was slow too often (>1)"),
+        (RABBITMQ, "AMQP channel died: Reason: {shutdown,"),
+        (RABBITMQ, "connection_forced: CONNECTION_FORCED - broker forced connection closure with reason 'shutdown'"),
+        (RABBITMQ, "Server cancelled subscription: The server has canceled a subscription."),
+    ],
+)
+def test_what_else_means_that_the_client_may_connect_again(dialect, text):
+    assert type(error_of(PLAIN, text, dialect)) is ConnectionLostError
 
 
 def test_a_message_that_cannot_be_sent_over_stomp():
