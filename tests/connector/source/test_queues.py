@@ -6,7 +6,8 @@ import logging
 from pathlib import Path
 
 import pytest
-from amqp_sending import put, settings_of, subscription_to
+from amqp_messages import TRUE, list_, section, string
+from amqp_sending import put, put_encoded, settings_of, subscription_to
 from receivers import OpenReceiver
 from registers import ReaderQuery
 from streaming import access
@@ -19,7 +20,7 @@ from pyspark_jms.delivery.commit_token import LedgerEntry, LedgerOwner
 from pyspark_jms.errors import InvalidDestinationError, UnsupportedError
 from pyspark_jms.options.sink import SinkOptions
 from pyspark_jms.options.source import SourceOptions
-from pyspark_jms.testing import AddressSettings, EmbeddedArtemis
+from pyspark_jms.testing import AddressSettings, EmbeddedArtemis, JmsClient
 
 
 @pytest.fixture(autouse=True)
@@ -104,6 +105,32 @@ def test_a_queue_that_weakens_the_promise_is_warned_of(broker, queue, tmp_path, 
     [warned] = caplog.messages
     assert warned.startswith(f"! queue {queue} ")
     assert line in warned
+
+
+def test_without_management_a_batch_with_the_messages_of_the_one_before_is_warned_of(restricted, queue, caplog):
+    """The queue may not be asked what it is. The ids are a producer's claim, so nothing stops."""
+    create(restricted, queue, **NON_DESTRUCTIVE)
+    with JmsClient(restricted) as java:
+        for text in ("one", "two"):
+            java.send(queue, text)
+    running = ReaderQuery(restricted, queue=queue, user="worker", password="pw")
+    with contextlib.ExitStack() as stack:
+        stack.callback(running.source.stop)
+        for _ in range(3):
+            assert running.texts(2) == ["one", "two"]
+        running.plan()
+    [warned] = [line for line in caplog.messages if "the messages of the batch before" in line]
+    assert warned.startswith("! batch 2 begins and ends with")
+
+
+def test_equal_messages_without_an_id_are_no_repetition(broker, queue, caplog):
+    running = ReaderQuery(broker, queue=queue)
+    with contextlib.ExitStack() as stack:
+        stack.callback(running.source.stop)
+        for _ in range(3):
+            put_encoded(broker, queue, [section(0x70, list_(TRUE)) + section(0x77, string("tick"))])
+            assert running.texts(1) == ["tick"]
+    assert not [line for line in caplog.messages if "the batch before" in line]
 
 
 @pytest.mark.parametrize("url", ["url", "amqp_url"])

@@ -26,6 +26,9 @@ class BatchHistory:
         self._by_reader: dict[int, dict[str, int]] = {}
         self._retired = 0
         self._until = 0.0
+        self._seen: set[tuple[int, int, int]] = set()
+        """Reader, number of messages, and digest of the first and last one, of the last batch."""
+        self._warned_of_repetition = False
         self._warned_of_unread = self._warned_of_fruitless = False
         self.fruitless = 0
         """How many batches in a row took no message from the queues."""
@@ -65,8 +68,23 @@ class BatchHistory:
             sums = self._by_reader.setdefault(reader, {})
             for name, value in token.metrics:
                 sums[name] = sums.get(name, 0) + value
+        self._warn_of_repetition(read)
         has_taken = any(dict(token.metrics).get(name) for token in read.values() for name in _TAKEN)
         self._choose_pause(0 if has_taken else self.fruitless + 1)
+
+    def _warn_of_repetition(self, read: Mapping[int, Token]) -> None:
+        """A non-destructive queue gives the same messages to each batch. Ids are a producer's claim: nothing stops."""
+        came = {reader: dict(token.metrics) for reader, token in read.items()}
+        seen = {(reader, each["messages"], each["ends"]) for reader, each in came.items() if each.get("ends")}
+        if seen and seen == self._seen and not self._warned_of_repetition:
+            self._warned_of_repetition = True
+            _log.warning(
+                "! batch %d begins and ends with the messages of the batch before, by their ids and contents. If the"
+                " queue is non-destructive, it keeps what is acknowledged, and each batch has the same rows: ask its"
+                " administrator, or grant manage, by which a query finds out",
+                self._noted,
+            )
+        self._seen = seen
 
     def _choose_pause(self, fruitless: int) -> None:
         """Messages that are seen and not taken shall not make one empty batch after the other."""

@@ -1,5 +1,6 @@
 """A task of a read: its register → the rows of its reader for this batch. On an executor."""
 
+import hashlib
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -10,6 +11,7 @@ from pyspark_jms.blocks.block import PartitionSlice
 from pyspark_jms.delivery.register import steps
 from pyspark_jms.delivery.register.outcomes import Answer
 from pyspark_jms.delivery.register.reader import ReaderTask
+from pyspark_jms.delivery.subscription_ledger import Recognition
 from pyspark_jms.network.connection import StateCondition
 from pyspark_jms.options.source import SourceOptions
 from pyspark_jms.source.draining import Drain
@@ -71,7 +73,10 @@ def _attempt(task: ReaderInput, options: SourceOptions, protocol: SourceProtocol
         link.subscribe(subscriptions_of(options, link))
         value = NewValue(link, task.read.stream, command.batch, command.first)
         intake.receive(link, value)
-        return _received(link, value, intake, counts, drain, reconnects=attempt.reconnects)
+        recognition = protocol.recognition(link.dialect.name)
+        return _received(
+            link, value, intake, counts, drain, ends=_digest(value.runs, recognition), lost=attempt.reconnects
+        )
 
     def rows_of_run(run: Run) -> tuple[Any, int]:
         return rows_of(PartitionSlice(run.source, run.dialect, run.first, run.messages), options, protocol)
@@ -87,8 +92,26 @@ def _attempt(task: ReaderInput, options: SourceOptions, protocol: SourceProtocol
     return attempt
 
 
+def _digest(runs: Sequence[Run], recognition: Recognition | None) -> int:
+    """Return what the ids and contents of the first and the last message make, or 0 if one of them has no id."""
+    if not runs or recognition is None:
+        return 0
+    ends = [(runs[0].messages, 0), (runs[-1].messages, len(runs[-1].messages) - 1)]
+    if not all(recognition.is_named(*end) for end in ends):
+        return 0
+    digest = hashlib.blake2b(b"".join(recognition.identity(*end) or b"" for end in ends), digest_size=6)
+    return int.from_bytes(digest.digest())
+
+
 def _received(
-    link: ReaderLink, value: NewValue, intake: TaskIntake, counts: Counts, drain: Drain | None, *, reconnects: int
+    link: ReaderLink,
+    value: NewValue,
+    intake: TaskIntake,
+    counts: Counts,
+    drain: Drain | None,
+    *,
+    ends: int,
+    lost: int,
 ) -> tuple[steps.Received, Sequence[Run]]:
     has_ended = drain is not None and len(drain.ended) == len(link.sources)
     metrics = {
@@ -97,7 +120,8 @@ def _received(
         "redelivered": counts.redelivered,
         "deadLetters": intake.dead_letters,
         "droppedTooLarge": intake.skipped,
-        "reconnects": reconnects,
+        "reconnects": lost,
+        "ends": ends,
         "movedMs": int(time.time() * 1000),
     }
     received = steps.Received(
