@@ -140,6 +140,15 @@ def selectors(headers=HEADERS, names=NAMES, *, literals=LITERALS, arithmetic=Tru
         ),
         st.tuples(any_name, negation).map(lambda t: f"{t[0]} IS {t[1]}NULL"),
     )
+    return _joined(condition)
+
+
+def joined(conditions):
+    """AND, OR and NOT of the given conditions."""
+    return _joined(st.sampled_from([f"({condition})" for condition in conditions]))
+
+
+def _joined(condition):
     return st.recursive(
         condition,
         lambda inner: st.one_of(

@@ -9,7 +9,7 @@ the text ``'9'``. Over AMQP the broker and the row have the same types.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache, reduce
 from typing import Literal
 
@@ -155,7 +155,8 @@ def selection(selector: SelectorOptions, broker: str, selector_dialect: str | No
     try:
         text = selector.text.removeprefix(CONVERT_PREFIX)
         if selector_dialect is None:
-            pushed = Pushdown(text=None, pushed=None, residual=jms_selector.parse(text), warnings=(_NO_SELECTORS,))
+            whole = replace(jms_selector.parse(text), convert=convert)
+            pushed = Pushdown(text=None, pushed=None, residual=whole, warnings=(_NO_SELECTORS,))
         else:
             pushed = jms_selector.push(text, selector_dialect, convert=convert)
     except jms_selector.InvalidSelectorError as error:

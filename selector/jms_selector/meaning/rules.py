@@ -61,6 +61,8 @@ def comparison(dialect: Dialect, operator: str, left: Kind, right: Kind, *, conv
         return Outcome.UNKNOWN
     if left in NUMERIC and right in NUMERIC:
         return Basis(promoted(left, right))
+    if convert and (basis := _converted(left, right)):
+        return basis
     if left is right and left in {Kind.STRING, Kind.BOOLEAN} and operator in {"=", "<>"}:
         return Basis(left)
     # §3.8.1.1: "If the comparison of non-like type values is attempted, the value of the operation is false."
@@ -96,12 +98,9 @@ def _activemq_basis(dialect: Dialect, left: Kind, right: Kind, *, convert: bool)
     """``ComparisonExpression.compare``: the left operand's class converts the right operand."""
     if left is right:
         return Basis(left)
-    if convert and Kind.STRING in {left, right}:
-        other = right if left is Kind.STRING else left
-        if other is Kind.BOOLEAN and left is Kind.BOOLEAN and dialect.boolean_throws:
-            return Outcome.FAULT
-        if other in NUMERIC or other is Kind.BOOLEAN:
-            return Basis(other, "left" if left is Kind.STRING else "right")
+    if convert and (basis := _converted(left, right)):
+        throws = left is Kind.BOOLEAN and dialect.boolean_throws
+        return Outcome.FAULT if throws else basis
     if left in NUMERIC and right in NUMERIC:
         if dialect.double_throws and left is Kind.DOUBLE and right is Kind.FLOAT:
             return Outcome.FAULT
@@ -109,6 +108,14 @@ def _activemq_basis(dialect: Dialect, left: Kind, right: Kind, *, convert: bool)
             return Outcome.FALSE
         return Basis(max(left, right, key=_WIDTH.__getitem__))
     return Outcome.FALSE
+
+
+def _converted(left: Kind, right: Kind) -> Basis | None:
+    """A string beside a number or a boolean is converted to the other operand's kind."""
+    for text, other, side in ((left, right, "left"), (right, left, "right")):
+        if text is Kind.STRING and (other in NUMERIC or other is Kind.BOOLEAN):
+            return Basis(other, side)
+    return None
 
 
 # --- arithmetic ---------------------------------------------------------------------------------
@@ -122,6 +129,8 @@ def arithmetic(dialect: Dialect, operator: str, left: Kind, right: Kind, *, conv
         return Kind.FAULT
     if Kind.NULL in {left, right}:
         return Kind.NULL
+    if convert and Kind.STRING in {left, right} and {left, right} <= NUMERIC | {Kind.STRING}:
+        return UNDECIDED
     return promoted(left, right) if left in NUMERIC and right in NUMERIC else Kind.FAULT
 
 

@@ -15,8 +15,8 @@ The reference result is the broker's rules applied to the tree of the specificat
 left (:func:`rewrite.put_properties_left`) and NULL unknown on both sides (:func:`dialects.with_null_on_both_sides`).
 """
 
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
 
 from jms_selector.errors import InvalidSelectorError, UnsupportedSelectorError
 from jms_selector.pushdown import rewrite
@@ -39,9 +39,6 @@ from jms_selector.syntax.tree import (
 from jms_selector.targets.text import render, translate
 
 __all__ = ["Pushdown", "push"]
-
-Rewriter = Callable[..., tuple[Node, Trust]]
-"""A condition, or NOT of one -> the tree for the broker and its trust."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +65,10 @@ class _Part:
     residual: Node | None
     """The conditions that the reader must evaluate."""
 
+    in_or: Node | None
+    """The tree for the broker under OR, where an exception would hide the other operands: it throws nowhere but where
+    the selector throws."""
+
     reasons: tuple[str, ...] = ()
 
 
@@ -79,14 +80,10 @@ class _Pair:
     negated: _Part
 
 
-def push(
-    selector: Selector | str, dialect: str | Dialect, *, convert: bool = False, text_values: bool = False
-) -> Pushdown:
+def push(selector: Selector | str, dialect: str | Dialect, *, convert: bool = False) -> Pushdown:
     """Split a selector between a broker and its reader.
 
     ``convert``: compare strings that hold numbers as numbers, because STOMP producers send every value as a string.
-    ``text_values``: the selector is a predicate on texts (``properties['x']``); the broker's part delivers every
-    message that matches it, and may deliver more.
     """
     rules = dialect_of(dialect)
     if not rules.activemq and not rules.unknown_broker:
@@ -94,18 +91,15 @@ def push(
             f"Nothing can be pushed in the {rules.name} dialect: no supported broker uses it."
         )
     given = parse(selector) if isinstance(selector, str) else selector
-    if given.root is None:
+    root = given.root
+    if root is None:
         return Pushdown(None, None, (), None)
+    given = replace(given, convert=given.convert or convert)
     _refuse_quoted_strings(given)
     if rules.unknown_broker:
         return Pushdown(None, given, (f"{rules.name}: nothing is known of how this broker evaluates selectors",), None)
-    convert = convert or text_values
-    _require_conversion(given.root, rules, convert=convert)
-    rewriter: Rewriter = rewrite.rewrite_typed
-    if text_values:
-        from jms_selector.pushdown.textual import textual  # imported here: few callers need it
-
-        rewriter = textual
+    if given.convert and not (rules.sends_prefix or rules.always_converts):
+        raise UnsupportedSelectorError(f"A broker of the dialect {rules.name} cannot compare strings as numbers.")
 
     def visit(node: Node, pairs: list[_Pair]) -> _Pair:
         match node:
@@ -115,22 +109,20 @@ def push(
                 return _disjunction(node, pairs)
             case Not():
                 return _Pair(pairs[0].negated, pairs[0].plain)
-        return _condition(node, rules, rewriter, convert=convert)
+        return _condition(node, rules, convert=given.convert)
 
-    part = fold(rewrite.put_properties_left(given.root), visit, conditions).plain
-    return _make_pushdown(given, part, rules, convert=convert and rewrite.has_convertible_literal(given.root))
+    return _make_pushdown(given, fold(rewrite.put_properties_left(root), visit, conditions).plain, rules)
 
 
-def _make_pushdown(given: Selector, part: _Part, dialect: Dialect, *, convert: bool) -> Pushdown:
+def _make_pushdown(given: Selector, part: _Part, dialect: Dialect) -> Pushdown:
     residual = None if part.residual is None else given.with_root(part.residual)
     warnings = (*part.reasons, *_warnings(part.node, dialect))
     if part.node is None or part.node == TRUE:
         return Pushdown(None, residual, warnings, None)
     # Classic adds the prefix to STOMP selectors itself. A second prefix corrupts a broker-wide cache.
-    text = render(Selector("", part.node, convert and dialect.sends_prefix), dialect)
-    return Pushdown(
-        text, residual, warnings, Selector(text, translate(part.node, dialect), dialect.always_converts or convert)
-    )
+    text = render(Selector("", part.node, given.convert and dialect.sends_prefix), dialect)
+    converts = dialect.always_converts or given.convert
+    return Pushdown(text, residual, warnings, Selector(text, translate(part.node, dialect), converts))
 
 
 # --- logic ------------------------------------------------------------------------------------------
@@ -153,7 +145,7 @@ def _negate_exact(part: _Part) -> _Part | None:
     # IS NULL is never unknown: its negation is IS NOT NULL.
     inner = part.node
     negated = IsNull(inner.operand, not inner.negated) if isinstance(inner, IsNull) else Not(inner)
-    return _Part(negated, Trust.EXACT, None)
+    return _Part(negated, Trust.EXACT, None, negated)
 
 
 def _all_of(parts: list[_Part]) -> _Part:
@@ -163,16 +155,33 @@ def _all_of(parts: list[_Part]) -> _Part:
     node = _join_with_and(pushed) if pushed else None
     residual = _join_with_and(unpushed) if unpushed else None
     trust = min(part.trust for part in parts)
-    return _Part(node, trust if trust or node is None else Trust.WEAKER, residual, _collect_reasons(parts))
+    trust = trust if trust or node is None else Trust.WEAKER
+    return _Part(node, trust, residual, _shielded(parts), _collect_reasons(parts))
+
+
+def _shielded(parts: list[_Part]) -> Node | None:
+    """AND of the operands that throw nowhere but where the selector throws.
+
+    A broker does not evaluate an operand after one that is FALSE. An operand that stays in Spark, or that is weakened,
+    no longer prevents the exception of a later one.
+    """
+    nodes = []
+    shielding = True
+    for part in parts:
+        if part.in_or is not None and (shielding or not rewrite.has_calculation(part.in_or)):
+            nodes.append(part.in_or)
+        shielding = shielding and part.trust >= Trust.TRUE_ONLY
+    return _join_with_and(nodes) if nodes else None
 
 
 def _any_of(source: Node, parts: list[_Part]) -> _Part:
     """OR: push all operands or none, because a message may match only the operand that is not pushed."""
-    nodes = [part.node for part in parts if part.node is not None]
+    nodes = [part.in_or for part in parts if part.in_or is not None]
+    if len(nodes) < len(parts):
+        return _Part(None, Trust.NONE, source, None, _collect_reasons(parts))
     trust = min(part.trust for part in parts)
-    if trust is Trust.NONE:
-        return _Part(None, trust, source, _collect_reasons(parts))
-    return _Part(Or(tuple(nodes)), trust, source if trust is Trust.WEAKER else None, _collect_reasons(parts))
+    node = Or(tuple(nodes))
+    return _Part(node, trust, source if trust is Trust.WEAKER else None, node, _collect_reasons(parts))
 
 
 def _join_with_and(nodes: list[Node]) -> Node:
@@ -187,22 +196,21 @@ def _collect_reasons(parts: Iterable[_Part]) -> tuple[str, ...]:
 # --- conditions -------------------------------------------------------------------------------------
 
 
-def _condition(node: Node, dialect: Dialect, rewriter: Rewriter, *, convert: bool) -> _Pair:
-    plain = _rewrite_condition(node, dialect, rewriter, convert=convert)
-    negated = _negate_exact(plain) or _rewrite_condition(Not(node), dialect, rewriter, convert=convert)
-    return _Pair(plain, negated)
+def _condition(node: Node, dialect: Dialect, *, convert: bool) -> _Pair:
+    plain = _rewrite_condition(node, dialect, convert=convert)
+    return _Pair(plain, _negate_exact(plain) or _rewrite_condition(Not(node), dialect, convert=convert))
 
 
-def _rewrite_condition(node: Node, dialect: Dialect, rewriter: Rewriter, *, convert: bool) -> _Part:
+def _rewrite_condition(node: Node, dialect: Dialect, *, convert: bool) -> _Part:
     try:
-        pushed, trust = rewriter(node, dialect, convert=convert)
+        pushed, trust = rewrite.rewrite_typed(node, dialect, convert=convert)
         if dialect.boolean_throws:
             pushed = rewrite.avoid_exceptions(pushed)
         render(pushed, dialect)
     except (NotPushableError, UnsupportedSelectorError) as reason:
         why = reason.args[0] if reason.args else ""
-        return _Part(None, Trust.NONE, node, (f"{render(node)} stays in Spark: {why}",))
-    return _Part(pushed, trust, node if trust is Trust.WEAKER else None)
+        return _Part(None, Trust.NONE, node, None, (f"{render(node)} stays in Spark: {why}",))
+    return _Part(pushed, trust, node if trust is Trust.WEAKER else None, pushed)
 
 
 # --- warnings ----------------------------------------------------------------------------------------
@@ -216,12 +224,6 @@ def _warnings(node: Node | None, dialect: Dialect) -> Iterable[str]:
             yield f"{part.name} is NULL in {dialect.name}'s selectors for messages that no JMS client sent."
     if dialect.converts_arithmetic and rewrite.has_calculation(node):
         yield f"{dialect.name} logs a warning for each message whose property is not a number in this calculation."
-
-
-def _require_conversion(root: Node, dialect: Dialect, *, convert: bool) -> None:
-    can = dialect.sends_prefix or dialect.always_converts
-    if convert and not can and rewrite.has_convertible_literal(root):
-        raise UnsupportedSelectorError(f"A broker of the dialect {dialect.name} cannot compare strings as numbers.")
 
 
 def _refuse_quoted_strings(selector: Selector) -> None:

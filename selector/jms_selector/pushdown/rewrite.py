@@ -11,8 +11,8 @@ from jms_selector.meaning.evaluate import evaluate
 from jms_selector.meaning.lenient import HEADERS
 from jms_selector.meaning.message import Message
 from jms_selector.syntax.dialects import Dialect, with_null_on_both_sides
-from jms_selector.syntax.kinds import INTEGRAL, NUMERIC, Kind
-from jms_selector.syntax.like import choose_portable_escape, matcher
+from jms_selector.syntax.kinds import INTEGRAL, Kind, Value
+from jms_selector.syntax.like import choose_portable_escape
 from jms_selector.syntax.tree import (
     And,
     Arithmetic,
@@ -40,7 +40,6 @@ __all__ = [
     "Trust",
     "avoid_exceptions",
     "has_calculation",
-    "has_convertible_literal",
     "put_properties_left",
     "rewrite_typed",
 ]
@@ -60,6 +59,10 @@ _HEADER_KINDS = {
     "JMSXUserID": Kind.STRING,
 }
 """Names whose type is the same in every message."""
+
+
+_EXACT_FLOAT, _EXACT_DOUBLE = 1 << 24, 1 << 53
+"""A float holds every integer up to the first, a double every one below the second and its neighbours."""
 
 
 class Trust(IntEnum):
@@ -119,14 +122,15 @@ def rewrite_typed(node: Node, dialect: Dialect, *, convert: bool) -> tuple[Node,
         return _negation(node.operand, dialect, convert=convert)
     _refuse_unwritable(node)
     if not names(node):
-        return _constant(node, dialect)
+        return _constant(node, dialect, convert=convert)
     match node:
         case Property():
             return node, Trust.EXACT
         case IsNull(Property()) | In(Property()):
             return node, Trust.EXACT
         case Like(Property() as operand):
-            return (_delivery_mode(node) if operand.name == "JMSDeliveryMode" and dialect.words else node), Trust.EXACT
+            mode = operand.name == "JMSDeliveryMode" and dialect.words
+            return (_delivery_mode(node, dialect, convert=convert) if mode else node), Trust.EXACT
         case Compare():
             return _comparison(node, dialect, convert=convert)
         case Between():
@@ -137,28 +141,34 @@ def rewrite_typed(node: Node, dialect: Dialect, *, convert: bool) -> tuple[Node,
 def _negation(node: Node, dialect: Dialect, *, convert: bool) -> tuple[Node, Trust]:
     """Rewrite NOT of a condition whose trust is below EXACT: equality of two properties, or a constant."""
     if not names(node):
-        return _constant(Not(node), dialect)
+        return _constant(Not(node), dialect, convert=convert)
     if isinstance(node, Compare) and node.operator in _OPPOSITE:
         # For operands that are not NULL, = and <> are each other's negation in every dialect.
         return rewrite_typed(Compare(_OPPOSITE[node.operator], node.left, node.right), dialect, convert=convert)
     raise NotPushableError("its negation cannot be written.")
 
 
-def _constant(node: Node, dialect: Dialect) -> tuple[Node, Trust]:
+def _constant(node: Node, dialect: Dialect, *, convert: bool) -> tuple[Node, Trust]:
     """A condition without properties has the same result for every message."""
     _refuse_division(node)
     try:
-        selects = evaluate(node, Message(), with_null_on_both_sides(dialect)) is True
+        return (TRUE if _is_true(node, Message(), dialect, convert=convert) else FALSE), Trust.TRUE_ONLY
     except EvaluationError as error:
         raise NotPushableError(str(error)) from None
-    return (TRUE if selects else FALSE), Trust.TRUE_ONLY
+
+
+def _is_true(node: Node, message: Message, dialect: Dialect, *, convert: bool) -> bool:
+    converting = convert or dialect.always_converts
+    return evaluate(node, message, with_null_on_both_sides(dialect), convert=converting) is True
 
 
 def _comparison(node: Compare, dialect: Dialect, *, convert: bool) -> tuple[Node, Trust]:
     _refuse_operands(node, dialect, node.left, node.right)
     if not names(node.right):
         mode = _is_property(node.left, "JMSDeliveryMode") and dialect.words and not _is_delivery_mode_word(node.right)
-        return (_delivery_mode(node) if mode else _widen_literal(node, convert=convert)), Trust.EXACT
+        if mode:
+            return _delivery_mode(node, dialect, convert=convert), Trust.EXACT
+        return _widen_literal(node, convert=convert), Trust.EXACT
     if node.operator in _OPPOSITE:
         # To the broker "x = missing" is FALSE and "missing = missing" is TRUE. The IS NOT NULL guards exclude both.
         # Where a guard is FALSE the selector is unknown, so the two results agree on TRUE only.
@@ -184,14 +194,24 @@ def _between(node: Between, dialect: Dialect, *, convert: bool) -> tuple[Node, T
 
 
 def _widen_literal(node: Compare, *, convert: bool) -> Node:
-    """Compare with an integer literal and with its double: with conversion, '5.5' does not parse as an integer."""
+    """Compare with an integer literal and with its double: with conversion, '5.5' does not parse as an integer.
+
+    The broker compares a float with an integer as floats, and a long as a long. Where a double differs from these, only
+    a text is compared with the double.
+    """
     literal = node.right
     plain = isinstance(node.left, Property) and node.left.name not in HEADERS
     if not (convert and plain and isinstance(literal, Literal) and literal.kind in INTEGRAL):
         return node
     assert isinstance(literal.value, int)
-    as_double = Compare(node.operator, node.left, Literal(float(literal.value), Kind.DOUBLE))
-    return And((node, as_double)) if node.operator == "<>" else Or((node, as_double))
+    if abs(literal.value) >= _EXACT_DOUBLE:
+        return node
+    as_double: Node = Compare(node.operator, node.left, Literal(float(literal.value), Kind.DOUBLE))
+    unequal = node.operator == "<>"
+    if abs(literal.value) > _EXACT_FLOAT:
+        is_text = Like(node.left, "%")
+        as_double = Or((Not(is_text), as_double)) if unequal else And((is_text, as_double))
+    return And((node, as_double)) if unequal else Or((node, as_double))
 
 
 # --- comparisons on which Classic throws -------------------------------------------------------------
@@ -267,20 +287,16 @@ def _is_delivery_mode_word(node: Node) -> bool:
     return isinstance(node, Literal) and node.value in {"PERSISTENT", "NON_PERSISTENT"}
 
 
-def _delivery_mode(node: Node) -> Node:
+def _delivery_mode(node: Node, dialect: Dialect, *, convert: bool) -> Node:
     """The header has two values and is never NULL, so a condition on it allows one of them, both or none."""
-    allowed = [mode for mode in ("PERSISTENT", "NON_PERSISTENT") if _selects_mode(node, mode)]
+    allowed = []
+    for mode in ("PERSISTENT", "NON_PERSISTENT"):
+        message = Message({"JMSDeliveryMode": Value(Kind.STRING, mode)})
+        if _is_true(node, message, dialect, convert=convert):
+            allowed.append(mode)
     if len(allowed) == 1:
         return Compare("=", Property("JMSDeliveryMode"), Literal(allowed[0], Kind.STRING))
     return TRUE if allowed else FALSE
-
-
-def _selects_mode(node: Node, mode: str) -> bool:
-    if isinstance(node, Like):
-        return (matcher(node.pattern, node.escape, False).fullmatch(mode) is not None) != node.negated  # noqa: FBT003
-    assert isinstance(node, Compare)
-    # The other operand is neither of the two values, so = is FALSE and <> is TRUE for both.
-    return node.operator == "<>"
 
 
 # --- conditions that must not be pushed -----------------------------------------------------------
@@ -333,10 +349,3 @@ def _is_unwritable(text: str) -> bool:
 
 def has_calculation(node: Node) -> bool:
     return any(isinstance(part, Arithmetic | Negative) and names(part) for part in postorder(node))
-
-
-def has_convertible_literal(node: Node) -> bool:
-    """Whether conversion can change the broker's result."""
-    return any(
-        isinstance(part, Literal) and (part.kind in NUMERIC or part.kind is Kind.BOOLEAN) for part in postorder(node)
-    )

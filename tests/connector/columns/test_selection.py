@@ -41,6 +41,19 @@ def test_conversion_is_asked_for_by_the_brokers_prefix():
     chosen = selection(SelectorOptions("convert_string_expressions:n > 5"), "artemis", "artemis")
     assert chosen.text.startswith("convert_string_expressions:n > 5")
     assert sequences(chosen.apply(rows({"n": "6"}, {"n": "7"}), QUEUE)) == [0, 1]
+    chosen = selection(SelectorOptions("convert_string_expressions:n > JMSPriority"), "artemis", "artemis")
+    assert chosen.text == "convert_string_expressions:n > AMQPriority"
+
+
+@pytest.mark.parametrize("dialect", ["artemis", "artemis-amqp", "amqp", None])
+def test_spark_converts_the_part_that_stays_with_it(dialect):
+    options = SelectorOptions("convert_string_expressions:n / 2 = 3 AND m > 5", in_spark="residual")
+    chosen = selection(options, "any", dialect)
+    batch = rows({"n": "6", "m": "7"}, {"n": "x", "m": "7"}, types={"n": "string", "m": "string"})
+    # The result of a calculation with a text is not computed, so every row is kept.
+    assert sequences(chosen.apply(batch, QUEUE)) == [0, 1]
+    chosen = selection(SelectorOptions("convert_string_expressions:5 < n OR n / 0 = 1", "residual"), "any", dialect)
+    assert 0 in sequences(chosen.apply(batch, QUEUE))
 
 
 def test_an_invalid_selector_shows_the_place():

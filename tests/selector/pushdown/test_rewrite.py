@@ -3,7 +3,6 @@ import pytest
 from jms_selector.pushdown.rewrite import (
     NotPushableError,
     has_calculation,
-    has_convertible_literal,
     put_properties_left,
     rewrite_typed,
 )
@@ -58,5 +57,3 @@ def test_a_condition_that_cannot_be_pushed_has_a_reason(text, dialect):
 def test_predicates_on_trees():
     assert has_calculation(parse("a + 1 = 2").root)
     assert not has_calculation(parse("a = 1 + 2").root)
-    assert has_convertible_literal(parse("a = TRUE").root)
-    assert not has_convertible_literal(parse("a = '1' AND b LIKE '1'").root)
