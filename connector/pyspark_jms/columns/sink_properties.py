@@ -274,12 +274,14 @@ def property_values(rows: Rows) -> Rows:
 
 
 def _milliseconds(rows: Rows, name: str, array: pa.Array) -> pa.Array:
-    kind = pa.timestamp("ms", tz=array.type.tz)
-    rounded = pc.floor_temporal(array, unit="millisecond")
-    inexact = pc.not_equal(rounded, array).fill_null(pa.scalar(value=False, type=pa.bool_()))
+    # Spark labels the column with the session's zone. A kernel that looks at it fails for a zone that Arrow does not
+    # know (GMT+02:00, PST, or an image without zone data) and in an hour that the zone has twice.
+    instants = array.view(pa.int64()).view(pa.timestamp(array.type.unit))
+    rounded = pc.floor_temporal(instants, unit="millisecond")
+    inexact = pc.not_equal(rounded, instants).fill_null(pa.scalar(value=False, type=pa.bool_()))
     fact = f"has in column {name} a time with a part of a millisecond, which no property can have"
     rows.refuse_any(mask_of(inexact), fact, "Truncate it: date_trunc('MILLISECOND', …).")
-    return rounded.cast(kind).view(pa.int64())
+    return rounded.cast(pa.timestamp("ms")).view(pa.int64())
 
 
 def typed_columns(rows: Rows) -> dict[str, TypedColumn]:

@@ -167,3 +167,23 @@ def test_a_time_that_milliseconds_do_not_hold_is_refused():
     at = pa.array([1_000, 1_001], pa.timestamp("us", tz="UTC"))
     with pytest.raises(MessageFormatError, match=r"Row 6 of the task has in column at a time with a part of a milli"):
         property_values(Rows(columns={PROPERTY_COLUMN + "at": at}, first=5, count=2))
+
+
+FOLDS = (
+    ("America/New_York", 1793511000000),
+    ("Europe/Berlin", 1792888200000),
+    ("Australia/Lord_Howe", 1775315700000),
+    ("GMT+02:00", 0),
+    ("UTC+8", -1),
+    ("PST", 1),
+    ("Z", 2),
+)
+"""Zones that a session may have, with an hour that the zone has twice, or zones that only Java knows."""
+
+
+@pytest.mark.parametrize(("zone", "moment"), FOLDS)
+@pytest.mark.parametrize("unit", ["us", "ns", "ms"])
+def test_a_timestamp_is_read_without_its_zone(zone, moment, unit):
+    at = pa.array([moment * {"ms": 1, "us": 1_000, "ns": 1_000_000}[unit], None], pa.timestamp(unit, tz=zone))
+    found = property_values(Rows(columns={PROPERTY_COLUMN + "at": at}, first=0, count=2))
+    assert found.columns[PROPERTY_COLUMN + "at"].to_pylist() == [moment, None]

@@ -83,8 +83,9 @@ class SchemaColumns:
         if location.words is not None:
             column = _replace_words(column, location.words)
         elif location.kind is Kind.LONG and pa.types.is_timestamp(column.type):
-            column = pc.floor_temporal(column, unit="millisecond").cast(pa.timestamp("ms", tz=column.type.tz))
-            column = column.cast(pa.int64())
+            # Without the session's zone: Arrow does not know all of Java's zones, and some hours come twice.
+            column = column.cast(pa.int64()).cast(pa.timestamp(column.type.unit))
+            column = pc.floor_temporal(column, unit="millisecond").cast(pa.timestamp("ms")).cast(pa.int64())
         assert location.kind is not None
         if pa.types.is_null(column.type):
             column = column.cast(pa.string() if location.kind is Kind.STRING else pa.int64())

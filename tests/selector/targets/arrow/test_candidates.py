@@ -96,3 +96,10 @@ def test_delivery_modes_by_the_brokers_words():
     column = typed_column(table, "AMQDurable", ARTEMIS)
     assert column.kinds[Kind.STRING][1].take(pa.array(column.codes)).to_pylist() == ["DURABLE", "NON_DURABLE"]
     assert np.asarray(column.codes).tolist() == [0, 1]
+
+
+@pytest.mark.parametrize(("zone", "moment"), [("Europe/Berlin", 1792888200000), ("GMT+02:00", 0), ("PST", 1)])
+def test_a_time_is_read_without_its_zone(zone, moment):
+    batch = pa.record_batch({"JMSTimestamp": pa.array([moment * 1000 + 999, None], pa.timestamp("us", tz=zone))})
+    _, times = SchemaColumns(batch, SPEC).candidates("JMSTimestamp").kinds[Kind.LONG]
+    assert times[0] == moment
