@@ -150,3 +150,48 @@ def test_the_types_of_amqp_are_those_of_the_message(spark, broker, queue, tmp_pa
         ("text 0", None, None, None, None, 1),
         ("text 1", None, 7, 0.1, "property 'n' was written as long, which is not readable as int", 1),
     ]
+
+
+SETTINGS = {
+    "spark.sql.timestampType": ("TIMESTAMP_NTZ",),
+    "spark.sql.session.timeZone": ("GMT+02:00", "PST", "Europe/Berlin"),
+    "spark.sql.ansi.enabled": ("false",),
+    "spark.sql.caseSensitive": ("true",),
+    "spark.sql.preserveCharVarcharTypeInfo": ("true",),
+    "spark.sql.legacy.charVarcharAsString": ("true",),
+    "spark.sql.ansi.enforceReservedKeywords": ("true",),
+    "spark.sql.ansi.doubleQuotedIdentifiers": ("true",),
+    "spark.sql.legacy.timeParserPolicy": ("LEGACY",),
+}
+"""Settings of a session that change what types, literals and names of SQL mean."""
+
+
+@pytest.mark.parametrize(
+    ("setting", "value"),
+    [
+        pytest.param(name, value, marks=[] if "timestampType" in name or value == "Europe/Berlin" else pytest.mark.deep)
+        for name, values in SETTINGS.items()
+        for value in values
+    ],
+)
+def test_the_settings_of_a_session_change_no_type_of_a_column(spark, broker, queue, tmp_path, setting, value):
+    options = options_of(broker, queue, "stomp", tmp_path)
+    before = spark.conf.get(setting, None)
+    spark.conf.set(setting, value)
+    try:
+        # 1792888200000: an hour that Berlin has twice
+        moment = "TIMESTAMP_LTZ'2026-10-25 00:30:00Z'"
+        row = spark.sql(f"SELECT 'x' AS text, {moment} AS t, {moment} + INTERVAL 9999 DAYS AS JMSExpiration")
+        row.write.format("jms").options(**options, propertyColumns="t").mode("append").save()
+        reader = spark.read.format("jms").options(**options, idleTimeout="300ms")
+        (read,) = (
+            reader.load().selectExpr("text", "properties['t'] AS t", "unix_millis(JMSTimestamp) > 0 AS sent").collect()
+        )
+        assert tuple(read) == ("x", "1792888200000", True)
+        asked = reader.schema("text STRING, t TIMESTAMP_LTZ, JMSTimestamp TIMESTAMP_LTZ").load()
+        assert asked.selectExpr("unix_millis(t)").collect()[0][0] == 1792888200000
+        given = ", ".join(f"`{name}` '{text}'" for name, text in options.items())
+        spark.sql(f"CREATE OR REPLACE TEMPORARY VIEW whole USING jms OPTIONS ({given})")
+        assert spark.sql("SELECT text FROM whole").collect()[0][0] == "x"
+    finally:
+        spark.conf.unset(setting) if before is None else spark.conf.set(setting, before)

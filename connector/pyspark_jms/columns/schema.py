@@ -51,7 +51,7 @@ __all__ = [
 # --- the fixed schema -------------------------------------------------------------------------------
 
 # Each column has a type in Spark's DDL and in Arrow. They stand side by side, because Spark compares them field by
-# field (``to_arrow_schema(…, timezone="UTC")``).
+# field (``to_arrow_schema(…, timezone="UTC")``). What ``timestamp`` means depends on spark.sql.timestampType.
 
 TYPED_VALUE = pa.struct([pa.field("type", pa.string()), pa.field("value", pa.string())])
 """One element of a MapMessage or StreamMessage: its JMS type, and its JMS string rendering."""
@@ -65,14 +65,14 @@ _COLUMNS: tuple[tuple[str, str, pa.DataType], ...] = (
     ("sequence", "bigint", pa.int64()),
     ("JMSMessageID", "string", pa.string()),
     ("JMSDestination", "string", pa.string()),
-    ("JMSTimestamp", "timestamp", TIMESTAMP),
+    ("JMSTimestamp", "timestamp_ltz", TIMESTAMP),
     ("JMSCorrelationID", "string", pa.string()),
     ("JMSType", "string", pa.string()),
     ("JMSReplyTo", "string", pa.string()),
     ("JMSDeliveryMode", "int", pa.int32()),
     ("JMSPriority", "int", pa.int32()),
-    ("JMSExpiration", "timestamp", TIMESTAMP),
-    ("JMSDeliveryTime", "timestamp", TIMESTAMP),
+    ("JMSExpiration", "timestamp_ltz", TIMESTAMP),
+    ("JMSDeliveryTime", "timestamp_ltz", TIMESTAMP),
     ("JMSRedelivered", "boolean", pa.bool_()),
     ("properties", "map<string,string>", pa.map_(pa.string(), pa.string())),
     ("property_types", "map<string,string>", pa.map_(pa.string(), pa.string())),
@@ -127,7 +127,7 @@ _PLAIN_TYPES: dict[pa.DataType, str] = {
     pa.float32(): "float",
     pa.float64(): "double",
     pa.string(): "string",
-    TIMESTAMP: "timestamp",
+    TIMESTAMP: "timestamp_ltz",
 }
 COLUMN_TYPES: tuple[str, ...] = (*_PLAIN_TYPES.values(), "decimal")
 """The types of property columns, as Spark SQL names them."""
@@ -341,7 +341,7 @@ def _is_instant(found: pa.DataType) -> bool:
 _Accepts = tuple[str, Callable[[pa.DataType], bool]]
 _STRING: _Accepts = ("string", is_text)
 _INTEGER: _Accepts = ("tinyint, smallint, int or bigint", pa.types.is_signed_integer)
-_TIMESTAMP: _Accepts = ("timestamp", _is_instant)
+_TIMESTAMP: _Accepts = ("timestamp_ltz", _is_instant)
 _MILLISECONDS: _Accepts = ("tinyint, smallint, int or bigint, in milliseconds", pa.types.is_signed_integer)
 _PROPERTIES: _Accepts = ("map<string,string>", _is_text_map)
 
@@ -425,7 +425,7 @@ def _check_property_type(field: pa.Field) -> None:
     if not pa.types.is_null(field.type) and value_type(field.type) is None:
         raise SchemaError(
             f"Column {field.name} of propertyColumns has the type {_shown(field)}, which no JMS property has.",
-            "Cast it to boolean, tinyint, smallint, int, bigint, float, double, string, timestamp or decimal.",
+            "Cast it to boolean, tinyint, smallint, int, bigint, float, double, string, timestamp_ltz or decimal.",
         )
 
 
@@ -456,5 +456,5 @@ def _shown(field: pa.Field) -> str:
 
 def _remedy(found: pa.DataType, wanted: str) -> str:
     if pa.types.is_timestamp(found) and wanted == _TIMESTAMP[0]:
-        return "Cast it to timestamp: Spark then takes it for a time in the session's time zone."
+        return "Cast it to timestamp_ltz: Spark then takes it for a time in the session's time zone."
     return f"Cast it to {wanted}."
