@@ -511,6 +511,12 @@ _RULES: tuple[tuple[type[JMSError], tuple[str, ...], tuple[str, ...], str], ...]
     ),
     (
         JMSSecurityError,
+        (),
+        ("SCRAM iterations",),
+        "Set another number of iterations for this user on the broker, or check that brokerUrl names your broker.",
+    ),
+    (
+        JMSSecurityError,
         ("amqp:unauthorized-access",),
         ("AMQ229031", "AMQ229032", "AMQ229213", "not authorized"),
         _SECURITY_REMEDY,

@@ -213,7 +213,7 @@ class Connection:
                 self._to_send += [AMQP_HEADER, frame(0, self._open())]
                 self.session.begin()
             case SaslOutcome():
-                raise LoginRefusedError(f"the login was refused. {self._exchange.mechanisms}")
+                raise self._exchange.refusal
             case _:
                 raise malformed("a frame that does not belong to a login")
 

@@ -5,6 +5,7 @@ has the server prove that it knows the password too. OAUTHBEARER (RFC 7628) and 
 token; their servers have a challenge for a refusal only.
 """
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -15,6 +16,12 @@ from pyspark_jms.jms.secret_text import SecretText
 __all__ = ["Login", "LoginRefusedError", "SaslExchange"]
 
 _SCRAM = ("SCRAM-SHA-512", "SCRAM-SHA-256")
+_LEAST_ITERATIONS, _MOST_ITERATIONS = 4_096, 600_000
+"""The server chooses how often the password is hashed. RFC 5802 section 5.1 and RFC 7677 section 4 have the least: with
+fewer rounds, whoever reads the proof can search for the password. Artemis and Broker-J use 4,096 by default. The most
+takes a second at most; without a limit, a server could stop the connection's thread for hours.
+"""
+_ITERATIONS = re.compile(r"(?:^|,)i=(\d+)(?=,|$)", re.ASCII)
 _MAX_MECHANISMS = 10
 """More of the server's mechanisms are not named in an error."""
 
@@ -51,6 +58,7 @@ class SaslExchange:
         self._login = login
         self._hostname = hostname
         self._offered: Sequence[str] = ()
+        self._mechanism = ""
         self._scram: Any = None
         self._waits_for_proof = False
         """The server has not yet proven that it knows the password."""
@@ -62,12 +70,18 @@ class SaslExchange:
         mechanism = next((each for each in self._login.mechanisms if each in offered), None)
         if mechanism is None:
             kerberos = " (Kerberos is not supported)" if "GSSAPI" in offered else ""
-            raise LoginRefusedError(f"no SASL mechanism is known to both sides{kerberos}. {self.mechanisms}")
+            raise LoginRefusedError(f"no SASL mechanism is known to both sides{kerberos}. {self._mechanisms}")
+        self._mechanism = mechanism
         return SaslInit(mechanism=mechanism, initial_response=self._first(mechanism), hostname=self._hostname)
 
     @property
-    def mechanisms(self) -> str:
-        """A sentence with the mechanisms of the server and those of this login, for errors."""
+    def refusal(self) -> LoginRefusedError:
+        """The error for a server that does not accept user and password."""
+        return LoginRefusedError(f"the login was refused ({self._mechanism})")
+
+    @property
+    def _mechanisms(self) -> str:
+        """A sentence with the mechanisms of the server and those of this login."""
         offered = ", ".join(self._offered[:_MAX_MECHANISMS]) or "none"
         return f"The server offers {offered}; this login can use {', '.join(self._login.mechanisms)}"
 
@@ -106,12 +120,22 @@ class SaslExchange:
             self._expects_challenge = False
             return b"\1"  # RFC 7628 section 3.2.3: the outcome that follows has the refusal
         if challenge.startswith(b"e="):  # RFC 5802 section 7, server-error
-            raise LoginRefusedError(f"the login was refused. {self.mechanisms}")
+            raise self.refusal
         if challenge.startswith(b"v="):
             self._prove(challenge)
             return b""
-        self._take(self._scram.set_server_first, challenge)
+        self._take(self._first_of_server, challenge)
         return str(self._scram.get_client_final()).encode()
+
+    def _first_of_server(self, message: str) -> None:
+        """Refuse a number of iterations before anything is computed with it."""
+        for count in _ITERATIONS.findall(message):
+            if len(count) > len(str(_MOST_ITERATIONS)) or not _LEAST_ITERATIONS <= int(count) <= _MOST_ITERATIONS:
+                raise LoginRefusedError(
+                    f"the server wants {count[:20]} SCRAM iterations, and this connector computes {_LEAST_ITERATIONS:,}"
+                    f" to {_MOST_ITERATIONS:,} (RFC 5802). Nothing was sent that depends on the password"
+                )
+        self._scram.set_server_first(message)
 
     def finish(self, data: bytes | None) -> None:
         """The server accepted the login, with the outcome's ``data``. ``LoginRefusedError``: without its proof."""
