@@ -42,6 +42,7 @@
     ├── SinkFencedError               [JMS_SINK_FENCED]
     ├── TokenMissingError             [JMS_TOKEN_MISSING]
     ├── MaxConsumersError             [JMS_MAX_CONSUMERS]
+    ├── NotDeliveredError             [JMS_NOT_DELIVERED]
     ├── PoisonLoopError               [JMS_POISON_LOOP]
     ├── OtherBrokerError              [JMS_OTHER_BROKER]
     ├── JournalError                  [JMS_JOURNAL_IO]
@@ -84,6 +85,7 @@ __all__ = [
     "MessageFormatError",
     "MessageTooLargeError",
     "MissingOptionError",
+    "NotDeliveredError",
     "NullValueError",
     "NumberFormatError",
     "OptionConflictError",
@@ -375,6 +377,12 @@ class MaxConsumersError(JMSError):
     """A queue that exactly-once over AMQP needs as a lock was created with another max-consumers than 1."""
 
     code = "JMS_MAX_CONSUMERS"
+
+
+class NotDeliveredError(JMSError):
+    """A queue of exactly-once over AMQP shows its token, and the broker does not deliver it. Nothing was lost."""
+
+    code = "JMS_NOT_DELIVERED"
 
 
 class PoisonLoopError(JMSError):

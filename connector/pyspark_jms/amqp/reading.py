@@ -4,6 +4,7 @@
 """
 
 import contextlib
+import logging
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import TypeAlias
@@ -15,7 +16,15 @@ from pyspark_jms.amqp.link.connection import Connection, connect
 from pyspark_jms.amqp.link.consumer import ReaderConsumer, attach
 from pyspark_jms.amqp.link.pull import has_message
 from pyspark_jms.amqp.link.read_register import ReadRegister, RegisterName, driver_container, queue_at, tokens_of
-from pyspark_jms.amqp.link.subscriptions import copy_of, detach, queue_of, require_harmless, require_same_topic
+from pyspark_jms.amqp.link.register import not_delivered
+from pyspark_jms.amqp.link.subscriptions import (
+    copy_of,
+    detach,
+    is_missing,
+    queue_of,
+    require_harmless,
+    require_same_topic,
+)
 from pyspark_jms.amqp.link.transactions import Transactions
 from pyspark_jms.amqp.source import MessageAnswers, suspect
 from pyspark_jms.amqp.wire.receiver import Receiver
@@ -32,6 +41,8 @@ from pyspark_jms.network.settings import ConnectionSettings
 
 __all__ = ["Probe", "ReadSource", "ReaderLink"]
 
+
+_log = logging.getLogger("pyspark_jms.link")
 
 _IDLE_SECONDS = 30.0
 """After this time without a frame a broker asks; after twice the time it ends the connection."""
@@ -71,10 +82,24 @@ class ReaderLink(ReadRegister):
         """The broker has ended every lost connection by then."""
         return 2 * (self.connection.peer_idle_seconds or _IDLE_SECONDS) + _MARGIN_SECONDS
 
+    def not_delivered(self) -> JMSError:
+        """The error for a staging queue that shows its token and does not deliver it."""
+        return not_delivered(self._settings, self.queue)
+
     def subscribe(self, subscriptions: Sequence[Subscription]) -> None:
-        self.sources = [ReadSource(self.connection, each, self._settings) for each in subscriptions]
+        self.sources = [source for each in subscriptions if (source := self._source(each)) is not None]
         with self.connection.core():
             self.connection.on_received = self._grant
+
+    def _source(self, subscription: Subscription) -> ReadSource | None:
+        """Return None for a queue that is not there. The planner has seen it: it has no message."""
+        try:
+            return ReadSource(self.connection, subscription, self._settings)
+        except JMSError as error:
+            if not is_missing(error):
+                raise
+            _log.debug("= %s is not there, so it has no messages: %s", subscription.destination, error.fact)
+            return None
 
     def _grant(self) -> None:
         for source in self.sources:
@@ -136,14 +161,17 @@ class Probe(OnConnection[Dialect]):
         durable: DurableSubscription | None = None,
         *,
         base: str,
+        was_seen: bool = False,
     ) -> None:
-        """``base``: of the registers whose driver this is.
+        """``base``: of the registers whose driver this is. ``was_seen``: the queues were there before, so one that is
+        not there has no messages.
 
         ``durable``: of the one destination, a topic. Its subscription is made if there is none.
         """
         self.connection: Connection = connect(replace(settings, client_id=driver_container(base)))
         self._client_id = durable.client_id if durable else None
         self._settings = replace(settings, client_id=self._client_id, addresses=(self.connection.address,))
+        self._was_seen, self._has_warned = was_seen, False
         self._queues: dict[RegisterName, str] = {}
         """The queues of the registers that were looked at."""
         try:
@@ -181,11 +209,32 @@ class Probe(OnConnection[Dialect]):
         return copy_of(f"{self.dialect.send.source_address(topic.kind, topic.name)}::{queue}")
 
     def has_messages(self) -> bool:
-        """Each time by new links: a browse does not go back, and its next message may have been consumed (Artemis)."""
-        return any(map(self._has_message, self._sources))
+        """Each time by new links: a browse does not go back, and its next message may have been consumed (Artemis).
+
+        The first time all queues are asked, so that they were seen when a task reads them.
+        """
+        found = [self._has_message(each) for each in self._sources] if not self._was_seen else ()
+        self._was_seen = True
+        return any(found or map(self._has_message, self._sources))
 
     def _has_message(self, source: Source) -> bool:
-        return has_message(self.connection, source)
+        try:
+            return has_message(self.connection, source)
+        except JMSError as error:
+            if not (self._was_seen and is_missing(error)):
+                raise
+            self._warn_of_missing(source, error)
+            return False
+
+    def _warn_of_missing(self, source: Source, error: JMSError) -> None:
+        if not self._has_warned:
+            self._has_warned = True
+            _log.warning(
+                "! %s is not on the broker any more, so it has no messages; the query goes on when somebody creates it."
+                " Artemis deletes an empty queue that it has created, unless auto-delete-queues is false: %s",
+                source.address,
+                error.fact,
+            )
 
     def peek(self, base: str, reader: int) -> tuple[StoredToken[Token], ...]:
         name = RegisterName(base, reader, self._client_id)

@@ -10,12 +10,12 @@ from typing import Any
 from pyspark_jms.amqp.dialects.refusals import require_register
 from pyspark_jms.amqp.link.connection import Connection, connect
 from pyspark_jms.amqp.link.management import open_amqp_management
-from pyspark_jms.amqp.link.register import Place, Register
+from pyspark_jms.amqp.link.register import Place, Register, not_delivered
 from pyspark_jms.amqp.link.transactions import Transactions
 from pyspark_jms.delivery.commit_token import CommitToken, LedgerEntry, LedgerOwner
 from pyspark_jms.delivery.register import steps
-from pyspark_jms.delivery.register.committer import Commit, Committer, Done, Failed, Find, Finish, Request
-from pyspark_jms.delivery.register.outcomes import Stop
+from pyspark_jms.delivery.register.committer import Commit, Committer, Done, Failed, Find, Finish, NoToken, Request
+from pyspark_jms.delivery.register.outcomes import Reason, Stop
 from pyspark_jms.errors import (
     BrokerError,
     InvalidDestinationError,
@@ -102,6 +102,7 @@ class TokenLedger:
         try:
             while not isinstance(command, Done):
                 if isinstance(command, Stop):
+                    self._require_delivery(command.reason)
                     raise command.reason.error()
                 if isinstance(command, Failed):
                     raise self._failure(request, in_doubt=command.in_doubt)
@@ -110,6 +111,14 @@ class TokenLedger:
             self._leave()
             _release(self._register)
         return command
+
+    def _require_delivery(self, reason: Reason) -> None:
+        """``NotDeliveredError`` if the token that is missing is at the broker."""
+        if not isinstance(reason, NoToken):
+            return
+        with contextlib.suppress(LinkError):
+            if self._current.peek():
+                raise not_delivered(self._settings, self._current.queue)
 
     def _failure(self, request: Request, *, in_doubt: bool) -> JMSError:
         error = self._error

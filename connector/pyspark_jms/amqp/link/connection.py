@@ -492,6 +492,11 @@ _SECURITY_REMEDY = (
     "Check user and password, and that this user may consume from (source) or send to (sink) this destination;"
     " the broker's log names the missing permission."
 )
+_CREATE_REMEDY = (
+    "The address or queue is not there, and this user may not create it: create it on the broker, or grant"
+    " createAddress and createDurableQueue. Artemis deletes an empty queue that it has created, unless"
+    " auto-delete-queues is false."
+)
 _IN_USE_REMEDY = (
     "Stop other readers with this clientId and subscriptionName, or give another clientId. The broker closes a dead"
     " connection when its idle time-out is over."
@@ -509,6 +514,7 @@ _RULES: tuple[tuple[type[JMSError], tuple[str, ...], tuple[str, ...], str], ...]
         ("Maximum Consumer Limit", "already connected", "AMQ229019"),
         _IN_USE_REMEDY,
     ),
+    (JMSSecurityError, (), ("permission='CREATE_",), _CREATE_REMEDY),
     (
         JMSSecurityError,
         (),

@@ -147,14 +147,16 @@ def has_message(connection: Connection, source: Source) -> bool:
     """
     with connection.core() as session:
         session.narrow(1)
-    pull = Pull(connection, source, head_bytes=1)
-    receiver = pull.receiver
-    require_echo(connection.address, source, receiver.remote_source)
-    drain(connection, receiver, 1, until=lambda: receiver.transfers.is_inside_message)
-    is_long = receiver.transfers.is_inside_message
-    pull.detach(wait=is_long)
-    with connection.core() as session:
-        session.narrow(None)
+    try:
+        pull = Pull(connection, source, head_bytes=1)
+        receiver = pull.receiver
+        require_echo(connection.address, source, receiver.remote_source)
+        drain(connection, receiver, 1, until=lambda: receiver.transfers.is_inside_message)
+        is_long = receiver.transfers.is_inside_message
+        pull.detach(wait=is_long)
+    finally:
+        with connection.core() as session:
+            session.narrow(None)
     return is_long or receiver.received > 0
 
 

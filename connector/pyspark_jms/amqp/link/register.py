@@ -8,6 +8,7 @@ inside a transaction, beside other messages of that transaction. The transaction
 The methods are the commands of ``delivery.register.steps``. Which one follows which is decided there.
 """
 
+import logging
 import random
 import time
 from collections.abc import Iterator
@@ -16,6 +17,7 @@ from typing import Generic, NamedTuple, Protocol, Self, TypeVar
 
 from pyspark_jms.amqp.dialects import Dialect
 from pyspark_jms.amqp.link.connection import Connection
+from pyspark_jms.amqp.link.management import AmqpManagementLink
 from pyspark_jms.amqp.link.pull import Pull, drain, look
 from pyspark_jms.amqp.link.staged_messages import FIRST_TOKEN, HEAD_BYTES, TOKENS, body_of, stream_of, token_message
 from pyspark_jms.amqp.link.subscriptions import (
@@ -40,13 +42,17 @@ from pyspark_jms.errors import (
     JMSError,
     JMSSecurityError,
     MaxConsumersError,
+    NotDeliveredError,
     SubscriptionInUseError,
 )
 from pyspark_jms.jms.model import DestinationKind, DurableSubscription
+from pyspark_jms.management.queue_facts import queue_facts
 from pyspark_jms.network.connection import OnConnection
 from pyspark_jms.network.settings import ConnectionSettings
 
-__all__ = ["TOPIC", "Place", "Register", "find_queue", "tokens_at"]
+__all__ = ["TOPIC", "Place", "Register", "find_queue", "not_delivered", "tokens_at"]
+
+_log = logging.getLogger("pyspark_jms.link")
 
 TOPIC = "topic"
 _TAKE_SECONDS = 5.0
@@ -334,6 +340,25 @@ def find_queue(connection: Connection, place: Place) -> str | None:
     """
     queue = queue_of(connection, place.subscription)
     return None if queue is None else place.fully_qualified(queue)
+
+
+def not_delivered(settings: ConnectionSettings, queue: str) -> NotDeliveredError:
+    """The error for a register that shows its token and does not deliver it. The broker's management has the cause."""
+    cause, remedy = "", "Is it paused, or does it wait for more consumers (consumers-before-dispatch)? "
+    try:
+        with AmqpManagementLink(settings) as link:
+            facts = queue_facts(link, [queue])[queue]
+        if facts.paused:
+            cause, remedy = " It is paused.", "Resume it. "
+        elif facts.consumers_before_dispatch:
+            cause = f" Its consumers-before-dispatch is {facts.consumers_before_dispatch}, and it has one consumer."
+            remedy = "Set consumers-before-dispatch to 0. "
+    except JMSError as error:
+        _log.debug("= it is not known why %s delivers nothing: %s", queue, error.fact)
+    return NotDeliveredError(
+        f"The broker shows the token of {queue} and does not deliver it.{cause} Nothing was read or sent.",
+        f"{remedy}Then start again with the same checkpoint.",
+    )
 
 
 def tokens_at(connection: Connection, place: Place, queue: str, token_class: type[T]) -> tuple[StoredToken[T], ...]:

@@ -42,6 +42,7 @@ __all__ = [
     "copy_of",
     "detach",
     "end_subscription",
+    "is_missing",
     "queue_names",
     "queue_of",
     "require_at",
@@ -74,6 +75,13 @@ def copy_of(queue: str, selector: str | None = None) -> Source:
         outcomes=OUTCOMES,
         capabilities=("queue",),
     )
+
+
+def is_missing(error: JMSError) -> bool:
+    """Return whether a queue is not there and was not created: the user may not, or the broker never does."""
+    if isinstance(error, JMSSecurityError):
+        return "permission='CREATE_" in error.fact
+    return isinstance(error, InvalidDestinationError) and NOT_FOUND in error.fact
 
 
 def source_of(subscription: Subscription, dialect: Dialect) -> Source:
@@ -211,7 +219,7 @@ def require_at(connection: Connection, topic: str, queue: str, durable: DurableS
     except InvalidDestinationError:
         raise another_topic(durable, f"another topic than {topic}") from None
     except JMSSecurityError as error:
-        if "CREATE_ADDRESS" in error.fact:  # there is no such address
+        if is_missing(error):
             raise another_topic(durable, f"another topic than {topic}") from None
         return
     detach(connection, receiver, closed=True)

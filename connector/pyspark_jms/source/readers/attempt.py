@@ -62,6 +62,7 @@ class Attempt:
         self._received = ValueRows()
         """Of what ``Receive`` got: the rows of the value, until it is replaced."""
         self._locked_at = 0.0
+        self._undelivered_since: float | None = None
         self.rows = ValueRows()
         self.reconnects = 0
         """How often a connection was lost."""
@@ -113,6 +114,7 @@ class Attempt:
                 self._leave(politely=True)
                 return steps.GivenBack()
             case steps.Drop():
+                self._await_delivery()
                 self._leave(politely=False)
                 return steps.Dropped()
         return _carry_out_at_once(self._held, command)
@@ -182,6 +184,15 @@ class Attempt:
             _log.warning("= %s: waiting up to %.0f s for a transaction of an earlier attempt to end", what, limit)
         self._pause(_LOOK_PAUSE_SECONDS)
         return True
+
+    def _await_delivery(self) -> None:
+        """The token that a browse showed was not received. A transaction that is ending may have had it meanwhile."""
+        now, limit = time.monotonic(), self._held.patience_seconds
+        if self._undelivered_since is None:
+            self._undelivered_since = now
+            _log.warning("= %s shows its token and does not deliver it: waiting up to %.0f s", self._held.queue, limit)
+        elif now - self._undelivered_since >= limit:
+            raise self._held.not_delivered()
 
     # --- the transaction -----------------------------------------------------------------------
 

@@ -76,6 +76,8 @@ class ReaderSource:
         """The identity of the broker that the planner is connected to, if it tells one."""
         self._connections = 0
         """Of the planner."""
+        self._has_asked = False
+        """Whether all queues have been seen in this run."""
         self._history = BatchHistory(time.monotonic)
         self._watch: QueueWatch | None = None
         self._found: Mapping[str, QueueFacts] = {}
@@ -158,12 +160,14 @@ class ReaderSource:
 
     def _try_to_ask(self) -> bool:
         try:
-            return self._open_probe().has_messages()
+            found = self._open_probe().has_messages()
         except JMSError as error:
             if self._probe is not None and error.transient:
                 _log.warning("= the connection of the planner ended: %s", error.fact)
             self._drop_probe()
             raise
+        self._has_asked = True
+        return found
 
     def _waits(self, begin: Offset) -> bool:
         """Whether the last batch took nothing, although there are messages: the next one would do the same.
@@ -184,7 +188,12 @@ class ReaderSource:
         if self._probe is None:
             options = self._options
             self._probe = Probe(
-                options.connection, options.destinations, options.selector_for, options.durable, base=self._base
+                options.connection,
+                options.destinations,
+                options.selector_for,
+                options.durable,
+                base=self._base,
+                was_seen=bool(self._start.batch) or self._has_asked,
             )
             named = self._start.broker if options.fail_on_data_loss else None
             self._broker = self._require_broker(self._probe.address, named)

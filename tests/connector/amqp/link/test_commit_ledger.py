@@ -24,6 +24,7 @@ from pyspark_jms.errors import (
     JMSError,
     JMSSecurityError,
     MaxConsumersError,
+    NotDeliveredError,
     SinkFencedError,
     TokenMissingError,
     TransactionRolledBackError,
@@ -266,6 +267,16 @@ def test_a_task_that_stands_still_before_it_makes_the_ledger_sends_no_second_tok
     assert not mine.commit(entry("q/0/0"), lambda known: not known)
     await_count(broker, queue, 1)
     await_count(broker, f"{name}.token", 1)
+
+
+def test_a_token_that_is_shown_and_not_delivered_is_not_lost(broker, queue, owner, name, committing, impatient):
+    committing("row").commit(entry("q/4/0", 4))
+    with broker._queue(f"{name}.token") as found:
+        found.pause()
+        with pytest.raises(NotDeliveredError, match=r"It is paused\. Nothing was read or sent"):
+            committing("row").commit(entry("q/5/0", 5))
+        found.resume()
+    committing("row").commit(entry("q/5/0", 5))
 
 
 @pytest.fixture

@@ -15,6 +15,7 @@ from pyspark_jms.errors import (
     DataLossError,
     IllegalStateError,
     InvalidDestinationError,
+    NotDeliveredError,
     SourceFencedError,
     UnsupportedError,
 )
@@ -239,6 +240,28 @@ def test_no_number_comes_twice_where_a_staging_queue_was_emptied(broker, queue, 
     assert found[:6] == list(range(6))
     assert len(found) == len(set(found)) == 12
     assert found == sorted(found)
+
+
+@pytest.mark.parametrize(
+    ("user", "text"), [("artemis", "It is paused"), ("worker", "Is it paused, or")], ids=["management", "no management"]
+)
+def test_a_staging_queue_that_shows_its_token_and_delivers_nothing(restricted, queue, put, monkeypatch, user, text):
+    monkeypatch.setattr("pyspark_jms.amqp.reading.ReaderLink.patience_seconds", 0.5)
+    monkeypatch.setattr("pyspark_jms.amqp.link.register._TAKE_SECONDS", 0.2)
+    password = {"artemis": restricted.password}.get(user, "pw")
+    put(restricted, queue, "one")
+    running = ReaderQuery(restricted, queue=queue, user=user, password=password)
+    assert running.texts(1) == ["one"]
+    put(restricted, queue, "two")
+    staging = f"{running.log[-1]['address']}.0"
+    with restricted._queue(staging) as found:
+        found.pause()
+        assert running.plan()
+        with pytest.raises(NotDeliveredError, match=f"token of {staging}::{staging} and does not deliver it.*{text}"):
+            running.rows()
+        found.resume()
+    assert [row["text"] for rows in running.rows() for row in rows] == ["two"]
+    running.source.stop()
 
 
 def test_a_message_of_somebody_else_in_a_staging_queue_stops_the_query(broker, queue, put, query):
