@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from pyspark_jms.blocks.block import PartitionSlice
+from pyspark_jms.blocks.block import MessageBlock, PartitionSlice
 from pyspark_jms.blocks.shared_memory import SharedMemory
 from pyspark_jms.columns.schema import ReadColumns, WantedColumns
 from pyspark_jms.columns.selection import Selection, selection
@@ -15,6 +15,7 @@ from pyspark_jms.options.broker import dialect_of
 from pyspark_jms.options.source import SourceOptions
 from pyspark_jms.source.links import SourceProtocol
 from pyspark_jms.source.mailbox import DropReports, LocalityProbe, MailAddress, answer, report_dropped
+from pyspark_jms.source.missing_properties import look_for_missing
 
 __all__ = [
     "TaskInput",
@@ -24,6 +25,9 @@ __all__ = [
     "read_task",
     "rows_of",
 ]
+
+_LOOKED_AT = 100
+"""Messages of a part whose names are read for the line about a property that none has."""
 
 # --- one part of a batch ----------------------------------------------------------------------------
 
@@ -57,9 +61,25 @@ def rows_of(part: PartitionSlice, options: SourceOptions, protocol: SourceProtoc
     if options.on_bad_message == "fail":
         _require_good(batch.column("body_error"))
         _require_good(errors)
+    if options.columns is not None and options.columns.properties:
+        look_for_missing(part.source, options.columns.properties, asked, partial(_names_in, part, block, protocol))
     if part.delivered_ms is not None:
         asked = _without_past_expirations(asked, part.delivered_ms)
     return asked, batch.num_rows - kept.num_rows
+
+
+def _names_in(part: PartitionSlice, block: MessageBlock, protocol: SourceProtocol) -> list[str]:
+    """The names of the properties of the first messages."""
+    batch = protocol.decode(
+        block.slice(0, min(len(block), _LOOKED_AT)),
+        dialect=part.dialect,
+        source=Destination.parse(part.source),
+        first_sequence=part.first_sequence,
+        body_type="auto",
+        wanted=WantedColumns.of({"properties"}, ()),
+    )
+    names: list[str] = batch.column("properties").keys.unique().to_pylist()
+    return names
 
 
 def _without_past_expirations(rows: Any, delivered_ms: int) -> Any:

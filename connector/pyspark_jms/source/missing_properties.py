@@ -1,0 +1,67 @@
+"""Tells once of property columns that no message has, with the names that messages have: a misspelling reads NULL.
+
+It looks at the columns of the first rows only. Does not know protocols.
+"""
+
+import logging
+from collections.abc import Callable, Collection
+from dataclasses import dataclass, field
+from difflib import get_close_matches
+from functools import lru_cache
+from typing import Any
+
+__all__ = ["FIRST_ROWS", "look_for_missing"]
+
+_log = logging.getLogger("pyspark_jms.source")
+
+FIRST_ROWS = 1000
+"""Without a similar name, a property that so many messages lack may still be one that few messages have."""
+
+_SHOWN_NAMES, _SHOWN_CHARACTERS = 20, 60
+"""What the line shows of the names that producers have given."""
+
+
+def look_for_missing(source: str, columns: tuple[str, ...], rows: Any, names: Callable[[], Collection[str]]) -> None:
+    """Look at the property columns of a batch of rows. ``names`` reads the names of its messages' properties."""
+    watch = _watch_of(source, columns)
+    if not watch.done and rows.num_rows:
+        watch.look(rows, names)
+
+
+@dataclass(slots=True)
+class _Watch:
+    source: str
+    missing: list[str]
+    rows: int = 0
+    done: bool = False
+    seen: set[str] = field(default_factory=set)
+
+    def look(self, rows: Any, names: Callable[[], Collection[str]]) -> None:
+        self.rows += rows.num_rows
+        self.missing = [name for name in self.missing if rows.column(name).null_count == rows.num_rows]
+        if self.missing:
+            self.seen.update(names())
+        near = {name: get_close_matches(name, self.seen - {name}, n=1) for name in self.missing}
+        self.done = not self.missing or self.rows >= FIRST_ROWS or any(near.values())
+        if not (self.done and self.missing):
+            return
+        guesses = [f"{name} (did you mean {_shown(found[0])}?)" if found else name for name, found in near.items()]
+        listed = ", ".join(map(_shown, sorted(self.seen)[:_SHOWN_NAMES])) or "none"
+        _log.warning(
+            "! none of the first %d messages from %s has the property of column %s, so the column is NULL."
+            " Properties of these messages: %s",
+            self.rows,
+            self.source,
+            ", ".join(guesses),
+            listed,
+        )
+
+
+def _shown(name: str) -> str:
+    return name if name.isprintable() and len(name) <= _SHOWN_CHARACTERS else repr(name[:_SHOWN_CHARACTERS])
+
+
+@lru_cache(64)
+def _watch_of(source: str, columns: tuple[str, ...]) -> _Watch:
+    """One for each read in this process: a task is short, and Spark keeps its process."""
+    return _Watch(source, list(columns))

@@ -1,0 +1,54 @@
+"""One line about property columns that no message has."""
+
+import logging
+from dataclasses import replace
+
+import pyarrow as pa
+import pytest
+
+from pyspark_jms.blocks.block import PartitionSlice
+from pyspark_jms.columns.schema import read_columns
+from pyspark_jms.options.source import SourceOptions
+from pyspark_jms.source.missing_properties import FIRST_ROWS, look_for_missing
+from pyspark_jms.source.task_inputs import rows_of
+from pyspark_jms.stomp.source import StompSource
+from pyspark_jms.stomp.wire.scan import FrameScanner
+
+
+def rows(count, **columns):
+    return pa.record_batch({name: pa.array([value] * count, pa.string()) for name, value in columns.items()})
+
+
+def lines(caplog):
+    return [record.getMessage() for record in caplog.records if "NULL" in record.getMessage()]
+
+
+def test_a_similar_name_is_named_at_once_and_once(caplog, queue):
+    with caplog.at_level(logging.WARNING):
+        for _ in range(3):
+            look_for_missing(queue, ("regoin", "n"), rows(2, regoin=None, n="1"), lambda: ["region", "n"])
+    (line,) = lines(caplog)
+    assert "first 2 messages" in line
+    assert "column regoin (did you mean region?)" in line
+    assert line.endswith("Properties of these messages: n, region")
+
+
+@pytest.mark.parametrize(("given_at", "told"), [(None, 1), (0, 0), (FIRST_ROWS - 1, 0)])
+def test_another_name_is_told_after_many_rows(caplog, queue, given_at, told):
+    with caplog.at_level(logging.WARNING):
+        for row in range(FIRST_ROWS + 5):
+            assert len(lines(caplog)) == (told if row >= FIRST_ROWS else 0)
+            look_for_missing(queue, ("txt",), rows(1, txt="x" if row == given_at else None), lambda: ["\x1b" * 99])
+    assert all("\x1b" not in line for line in lines(caplog))
+
+
+@pytest.mark.parametrize("selector", [{}, {"selector": "region = 'EU'"}])
+def test_a_part_of_a_query_tells_of_a_column_that_nothing_has(caplog, queue, selector):
+    scanner = FrameScanner(max_body_bytes=1000)
+    scanner.feed(b"MESSAGE\nsubscription:1\nmessage-id:9\ndestination:q\nregion:EU\nn:1\n\nx\0\n" * 3)
+    columns = read_columns([pa.field("text", pa.string()), pa.field("regoin", pa.string())], ["string", "string"])
+    options = replace(SourceOptions.parse({"brokerUrl": "stomp://h", "queue": queue} | selector), columns=columns)
+    with caplog.at_level(logging.WARNING):
+        found, _ = rows_of(PartitionSlice(f"queue://{queue}", "artemis", 0, scanner.take()), options, StompSource())
+    assert found.to_pylist() == [{"text": "x", "regoin": None}] * 3
+    assert "column regoin (did you mean region?), so the column is NULL" in lines(caplog)[0]
