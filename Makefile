@@ -18,6 +18,12 @@ RABBITMQ_4 := sid
 # Of `make test-deep`: a live broker and its backup. CI sets none.
 PAIR       := tests/brokers/test_pair.py
 OVER_STOMP := $(addprefix tests/brokers/test_,every_broker.py smoke.py topics.py permissions_elsewhere.py between_clients.py)
+# Of `make test-deep`: the brokers as people run them, of tests/support/chosen_brokers.py. CI sets none.
+BROKERS_AS := artemis-as-created artemis-built-in classic-as-run classic-in-production
+ON_ANY_BROKER := $(addprefix tests/brokers/test_,every_broker.py smoke.py topics.py between_clients.py batch_reads.py \
+                 over_amqp.py table.py java_over_amqp.py)
+ON_ARTEMIS := $(addprefix tests/integration/test_,amqp.py every_message.py journal.py reader_reads.py restarts.py dead_letters.py \
+              dead_letter_queue.py admission.py outage.py selectors_in_a_query.py selectors_over_amqp.py round_trip.py)
 # With PART=yes, Spark 4.0 runs all of them that are not slow, and the later releases what differs there.
 PART   :=
 DIFFER := $(addprefix tests/connector/spark/test_,releases.py writers.py) tests/integration/test_reader_reads.py \
@@ -91,6 +97,7 @@ test-deep: check $(SHARED) ## run the further tests of CI: more brokers, more cr
 	EXAMPLES=1 $(PYTEST) $(WORKERS) -m '(deep or examples) and not container and not slow' --tested tests/tested/newest.json
 	$(if $(RABBITMQ_4),RABBITMQ_4=$(RABBITMQ_4) $(PYTEST) $(WORKERS) -m 'not container' -k rabbitmq $(OVER_STOMP))
 	$(if $(PAIR),$(PYTEST) $(PAIR))
+	$(foreach as,$(BROKERS_AS),BROKER_AS=$(as) $(PYTEST) $(WORKERS) -m 'not container' $(ON_ANY_BROKER) $(if $(filter artemis-%,$(as)),$(ON_ARTEMIS)) &&) true
 	$(PYTEST) -m 'container and not slow'
 	$(MAKE) --no-print-directory test-older PART=yes
 

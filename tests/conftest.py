@@ -9,6 +9,7 @@ import class_archive
 import generated
 import pytest
 import used_versions
+from chosen_brokers import Artemis
 from hypothesis import HealthCheck, is_hypothesis_test, settings
 from waiting import wait_until
 
@@ -114,13 +115,13 @@ def _print_measurements(terminalreporter, ended):
 @pytest.fixture(scope="session")
 def broker():
     """The broker of JMS_BROKER_URL, or an embedded one. To kill one use ``killable``, for settings ``fresh_broker``."""
-    with testing.broker(max_delivery_attempts=10, heap="1g") as shared:
+    with testing.broker() if "JMS_BROKER_URL" in os.environ else Artemis(heap="1g") as shared:
         yield shared
 
 
 @pytest.fixture(scope="session")
 def _killable():
-    with testing.EmbeddedArtemis() as shared:
+    with Artemis() as shared:
         yield shared
 
 
@@ -132,9 +133,9 @@ def killable(_killable):
 
 @pytest.fixture
 def fresh_broker():
-    """``fresh_broker(**options)`` starts an EmbeddedArtemis for the test."""
+    """``fresh_broker(**options)`` starts an Artemis for the test."""
     with contextlib.ExitStack() as stack:
-        yield lambda **options: stack.enter_context(testing.EmbeddedArtemis(**options))
+        yield lambda **options: stack.enter_context(Artemis(**options))
 
 
 @pytest.fixture

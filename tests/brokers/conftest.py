@@ -6,18 +6,18 @@ from functools import partial
 
 import brokers_page
 import pytest
+from amqp_brokers import AMQP_BROKERS
 from broker_stage import Stage, require_rabbitmq
+from chosen_brokers import BROKER_AS, Artemis, Classic
 from installed_rabbit import InstalledRabbit
 from rabbit4 import Rabbit4, require_rabbit4
-
-from pyspark_jms.testing import EmbeddedArtemis, EmbeddedClassic
 
 RABBITMQ_4 = os.environ.get("RABBITMQ_4")
 """A release of Debian (``sid``, ``trixie``) whose RabbitMQ 4 stands for the installed RabbitMQ."""
 
 BROKERS = {
-    "artemis": EmbeddedArtemis,
-    "classic": EmbeddedClassic,
+    "artemis": Artemis,
+    "classic": Classic,
     "rabbitmq": partial(Rabbit4, RABBITMQ_4) if RABBITMQ_4 else InstalledRabbit,
 }
 
@@ -32,6 +32,14 @@ def pytest_collection_modifyitems(items):
             item.add_marker("spark")
             if ("test_smoke" in item.path.name) == (item.callspec.params.get("stage") == "artemis"):
                 item.add_marker("deep")
+    if BROKER_AS:
+        others = {*BROKERS, *AMQP_BROKERS} - {BROKER_AS.partition("-")[0]}
+        items[:] = [item for item in items if others.isdisjoint(_texts(item))]
+
+
+def _texts(item):
+    parameters = item.callspec.params.values() if hasattr(item, "callspec") else ()
+    return {each for each in parameters if isinstance(each, str)}
 
 
 @pytest.fixture(scope="session", params=list(BROKERS))

@@ -12,15 +12,16 @@ import pytest
 import stomp
 from amqp_sending import put_encoded
 from broker_rows import access_over, read_batches, read_rows, write_batch, write_rows
+from chosen_brokers import NO_TRANSFORMER, Artemis, Classic, skip_as
 from rhea_messages import RHEA
 from streaming import PROTOCOL_PAIRS
 
 from pyspark_jms.errors import SelectorResidualError
-from pyspark_jms.testing import EmbeddedArtemis, EmbeddedClassic, JmsClient, Typed
+from pyspark_jms.testing import EmbeddedClassic, JmsClient, Typed
 
 pytestmark = pytest.mark.broker
 
-BROKERS = {"artemis": EmbeddedArtemis, "classic": EmbeddedClassic}
+BROKERS = {"artemis": Artemis, "classic": Classic}
 PROTOCOLS = ("stomp", "amqp")
 
 
@@ -53,6 +54,8 @@ VALUES = {
 @pytest.mark.parametrize(("written", "read"), PROTOCOL_PAIRS)
 def test_a_selector_on_a_property_of_this_sink_compares_what_the_broker_has(running, queue, written, read):
     """Over STOMP the broker has the text, over AMQP the type; the row is compared likewise."""
+    if (written, read) == ("amqp", "stomp"):
+        skip_as("classic-as-run", NO_TRANSFORMER)
     target, source = access_over(running, written), access_over(running, read)
     types = pa.schema([("n", pa.int32()), ("text", pa.string())])
     write_batch(target, queue, pa.record_batch([[9], ["column"]], types), propertyColumns="n")

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 from amqp_brokers import AMQP_BROKERS
+from chosen_brokers import NO_TRANSFORMER, skip_as
 from java_round_trip import CASES, JavaClients, sent
 from pyspark.sql import functions as F
 
@@ -42,6 +43,7 @@ def clients_of(name, broker):
 @pytest.mark.spark
 @pytest.mark.timeout(600)
 def test_java_to_spark_to_java(spark, broker):
+    skip_as("classic-as-run", NO_TRANSFORMER)
     name, broker = broker
     access = {"brokerUrl": broker.amqp_url, "user": broker.user, "password": broker.password}
     clients = clients_of(name, broker)

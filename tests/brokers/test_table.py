@@ -7,6 +7,7 @@ from pathlib import Path
 
 import brokers_page
 import pytest
+from chosen_brokers import skip_as
 from proxy import Proxy
 from pyspark.errors import StreamingQueryException
 from streaming import run_available
@@ -231,6 +232,7 @@ def test_time_to_live(spark, stage, queues, tmp_path, documented):
 
 @slow
 def test_a_delay_works_or_is_refused(spark, stage, queues, documented):
+    skip_as("classic-as-run", "without schedulerSupport it delivers at once")
     queue, _ = queues
     rows = spark.sql("SELECT 'later' text, 1500L delivery_delay")
     write = rows.write.format("jms").mode("append").options(**stage.access, queue=queue)

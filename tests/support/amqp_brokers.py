@@ -2,12 +2,11 @@
 
 from artemis_244 import EmbeddedArtemis244
 from broker_j import EmbeddedBrokerJ
-
-from pyspark_jms.testing import EmbeddedArtemis, EmbeddedClassic
+from chosen_brokers import Artemis, Classic
 
 AMQP_BROKERS = {
-    "artemis": EmbeddedArtemis,
+    "artemis": Artemis,
     "artemis 2.44": EmbeddedArtemis244,
-    "classic": EmbeddedClassic,
+    "classic": Classic,
     "broker-j": EmbeddedBrokerJ,
 }

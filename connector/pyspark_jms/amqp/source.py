@@ -62,6 +62,13 @@ class AmqpSourceLink(Consumer, MessageAnswers):
     def take_oversized(self) -> list[OversizedMessage]:
         return self.prefetch.take_oversized()
 
+    def unexpired(self, block: MessageBlock, at_ms: float) -> MessageBlock:
+        if not self.dialect.browse_shows_expired:
+            return block
+        from pyspark_jms.amqp.columns.expiry import unexpired  # imports pyarrow.compute
+
+        return unexpired(block, at_ms)
+
     def shown(self, block: MessageBlock) -> None:
         """Without a browse, what was shown stays in the window until the end, and is given back then."""
         if not self.dialect.browses:

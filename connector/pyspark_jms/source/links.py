@@ -94,6 +94,9 @@ class SourceLink(MessageSource, OpenConnection[BrokerDialect], Protocol):
     def probe(self) -> str:
         """Request a receipt, as a sign of life; it does not prove that no message is on its way."""
 
+    def unexpired(self, block: MessageBlock, at_ms: float) -> MessageBlock:
+        """The messages of a browse without those that the broker shows though they had expired at that time."""
+
     def shown(self, block: MessageBlock) -> None:
         """The messages of a browse are not kept any more, and more may come."""
 

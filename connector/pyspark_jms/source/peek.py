@@ -121,7 +121,7 @@ class Look:
         self._destination = destination
         self._had = None if found is None else found.messages
         self._started_ms = time.time() * 1000
-        self._shown = 0
+        self._shown = self._expired = 0
         self._ends_at: int | None = None
         """How many messages the queue had when as many had been shown as it had at the start."""
         self._is_whole = self._is_used_up = self._met_later = False
@@ -155,21 +155,28 @@ class Look:
         Artemis confirms a transaction before it has counted the messages of it. So the number is read once more when
         the read has shown what the queue had at the start.
         """
-        if self._had is None or self._shown < self._had:
+        if self._had is None or self._met < self._had:
             return False
         if self._ends_at is None:
             name = self._destination.name
             again = look_up_queues(self._protocol.open_management, self._options.connection, [name]).get(name)
             self._ends_at = 0 if again is None else again.messages or 0
-        return self._shown >= self._ends_at
+        return self._met >= self._ends_at
+
+    @property
+    def _met(self) -> int:
+        """How many messages the broker has shown."""
+        return self._shown + self._expired
 
     def _receive(self, link: SourceLink, bounds: Bounds, pause: Any) -> Iterator[tuple[MessageRange, SourceLink]]:
         quiet_since = time.monotonic()
         while True:
             blocks, has_ended = take_browsed(link)
             for block in blocks:
-                earlier = self._sent_before_start(link, block)
-                shown = bounds.take(MessageRange(0, block, 0, earlier))
+                earlier = block.slice(0, self._sent_before_start(link, block))
+                unexpired = link.unexpired(earlier, self._started_ms)
+                self._expired += len(earlier) - len(unexpired)
+                shown = bounds.take(MessageRange(0, unexpired, 0, len(unexpired)))
                 if shown:
                     self._shown += len(shown)
                     self._questions, self._is_answered = 0, False
@@ -198,7 +205,7 @@ class Look:
             link.has_receipt(link.probe(), wait=True)
             pause(PROBE_SECONDS)
             return not link.waiting()[0]
-        is_complete = self._had is None or self._shown >= self._had
+        is_complete = self._had is None or self._met >= self._had
         if not self._is_whole or is_complete or self._options.selector is not None or self._is_answered:
             return True
         self._questions += 1
@@ -210,7 +217,7 @@ class Look:
         """How many of the first messages the read shows: what the queue had at the start, and beyond this number, or if
         it is not known, what was sent before. Producers that go on sending would keep the read open for ever.
         """
-        known = 0 if self._had is None else max(0, self._had - self._shown)
+        known = 0 if self._had is None else max(0, self._had - self._met)
         if not self._is_whole or known >= len(block):
             return len(block)
         now_ms = time.time() * 1000
@@ -271,14 +278,14 @@ def _warn_of_rest(queue: str, shown: int, had: int | None, limits: str | None, *
         counts = f"{shown:,}", f"{had:,}", queue
         if limits is None:
             _log.warning(
-                "! the read shows %s of the %s messages of queue %s: the others are in delivery to another consumer or"
-                " scheduled for later, were taken meanwhile, or did not come within idleTimeout",
+                "! the read shows %s of the %s messages of queue %s: the others have expired, are in delivery to"
+                " another consumer or scheduled for later, were taken meanwhile, or did not come within idleTimeout",
                 *counts,
             )
             return
         _log.warning(
-            "! the read shows %s of the %s messages of queue %s. Raise %s to see more. What another consumer has in"
-            " delivery and what is scheduled for later is not shown",
+            "! the read shows %s of the %s messages of queue %s. Raise %s to see more. What has expired, is scheduled"
+            " for later or another consumer has in delivery is not shown",
             *counts,
             limits,
         )

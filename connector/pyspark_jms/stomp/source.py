@@ -57,6 +57,9 @@ class StompSourceLink(Consumer):
         sent = None if header is None else header_of(block, index, header)
         return int(sent) * self.dialect.timestamp_unit_ms or None if sent is not None and sent.isdigit() else None
 
+    def unexpired(self, block: MessageBlock, at_ms: float) -> MessageBlock:  # noqa: ARG002  # no broker shows others
+        return block
+
     def shown(self, block: MessageBlock) -> None:
         """An acknowledgement of a browsed message moves the window and nothing else. Without a browse, what was shown
         stays in the window until the end.

@@ -183,6 +183,7 @@ ARTEMIS = Dialect(
     tested_versions="2.55.0, 2.44.0",
     selector_dialect="artemis-amqp",
     ignored_stomp_headers=_STOMP_HEADERS,
+    browse_shows_expired=True,
     added_annotations=("x-opt-ORIG-", "x-opt-ACTUAL-EXPIRY"),
     origin_names=("x-opt-ORIG-QUEUE", "x-opt-ORIG-ADDRESS", "_AMQ_ORIG_QUEUE", "_AMQ_ORIG_ADDRESS"),
     management=_ARTEMIS_MANAGEMENT,

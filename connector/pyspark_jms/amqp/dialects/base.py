@@ -64,6 +64,9 @@ class Dialect(BrokerDialect):
     browses: bool = True
     """By distribution mode ``copy``. That a broker repeats the mode in its attach is no proof (RabbitMQ 4.0)."""
 
+    browse_shows_expired: bool = False
+    """Whether a browse shows messages that have expired, until the broker looks for them (Artemis: every 30 s)."""
+
     refuses_topics: str = ""
     """Why no query can read a topic, as a sentence; empty if it can."""
 

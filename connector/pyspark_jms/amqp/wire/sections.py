@@ -13,6 +13,7 @@ from pyspark_jms.amqp.wire import constructors
 from pyspark_jms.amqp.wire.constructors import FIXED_WIDTHS, SIZE_WIDTHS
 
 __all__ = [
+    "ABSOLUTE_EXPIRY",
     "APPLICATION_PROPERTIES",
     "DATA",
     "DELIVERY_ANNOTATIONS",
@@ -35,6 +36,7 @@ __all__ = [
     "delivery_count",
     "digest",
     "elements",
+    "expiry_ms",
     "fingerprint",
     "id_text",
     "sections",
@@ -74,6 +76,7 @@ EMPTY_MESSAGE_ID: Final = "ID:AMQP_NO_PREFIX:"
 ENCODED_IDS: Final = tuple(f"ID:AMQP_{kind}:" for kind in ("UUID", "ULONG", "BINARY", "STRING", "NO_PREFIX"))
 """Beginnings of ids that are not strings, or other strings (AMQP-JMS binding §3.2.1.1)."""
 
+ABSOLUTE_EXPIRY: Final = 8
 _DELIVERY_COUNT, _MESSAGE_ID, _CREATION_TIME = 4, 0, 9
 
 
@@ -237,11 +240,20 @@ def digest(data: Buffer) -> bytes:
 
 def creation_time_ms(message: Buffer) -> int | None:
     """Milliseconds since the epoch; None if the message has no creation-time."""
-    at = _field(message, PROPERTIES, _CREATION_TIME)
+    return _time(message, _CREATION_TIME)
+
+
+def expiry_ms(message: Buffer) -> int | None:
+    """Milliseconds since the epoch; None if the message has no absolute-expiry-time."""
+    return _time(message, ABSOLUTE_EXPIRY)
+
+
+def _time(message: Buffer, number: int) -> int | None:
+    at = _field(message, PROPERTIES, number)
     if at is None or message[at] != constructors.TIMESTAMP:
         return None
-    number: int = struct.unpack_from(">q", message, at + 1)[0]
-    return number
+    time: int = struct.unpack_from(">q", message, at + 1)[0]
+    return time
 
 
 def delivery_count(message: Buffer) -> int:

@@ -1,0 +1,47 @@
+"""Which messages of a block have expired, for a broker whose browse shows them (Artemis). Does not know the clock."""
+
+import numpy as np
+import pyarrow as pa
+
+from pyspark_jms.amqp.columns.byte_reader import ByteReader
+from pyspark_jms.amqp.columns.fields import TIME, field_at, numbers
+from pyspark_jms.amqp.columns.walk import NeededParts, TooManyAtOnceError, walk
+from pyspark_jms.amqp.wire.sections import ABSOLUTE_EXPIRY, expiry_ms
+from pyspark_jms.blocks.block import MessageBlock, block_of, positions_of
+from pyspark_jms.columns.arrays import Ints
+
+__all__ = ["unexpired"]
+
+_NEEDED = NeededParts(header=0, properties=ABSOLUTE_EXPIRY + 1, application_properties=False)
+
+
+def unexpired(block: MessageBlock, at_ms: float) -> MessageBlock:
+    """Return the block without the messages whose ``absolute-expiry-time`` is ``at_ms`` or earlier.
+
+    Artemis writes this field into a message whose expiry it decides itself, and follows it where a producer sent it. A
+    ``ttl`` without it counts from an arrival that no message states.
+    """
+    if not len(block):
+        return block
+    times = _expiry_times(block)
+    kept = np.flatnonzero((times <= 0) | (times > at_ms))
+    return block if len(kept) == len(block) else block_of(*(block.message(int(index)) for index in kept))
+
+
+def _expiry_times(block: MessageBlock) -> Ints:
+    """Return the ``absolute-expiry-time`` of each message; 0 without one."""
+    ends = positions_of(block.ends)
+    begins = np.concatenate(([0], ends))[:-1]
+    found, missing = np.zeros(len(block), np.int64), np.ones(len(block), np.bool_)
+    reader = ByteReader(pa.py_buffer(block.data)).padded()
+    try:
+        parts = walk(reader, begins, ends, _NEEDED)
+    except TooManyAtOnceError:
+        pass
+    else:
+        field = field_at(parts.properties, ABSOLUTE_EXPIRY)
+        found[parts.numbers] = numbers(reader, field, len(parts), TIME, absent=0, refusals=None)
+        missing[parts.numbers] = False
+    for index in np.flatnonzero(missing):  # what cannot be read all at once
+        found[index] = expiry_ms(block.message(int(index))) or 0
+    return found
