@@ -261,11 +261,11 @@ def facts_with_settings(link: ManagementLink, names: Iterable[str]) -> dict[str,
 
 
 def keeps_delivered(link: ManagementLink, queue: str) -> bool | None:
-    """Return whether messages in flight are in the queue too, as in a non-destructive one (Artemis 2.19 to 2.55).
+    """Return whether messages in flight are in the queue too, as in a non-destructive one (Artemis 2.44, 2.55).
 
     Its attributes, listings and settings do not tell it, and ``updateQueue``, which does, removes a queue's filter.
-    The caller has a message in flight, and lets no other consumer have it meanwhile. Returns None if the broker does
-    not show it.
+    The caller has a message in flight, and lets no other consumer have it meanwhile. Returns None if there is none, or
+    too many; Artemis 2.19 lists none, and raises.
     """
     words, name = link.words.inspection, link.queue_name(queue)
     if words is None:

@@ -7,12 +7,19 @@ A separate thread and connection do this, so that no delay and no error reaches 
 import logging
 import threading
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 
-from pyspark_jms.errors import JMSError, JMSSecurityError, MalformedFrameError, UnsupportedError
+from pyspark_jms.errors import (
+    InvalidDestinationError,
+    JMSError,
+    JMSSecurityError,
+    MalformedFrameError,
+    UnsupportedError,
+)
 from pyspark_jms.management.link import ManagementLink
+from pyspark_jms.management.queue_facts import queue_facts
 from pyspark_jms.network.settings import ConnectionSettings
 
 __all__ = ["QueueWatch"]
@@ -107,10 +114,12 @@ class QueueWatch:
             _log.warning("! the progress has no metrics of the broker for now: %s", fact)
 
     def _request(self, link: ManagementLink) -> dict[str, int | str]:
-        words = link.words.queue
-        depth, delivering, consumers = (
-            self._sum(link, name) for name in (words.messages, words.delivering, words.consumers)
-        )
+        every = queue_facts(link, self._queues).values()
+        if missing := [facts.name for facts in every if not facts.exists]:
+            raise InvalidDestinationError(f"There is no queue {missing[0]}.", "Is the name right?")
+        depth = _sum(facts.messages for facts in every)
+        delivering = _sum(facts.delivering for facts in every)
+        consumers = _sum(facts.consumers for facts in every)
         metrics: dict[str, int | str] = {
             "depth": depth,
             "delivering": delivering,
@@ -118,7 +127,7 @@ class QueueWatch:
             "depthTime": datetime.now(UTC).isoformat(timespec="milliseconds"),
         }
         if self._received is not None:
-            scheduled = 0 if words.scheduled is None else self._sum(link, words.scheduled)
+            scheduled = sum(facts.scheduled or 0 for facts in every)
             self._undelivered = max(0, depth - delivering - scheduled), self._received()
         if self._in_flight is None:
             return metrics
@@ -128,11 +137,9 @@ class QueueWatch:
             metrics["stuckInDelivery"] = min(self._excess) if len(self._excess) > 1 else 0
         return metrics
 
-    def _sum(self, link: ManagementLink, name: str) -> int:
-        return sum(_count(link.queue_attribute(link.queue_name(queue), name), name) for queue in self._queues)
 
-
-def _count(value: object, name: str) -> int:
-    if not isinstance(value, int) or isinstance(value, bool):
-        raise MalformedFrameError(f"The broker answered that {name} is a {type(value).__name__}, not a number.")
-    return value
+def _sum(counts: Iterable[int | None]) -> int:
+    known = list(counts)
+    if None in known:
+        raise MalformedFrameError("The broker answered something else than the counts of a queue.", "")
+    return sum(count or 0 for count in known)

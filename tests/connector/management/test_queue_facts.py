@@ -5,10 +5,14 @@ import re
 from dataclasses import replace
 
 import pytest
+from artemis_244 import EmbeddedArtemis244
+from old_brokers import OldArtemis
 from proxy import Proxy
+from rawstomp import RawStomp
+from waiting import wait_until
 
 from pyspark_jms.jms.model import DestinationKind
-from pyspark_jms.management.queue_facts import QueueFacts, look_up_queues, queue_facts, warn_of_missing
+from pyspark_jms.management.queue_facts import QueueFacts, keeps_delivered, look_up_queues, queue_facts, warn_of_missing
 from pyspark_jms.network.address import Address
 from pyspark_jms.testing import EmbeddedClassic
 
@@ -162,3 +166,47 @@ def test_the_queue_of_a_subscription_and_a_topic(broker, settings_for, open_link
     }
     assert found[queue].is_topic_only
     assert {facts.name_to_read("::") for facts in found.values() if facts.exists} == {f"{queue}::app.{queue}"}
+
+
+# --- what no attribute shows -------------------------------------------------------------------------
+
+
+def shown_in_flight(open_link, settings, consume, names):
+    """``keeps_delivered`` of each queue, while a consumer has its message."""
+    found = []
+    for name in names:
+        link = consume(settings, name)
+        wait_until(lambda link=link: link.waiting()[0] == 1)
+        with open_link(settings) as management:
+            found.append(keeps_delivered(management, name))
+    return found
+
+
+def test_a_message_in_flight_shows_whether_the_queue_is_non_destructive(
+    broker, settings_for, open_link, consume, queue
+):
+    settings, names = settings_for(broker), [f"{queue}.ordinary", f"{queue}.table"]
+    for name, non_destructive in zip(names, (False, True), strict=True):
+        create(open_link, settings, name, **{"routing-type": "ANYCAST", "non-destructive": non_destructive})
+        with open_link(settings) as management:
+            assert keeps_delivered(management, name) is None, "nothing is in flight"
+        with RawStomp(broker) as client:
+            client.send(name, [((), "text")])
+    assert shown_in_flight(open_link, settings, consume, names) == [False, True]
+
+
+@pytest.mark.deep
+@pytest.mark.broker
+@pytest.mark.parametrize("release", [EmbeddedArtemis244, OldArtemis])
+def test_older_releases_show_the_same(release, settings_for, open_link, consume, queue):
+    with release() as broker:
+        settings = settings_for(broker)
+        if release is not OldArtemis:  # which lists no messages in flight
+            test_a_message_in_flight_shows_whether_the_queue_is_non_destructive(
+                broker, settings_for, open_link, consume, queue
+            )
+        create(open_link, settings, queue, **SETTINGS_OF_A_QUEUE)
+        with open_link(settings) as link:
+            facts = queue_facts(link, [queue])[queue]
+    assert (facts.ring_size, facts.max_consumers, facts.consumers_before_dispatch, facts.filter) == (5, 3, 2, "n = 1")
+    assert (facts.last_value, facts.exclusive, facts.purge_on_no_consumers, facts.paused) == (True, True, True, False)

@@ -116,10 +116,11 @@ def test_a_queue_that_is_not_there_yet(broker, queue, settings_for, watch):
 
 
 def _answered(body):
-    """The answer ``[0]`` of a real broker, with another body."""
+    """The answer of a real broker that lists a queue, with another body."""
 
     def alter(data):
-        return re.sub(rb"content-length:3\n\n\[0\]", b"content-length:%d\n\n%b" % (len(body), body), data)
+        answer = b"content-length:%d\n\n%b\0" % (len(body), body)
+        return re.sub(rb'content-length:\d+\n\n\["\{\\"data.*?\0', lambda _: answer, data, flags=re.DOTALL)
 
     return alter
 
