@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import replace
 
-from pyspark_jms.errors import JMSError
 from pyspark_jms.jms.dialect import BrokerDialect
 from pyspark_jms.jms.features import Feature
 from pyspark_jms.jms.model import Destination, DestinationKind
@@ -89,7 +88,8 @@ def tried_out(
     delivery attempt. A queue that a consumer more or less would change, or that would not deliver, is not tried.
     """
     is_open = facts.max_consumers is None or facts.max_consumers > (facts.consumers or 0)
-    if not facts.messages or facts.paused or facts.purge_on_no_consumers or not is_open:
+    is_kept = facts.purge_on_no_consumers is False  # unknown on a broker that does not list messages either
+    if not facts.messages or facts.paused or not is_kept or not is_open:
         return facts
     destination, condition = Destination(DestinationKind.QUEUE, facts.name), StateCondition()
     try:
@@ -103,7 +103,7 @@ def tried_out(
                 return facts
             with protocol.open_management(settings) as management:
                 return replace(facts, non_destructive=keeps_delivered(management, facts.name))
-    except JMSError as error:
+    except Exception as error:  # noqa: BLE001  # an unexpected reply must not stop a query that could read
         _log.debug("= it is not known whether queue %s is non-destructive: %s", facts.name, error)
         return facts
 
