@@ -223,7 +223,8 @@ def _commands(parser: argparse.ArgumentParser) -> Iterator[tuple[str, argparse.A
 
 
 def _command_section(name: str, parser: argparse.ArgumentParser) -> str:
-    rows = [_argument_row(action) for action in parser._actions if action.dest not in {"help", "action"}]  # noqa: SLF001
+    actions = [action for action in parser._actions if action.help != argparse.SUPPRESS]  # noqa: SLF001
+    rows = [_argument_row(action) for action in actions if action.dest not in {"help", "action"}]
     parts = [f"### pyspark-jms {name}", parser.description or ""]
     parts += [_table(("argument", "default", "meaning"), rows)] if rows else []
     return "\n\n".join([*parts, *([parser.epilog] if parser.epilog else [])])

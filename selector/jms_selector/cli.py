@@ -3,6 +3,7 @@
 import argparse
 import sys
 from collections.abc import Iterator, Sequence
+from io import TextIOWrapper
 
 from jms_selector.errors import SelectorError
 from jms_selector.pushdown.push import push
@@ -17,6 +18,9 @@ _BROKERS = tuple(name for name, dialect in DIALECTS.items() if dialect.activemq)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")  # a selector may have characters that the terminal has not
     options = _parser().parse_args(arguments)
     try:
         status: int = options.run(options)

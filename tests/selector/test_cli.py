@@ -1,3 +1,4 @@
+import io
 import json
 import subprocess
 import sys
@@ -73,3 +74,11 @@ def test_only_conformance_loads_the_runners():
     code = f"import sys; from jms_selector.cli import main; main(['explain', 'a = 1']); {runners}"
     found = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True, text=True).stdout
     assert found.splitlines()[-1] == "[]"
+
+
+def test_explain_prints_on_a_terminal_that_is_not_utf_8(monkeypatch):
+    out = io.TextIOWrapper(io.BytesIO(), encoding="ascii")
+    monkeypatch.setattr(sys, "stdout", out)
+    assert main(["explain", "name = '\xfc'"]) == 0
+    out.flush()
+    assert b"\\xfc" in out.buffer.getvalue()

@@ -62,7 +62,7 @@ def _lines(finding: Finding) -> list[str]:
     return [line.rstrip() for line in lines + advice]
 
 
-def as_json(findings: Sequence[Finding]) -> str:
+def as_json(findings: Sequence[Finding], *, ascii_only: bool = False) -> str:
     entries = [
         {
             "name": finding.name,
@@ -73,4 +73,4 @@ def as_json(findings: Sequence[Finding]) -> str:
         }
         for finding in findings
     ]
-    return json.dumps({"ok": not failed(findings), "findings": entries}, indent=2, ensure_ascii=False)
+    return json.dumps({"ok": not failed(findings), "findings": entries}, indent=2, ensure_ascii=ascii_only)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from pyspark_jms import __version__
 from pyspark_jms.cli import broker, check, demo, move, peek, send, staging, subscriptions
-from pyspark_jms.cli.command import Command
+from pyspark_jms.cli.command import Command, escape_unprintable
 from pyspark_jms.errors import JMSError
 
 __all__ = ["main"]
@@ -28,6 +28,7 @@ _COMMANDS: tuple[Command, ...] = (
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command and return the exit code. A [JMS_...] error is printed, and the code is 1."""
+    escape_unprintable()
     options = _parser().parse_args(arguments)
     try:
         return int(options.run(options))

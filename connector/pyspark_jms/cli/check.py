@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TextIO
 
 from pyspark_jms import __version__
-from pyspark_jms.cli.command import Command, add_access, source_options
+from pyspark_jms.cli.command import Command, add_access, is_ascii_json, source_options
 from pyspark_jms.errors import InvalidOptionError, OptionConflictError
 
 __all__ = ["COMMAND"]
@@ -67,7 +67,10 @@ def _run_conformance(options: argparse.Namespace) -> int:
     with _opened(Path(options.report or _REPORT)) as file:
         report = run_conformance(parsed.connection, queue)
         file.write(report.as_markdown(__version__, datetime.now(UTC)))
-    print(as_json(report.findings) if options.json else f"{as_table(report.findings)}\n\nreport: {file.name}")
+    if options.json:
+        print(as_json(report.findings, ascii_only=is_ascii_json()))
+    else:
+        print(f"{as_table(report.findings)}\n\nreport: {file.name}")
     return int(failed(report.findings))
 
 
@@ -95,7 +98,7 @@ def _run_checks(options: argparse.Namespace) -> int:
         staging_queue=options.staging_queue,
     )
     findings = run_checks(request)
-    print(as_json(findings) if options.json else as_table(findings))
+    print(as_json(findings, ascii_only=is_ascii_json()) if options.json else as_table(findings))
     return int(failed(findings))
 
 

@@ -7,6 +7,7 @@ import sys
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from io import TextIOWrapper
 from typing import TYPE_CHECKING, Self, TextIO, TypeVar
 
 from pyspark_jms.errors import JMSSecurityError, OptionError
@@ -17,7 +18,15 @@ if TYPE_CHECKING:
     from pyspark_jms.options.sink import SinkOptions
     from pyspark_jms.options.source import SourceOptions
 
-__all__ = ["Command", "ProgressLine", "add_access", "sink_options", "source_options"]
+__all__ = [
+    "Command",
+    "ProgressLine",
+    "add_access",
+    "escape_unprintable",
+    "is_ascii_json",
+    "sink_options",
+    "source_options",
+]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,6 +38,21 @@ class Command:
     """Returns the exit code. A ``JMSError`` is printed, and the exit code is 1."""
     add_arguments: Callable[[argparse.ArgumentParser], None] | None = None
     epilog: str | None = None
+
+
+# --- a terminal that is not UTF-8 ----------------------------------------------------------------------
+
+
+def escape_unprintable() -> None:
+    """Print characters that the terminal's encoding does not have as escapes, instead of ending with an error."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
+
+
+def is_ascii_json() -> bool:
+    """Whether JSON has to escape all other characters: those of ``escape_unprintable`` are no escapes of JSON."""
+    return not (sys.stdout.encoding or "utf-8").lower().replace("_", "-").startswith("utf")
 
 
 # --- a line that shows how far a long command is -----------------------------------------------------
@@ -81,6 +105,7 @@ def add_access(parser: argparse.ArgumentParser, *, side: str = "source") -> None
     password = parser.add_mutually_exclusive_group()
     password.add_argument("--password-file", metavar="FILE", help="file with the password")
     password.add_argument("--password-env", metavar="NAME", help="environment variable with the password")
+    password.add_argument("--password", action=_NoPassword, help=argparse.SUPPRESS)
     add(
         "--option",
         action="append",
@@ -89,6 +114,13 @@ def add_access(parser: argparse.ArgumentParser, *, side: str = "source") -> None
         metavar="NAME=VALUE",
         help=f"any other option of the {side}, as sslCaFile=ca.pem",
     )
+
+
+class _NoPassword(argparse.Action):
+    def __call__(self, parser: argparse.ArgumentParser, *_: object) -> None:
+        parser.error(
+            "a password on the command line is visible in the process list; use --password-env or --password-file"
+        )
 
 
 def _option(text: str) -> tuple[str, str]:

@@ -6,7 +6,7 @@ import sys
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from pyspark_jms.cli.command import Command, ProgressLine, add_access, source_options
+from pyspark_jms.cli.command import Command, ProgressLine, add_access, is_ascii_json, source_options
 from pyspark_jms.errors import InvalidDestinationError, InvalidOptionError, JMSSecurityError, UnsupportedError
 from pyspark_jms.sentences import counted
 
@@ -149,7 +149,7 @@ def _print(moved: "Moved", options: argparse.Namespace, waiting: int | None) -> 
             "left": dict(moved.left),
             "guarantee": moved.guarantee,
         }
-        print(json.dumps(found, ensure_ascii=False))
+        print(json.dumps(found, ensure_ascii=is_ascii_json()))
         return
     if not moved.messages:
         print(f"moved nothing from {options.queue}: {_why_nothing(moved, options, waiting)}")

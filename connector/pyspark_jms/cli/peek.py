@@ -5,7 +5,7 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from pyspark_jms.cli.command import Command, add_access, source_options
+from pyspark_jms.cli.command import Command, add_access, is_ascii_json, source_options
 
 __all__ = ["COMMAND"]
 
@@ -26,7 +26,7 @@ def _run(options: argparse.Namespace) -> int:
     shown = 0
     for row in _rows(options):
         shown += 1
-        print(json.dumps(row, ensure_ascii=False) if options.json else _described(shown, row), flush=True)
+        print(json.dumps(row, ensure_ascii=is_ascii_json()) if options.json else _described(shown, row), flush=True)
     if not shown and not options.json:
         print(f"queue://{options.queue} shows no message")
     return 0

@@ -3,7 +3,7 @@
 import argparse
 import json
 
-from pyspark_jms.cli.command import Command, add_access, source_options
+from pyspark_jms.cli.command import Command, add_access, is_ascii_json, source_options
 
 __all__ = ["SUBSCRIBE", "UNSUBSCRIBE"]
 
@@ -44,7 +44,7 @@ def _subscribe(options: argparse.Namespace) -> int:
     selector = create_subscription(parsed, source_protocol(parsed))
     if options.json:
         found = {"subscription": str(parsed.durable), "topic": options.topic, "selector": selector}
-        print(json.dumps(found, ensure_ascii=False))
+        print(json.dumps(found, ensure_ascii=is_ascii_json()))
     else:
         print(f"{parsed.durable}: the broker keeps the messages of topic {options.topic} from now on")
     return 0
