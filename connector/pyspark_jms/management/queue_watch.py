@@ -45,11 +45,13 @@ class QueueWatch:
         received: Callable[[], int] | None = None,
         *,
         connections: int = 1,
+        note_undelivered: Callable[[int], None] | None = None,
         every: float = _EVERY_SECONDS,
     ) -> None:
         """``in_flight``: how many messages of these queues this query has received and not acknowledged; None: that is
         not known here. ``received``: how many it has received; None: it reads only some of their messages. Both are
         called in another thread. ``connections``: how many consumers this query has at each queue.
+        ``note_undelivered``: called in that thread with how many messages were delivered to nobody.
         """
         timeout = min(_PATIENCE_SECONDS, settings.receipt_timeout)
         self._settings = replace(settings, connect_timeout=timeout, receipt_timeout=timeout)
@@ -58,6 +60,7 @@ class QueueWatch:
         self._in_flight = in_flight
         self._received = received
         self._own_consumers = len(queues) * connections
+        self._note_undelivered = note_undelivered
         self._every = every
         self._metrics: dict[str, int | str] = {}
         self._undelivered: tuple[int, int] | None = None
@@ -126,9 +129,12 @@ class QueueWatch:
             "consumers": consumers,
             "depthTime": datetime.now(UTC).isoformat(timespec="milliseconds"),
         }
+        scheduled = sum(facts.scheduled or 0 for facts in every)
+        undelivered = max(0, depth - delivering - scheduled)
         if self._received is not None:
-            scheduled = sum(facts.scheduled or 0 for facts in every)
-            self._undelivered = max(0, depth - delivering - scheduled), self._received()
+            self._undelivered = undelivered, self._received()
+        if self._note_undelivered is not None:
+            self._note_undelivered(undelivered)
         if self._in_flight is None:
             return metrics
         self._excess.append(max(0, delivering - self._in_flight()))

@@ -4,13 +4,13 @@ It looks at the columns of the first rows only. Does not know protocols.
 """
 
 import logging
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from functools import lru_cache
-from typing import Any
+from typing import Any, NamedTuple
 
-__all__ = ["FIRST_ROWS", "look_for_missing"]
+__all__ = ["FIRST_ROWS", "Description", "describe", "look_for_missing"]
 
 _log = logging.getLogger("pyspark_jms.source")
 
@@ -41,20 +41,30 @@ class _Watch:
         self.missing = [name for name in self.missing if rows.column(name).null_count == rows.num_rows]
         if self.missing:
             self.seen.update(names())
-        near = {name: get_close_matches(name, self.seen - {name}, n=1) for name in self.missing}
-        self.done = not self.missing or self.rows >= FIRST_ROWS or any(near.values())
-        if not (self.done and self.missing):
-            return
-        guesses = [f"{name} (did you mean {_shown(found[0])}?)" if found else name for name, found in near.items()]
-        listed = ", ".join(map(_shown, sorted(self.seen)[:_SHOWN_NAMES])) or "none"
-        _log.warning(
-            "! none of the first %d messages from %s has the property of column %s, so the column is NULL."
-            " Properties of these messages: %s",
-            self.rows,
-            self.source,
-            ", ".join(guesses),
-            listed,
-        )
+        found = describe(self.missing, self.seen)
+        self.done = not self.missing or self.rows >= FIRST_ROWS or found.is_misspelled
+        if self.done and self.missing:
+            _log.warning(
+                "! none of the first %d messages from %s has the property of column %s, so the column is NULL. %s",
+                self.rows,
+                self.source,
+                found.missing,
+                found.seen,
+            )
+
+
+class Description(NamedTuple):
+    missing: str
+    seen: str
+    is_misspelled: bool
+
+
+def describe(missing: Iterable[str], seen: Collection[str]) -> Description:
+    """Words for names that no message has, with the similar names that messages have."""
+    near = {name: get_close_matches(name, set(seen) - {name}, n=1) for name in missing}
+    guesses = [f"{name} (did you mean {_shown(found[0])}?)" if found else name for name, found in near.items()]
+    listed = ", ".join(map(_shown, sorted(seen)[:_SHOWN_NAMES])) or "none"
+    return Description(", ".join(guesses), f"Properties of these messages: {listed}", any(near.values()))
 
 
 def _shown(name: str) -> str:

@@ -29,6 +29,7 @@ from pyspark_jms.source.progress import Counts, Progress, compared
 from pyspark_jms.source.queues import warn_of_undelivered
 from pyspark_jms.source.stopping import StopRequest
 from pyspark_jms.source.subscriptions import Subscriptions
+from pyspark_jms.source.unmatched import UnmatchedSelector
 
 __all__ = ["BatchReceiver", "Intake", "required_recognition"]
 
@@ -129,6 +130,7 @@ class BatchReceiver:
             lambda: self._progress.in_flight,
             compared(options, self._received),
             connections=options.connections,
+            note_undelivered=UnmatchedSelector(options, protocol, self._received),
         )
 
     def _received(self) -> int:

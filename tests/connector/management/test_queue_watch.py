@@ -20,8 +20,8 @@ def watch(open_link):
     """``watch(settings, queues, in_flight)``: closed at the end."""
     watches = []
 
-    def watch(settings, queues, in_flight=lambda: 0, received=None, every=SOON):
-        watches.append(QueueWatch(open_link, settings, queues, in_flight, received, every=every))
+    def watch(settings, queues, in_flight=lambda: 0, received=None, every=SOON, **more):
+        watches.append(QueueWatch(open_link, settings, queues, in_flight, received, every=every, **more))
         return watches[-1]
 
     yield watch
@@ -42,6 +42,17 @@ def test_the_consumers_and_when_the_broker_was_first(broker, queue, settings_for
     consume(settings_for(broker), queue)
     wait_until(lambda: watched.metrics().get("consumers") == 1)
     assert dt.datetime.fromisoformat(watched.metrics()["depthTime"]) > first
+
+
+@stomp_only
+def test_each_request_notes_what_is_delivered_to_nobody(broker, queue, settings_for, consume, watch):
+    with JmsClient(broker) as java:
+        java.send(queue, "text")
+    noted = []
+    watch(settings_for(broker), [queue], note_undelivered=noted.append)
+    wait_until(lambda: noted[-2:] == [1, 1])
+    consume(settings_for(broker), queue)
+    wait_until(lambda: noted[-1] == 0)
 
 
 @stomp_only

@@ -43,6 +43,7 @@ from pyspark_jms.source.readers.history import BatchHistory
 from pyspark_jms.source.readers.reader_input import ReaderInput, report_number
 from pyspark_jms.source.stopping import StopRequest
 from pyspark_jms.source.task_inputs import TaskReports
+from pyspark_jms.source.unmatched import UnmatchedSelector
 
 __all__ = ["ReaderSource"]
 
@@ -310,7 +311,15 @@ def _watch(options: SourceOptions, protocol: SourceProtocol, history: BatchHisto
     queues = [each.name for each in options.destinations if each.kind is DestinationKind.QUEUE]
     if not queues or history is None:
         return None
-    return QueueWatch(protocol.open_management, options.connection, queues, None, compared(options, history.moved))
+    received = history.moved
+    return QueueWatch(
+        protocol.open_management,
+        options.connection,
+        queues,
+        None,
+        compared(options, received),
+        note_undelivered=UnmatchedSelector(options, protocol, received),
+    )
 
 
 def _named(tokens: Iterable[StoredToken[Token]], name: str) -> Token | None:
