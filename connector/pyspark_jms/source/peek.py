@@ -14,7 +14,7 @@ from typing import Any
 
 from pyspark_jms.blocks.block import MessageBlock, PartitionSlice
 from pyspark_jms.delivery.message_range import MessageRange
-from pyspark_jms.errors import ConnectionLostError
+from pyspark_jms.errors import ConnectionLostError, UnsupportedError
 from pyspark_jms.jms.model import Destination
 from pyspark_jms.jms.subscription import Subscription
 from pyspark_jms.management.queue_facts import QueueFacts, look_up_queues
@@ -126,6 +126,7 @@ class Look:
         """How many messages the queue had when as many had been shown as it had at the start."""
         self._is_whole = self._is_used_up = self._met_later = False
         self._questions, self._is_answered = 0, False
+        self._may_be_cut = False
 
     def ranges(self, limited: Bounds) -> Iterator[tuple[MessageRange, SourceLink]]:
         """What the queue shows, as long as there is room."""
@@ -142,9 +143,21 @@ class Look:
             if bounds.is_left:
                 link.subscribe(self._subscription(link, bounds))
                 yield from self._receive(link, bounds, condition.pause)
+                self._require_all(link.dialect.browse_limit)
             self._is_used_up = not bounds.is_left or bounds.is_used_up
         finally:
             link.close()
+
+    def _require_all(self, limit: int) -> None:
+        """``limit``: of a browse, by default. The broker marks the end of a browse in the same way in each case."""
+        self._may_be_cut = self._is_whole and limit > 0 and self._had is None and not self._met_later
+        if self._may_be_cut and self._shown == limit:
+            raise UnsupportedError(
+                f"The read shows {limit:,} messages of queue {self._destination.name}, which is where the broker ends a"
+                " browse by default. It does not tell how many messages the queue has.",
+                "Set maxBrowsePageSize=-1 in the broker's policyEntry for this queue. If the queue has no more, set"
+                f" maxMessagesPerTrigger={limit}. readStream with trigger(availableNow=True) reads and consumes all.",
+            )
 
     def _whole_queue(self) -> Bounds:
         return Bounds(0 if self._has_shown_all() else _NO_LIMIT, _NO_LIMIT)
@@ -221,15 +234,22 @@ class Look:
         if not self._is_whole or known >= len(block):
             return len(block)
         now_ms = time.time() * 1000
-        if now_ms - self._started_ms > LONGEST_MS:
-            self._met_later = True
-            return known
         times = {"started_ms": self._started_ms, "now_ms": now_ms}
-        if not was_sent_later(link.sent_ms(block, len(block) - 1), **times):
+        later = was_sent_later(link.sent_ms(block, len(block) - 1), **times)
+        if later is None and now_ms - self._started_ms > LONGEST_MS:
+            self._met_later = True
+            if self._had is None:
+                raise UnsupportedError(
+                    f"The read has shown {self._shown:,} messages of queue {self._destination.name} in"
+                    f" {LONGEST_MS / 60_000:g} minutes. The next ones have no timestamp, so nothing shows whether they"
+                    " were sent before its start.",
+                    "Set maxMessagesPerTrigger, or read as a user with the permission manage, which tells the number.",
+                )
+            return known
+        if not later:
             return len(block)  # a queue is in the order of sending, except for priorities
         self._met_later = True
-        later = (at for at in range(known, len(block)) if was_sent_later(link.sent_ms(block, at), **times))
-        return next(later)
+        return next(at for at in range(known, len(block)) if was_sent_later(link.sent_ms(block, at), **times))
 
     def _subscription(self, link: SourceLink, bounds: Bounds) -> Subscription:
         messages = bounds.messages
@@ -248,7 +268,14 @@ class Look:
     # --- what was not shown ---------------------------------------------------------------------
 
     def warn_of_rest(self, limits: str) -> None:
-        if self._met_later and self._had is None:
+        if self._may_be_cut:
+            _log.warning(
+                "! the read shows %s messages of queue %s, and the broker does not tell how many it has. A browse"
+                " ends at maxBrowsePageSize and at the memoryLimit of the queue's policyEntry",
+                f"{self._shown:,}",
+                self._destination.name,
+            )
+        elif self._met_later and self._had is None:
             _log.warning(
                 "! the read shows %s messages of queue %s and ended at one that was sent after its start: there may be"
                 " more. It is not known how many messages the queue had at the start",

@@ -16,7 +16,7 @@ from pyspark_jms.amqp.link.producer import Producer
 from pyspark_jms.amqp.sink import AmqpSinkLink
 from pyspark_jms.amqp.source import AmqpSource
 from pyspark_jms.amqp.wire.types import Target
-from pyspark_jms.errors import InvalidDestinationError
+from pyspark_jms.errors import InvalidDestinationError, UnsupportedError
 from pyspark_jms.management.queue_facts import QueueFacts
 from pyspark_jms.options.sink import SinkOptions
 from pyspark_jms.options.source import SourceOptions
@@ -25,7 +25,7 @@ from pyspark_jms.source.peek import Bounds, Look, peek
 from pyspark_jms.source.subscriptions import create_subscription
 from pyspark_jms.spark.protocols import source_protocol
 from pyspark_jms.stomp.source import StompSource
-from pyspark_jms.testing import EmbeddedArtemis
+from pyspark_jms.testing import EmbeddedArtemis, EmbeddedClassic
 
 
 @pytest.fixture(params=["stomp", "amqp"])
@@ -164,6 +164,63 @@ def test_a_browse_that_knows_no_number_shows_what_was_sent_before_its_start(rest
     assert [n for each in rows for n in each.column("sequence").to_pylist()] == list(range(count))
     assert [text for each in rows for text in each.column("text").to_pylist()] == [f"text {n}" for n in range(count)]
     assert f"the read shows {count:,} messages of queue {queue} and ended at one that was sent after" in caplog.text
+
+
+def test_a_slow_browse_shows_all_where_messages_have_a_timestamp(restricted, queue, monkeypatch):
+    count = 5_000
+    fill(restricted, queue, count)
+    monkeypatch.setattr("pyspark_jms.source.peek.LONGEST_MS", -1.0)
+    given = {"brokerUrl": restricted.amqp_url, "queue": queue, "idleTimeout": "1s"} | UNMANAGED
+    options = SourceOptions.parse(given, "batch")
+    assert sum(map(len, peek(options, source_protocol(options)))) == count
+
+
+def test_a_slow_browse_that_cannot_know_its_end_is_an_error(restricted, queue, monkeypatch):
+    put_encoded(restricted, queue, [section(0x77, string(str(number))) for number in range(10)])
+    monkeypatch.setattr("pyspark_jms.source.peek.LONGEST_MS", -1.0)
+    given = {"brokerUrl": restricted.amqp_url, "queue": queue, "idleTimeout": "1s"} | UNMANAGED
+    options = SourceOptions.parse(given, "batch")
+    with pytest.raises(UnsupportedError, match=r"has shown 0 messages .* have no timestamp"):
+        list(peek(options, source_protocol(options)))
+
+
+@pytest.fixture(scope="module")
+def classic_with_policies():
+    with EmbeddedClassic() as broker:
+        policy = broker.jvm.org.apache.activemq.broker.region.policy
+        entries = broker.jvm.java.util.ArrayList()
+        for queues, memory in (("paged.>", 0), ("small.>", 100_000)):
+            entry = policy.PolicyEntry()
+            entry.setQueue(queues)
+            if memory:
+                entry.setMaxBrowsePageSize(-1)
+                entry.setMemoryLimit(memory)
+                entry.setProducerFlowControl(False)  # else it takes no more than the browse shows
+            entries.add(entry)
+        policies = policy.PolicyMap()
+        policies.setPolicyEntries(entries)
+        broker.server.setDestinationPolicy(policies)
+        yield broker
+
+
+@pytest.mark.deep
+@pytest.mark.parametrize("protocol", ["stomp", "amqp"])
+@pytest.mark.parametrize("kind", ["whole", "paged", "small"])
+def test_no_short_browse_of_classic_looks_whole(classic_with_policies, protocol, kind, caplog):
+    broker, count = classic_with_policies, 1_000
+    name = f"{kind}.{protocol}"
+    fill(broker, name, count)
+    await_count(broker, name, count)
+    url = broker.amqp_url if protocol == "amqp" else broker.url
+    options = SourceOptions.parse(access(broker) | {"brokerUrl": url, "queue": name, "idleTimeout": "1s"}, "batch")
+    batches = peek(options, source_protocol(options))
+    if kind == "paged":
+        with pytest.raises(UnsupportedError, match=r"shows 400 messages .* maxBrowsePageSize=-1"):
+            list(batches)
+        return
+    shown = sum(map(len, batches))
+    assert (shown == count) is (kind == "whole")
+    assert f"shows {shown:,} messages of queue {name}, and the broker does not tell how many it has" in caplog.text
 
 
 class _Watched(AmqpSource):

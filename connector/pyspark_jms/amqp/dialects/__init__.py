@@ -197,6 +197,7 @@ ARTEMIS = Dialect(
 CLASSIC = Dialect(
     name="classic",
     products=("ActiveMQ",),
+    browse_limit=400,  # maxBrowsePageSize, as soon as a policy entry matches the queue
     tested_versions="6.3.1",
     selector_dialect="classic-amqp",
     ignored_stomp_headers=_STOMP_HEADERS,
