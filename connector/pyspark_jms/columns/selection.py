@@ -93,10 +93,10 @@ class Selection:
             kept = self._may_match(pushed, batch, self.dialect, has_unheld_time)
             if kept.false_count and kind is DestinationKind.QUEUE:
                 raise SelectorIgnoredError(
-                    f"{kept.false_count} of {batch.num_rows} messages cannot match the selector: the broker ignored it."
-                    " Without a journal nothing of this batch was acknowledged; with one its messages stay in the"
-                    " journal.",
-                    "An existing queue or subscription has a filter of its own: use another, or selectorInSpark=off.",
+                    f"{kept.false_count} of {batch.num_rows} messages cannot match the selector:"
+                    " the broker ignored it.",
+                    "They stay on the broker, or in the journal. An existing queue or subscription has a filter of its"
+                    " own: use another, or selectorInSpark=off.",
                 )
         if self.pushed.residual is not None:
             matching = self._may_match(self.pushed.residual, batch, "spec", has_unheld_time)

@@ -132,7 +132,7 @@ def test_what_cannot_match_stops_a_queue_and_is_dropped_from_a_subscription():
     with pytest.raises(SelectorIgnoredError, match=r"JMS_SELECTOR_IGNORED\] 2 of 3 messages") as caught:
         chosen.apply(batch, QUEUE)
     assert "blue" not in str(caught.value)
-    assert "journal" in caught.value.fact
+    assert "journal" in caught.value.remedy
 
 
 TYPED = [

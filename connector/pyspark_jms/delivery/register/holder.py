@@ -113,8 +113,13 @@ class RegisterHolder(Machine[State, Command]):
     # --- L3, L4: the value in the transaction ---------------------------------------------------------
 
     def _open(self, token: Token, messages: int) -> Command:
+        """``messages``: of the register. With too few, what is received may lack the token, and costs a delivery."""
         self._set(phase=Phase.OPENING, token=token, messages=messages)
         return steps.Open()
+
+    def _count(self, tokens: Iterable[StoredToken[Token]]) -> int:
+        """How many messages a register has that shows these tokens, of which one may have been made beside another."""
+        return sum(1 + each.token.blocks for each in tokens)
 
     def _take(self) -> Command:
         self._set(phase=Phase.TAKING)

@@ -81,7 +81,7 @@ class TokenKeeper(RegisterHolder):
         if stored is None:
             self._set(phase=Phase.PROVING)
             return steps.ProveLink()
-        return self._close(stored.token, len(seen.tokens))
+        return self._close(stored.token, self._count(seen.tokens))
 
     # --- L9: a token is made when a batch is planned, not by a task -----------------------------------
 
@@ -106,14 +106,14 @@ class TokenKeeper(RegisterHolder):
 
     # --- L10: a reader that Spark did not read is closed ----------------------------------------------
 
-    def _close(self, token: Token, tokens: int) -> Command:
+    def _close(self, token: Token, messages: int) -> Command:
         """A task of the committed batch that still runs then finds an empty value, and receives nothing."""
         keep = self._request()
         if keep.used < keep.batch and (stop := self._set_back(token, keep.used)):
             return stop
         first = token.next if token.next >= keep.next else self._beyond_lost()  # the broker's store is an older copy
         self._set(renewed=replace(token, batch=keep.used, blocks=0, first=first, next=first, metrics=()))
-        return self._open(token, tokens + token.blocks)
+        return self._open(token, messages)
 
     def _renewed(self) -> Command:
         renewed = self.state.renewed

@@ -80,7 +80,7 @@ class ReaderTask(RegisterHolder):
             return stop
         if stored.token.batch == read.batch:
             return self._replay(stored.token)
-        return self._receive(stored, len(seen.tokens))
+        return self._receive(stored, self._count(seen.tokens))
 
     def _replay(self, token: Token) -> Command:
         if not token.blocks:
@@ -88,13 +88,13 @@ class ReaderTask(RegisterHolder):
         self._set(phase=Phase.BROWSING, token=token)
         return steps.Browse(token.stream, token.batch, token.blocks)
 
-    def _receive(self, stored: StoredToken[Token], tokens: int) -> Command:
+    def _receive(self, stored: StoredToken[Token], messages: int) -> Command:
         """L11: a token that was delivered too often is replaced first. L1: the blocks of its batch are not needed."""
         token = stored.token
         if needs_renewal([stored]) or self.state.note is not None:
             empty = replace(token, blocks=0, first=token.next)
             self._set(renewed=replace(empty, alone=self.state.note or token.alone))
-        return self._open(token, tokens + token.blocks)
+        return self._open(token, messages)
 
     # --- L7: a value is whole -------------------------------------------------------------------------
 

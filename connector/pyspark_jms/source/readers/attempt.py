@@ -42,8 +42,11 @@ class Attempt:
         missing: Callable[[ReaderLink], object] | None = None,
         pause: Callable[[float], None] = time.sleep,
         timeout: float,
+        rows_first: bool = False,
     ) -> None:
-        """``receive`` and ``rows_of``: of a task.
+        """``rows_first``: an error of a row ends the attempt before its messages are accepted.
+
+        ``receive`` and ``rows_of``: of a task.
 
         ``peek``: on another connection, for a look without the lock.
 
@@ -57,6 +60,7 @@ class Attempt:
         self._missing = missing
         self._pause = pause
         self._timeout = timeout
+        self._rows_first = rows_first
         self._link: ReaderLink | None = None
         self._event: object = None
         self._received = ValueRows()
@@ -198,6 +202,8 @@ class Attempt:
 
     def _replace(self, token: Token) -> steps.Replaced:
         """The broker needs a while for the transaction of many messages: time to make their rows."""
+        if self._rows_first:
+            self._received.make_all()
         try:
             self._held.replace_value(token, self._received.make)
         except TransactionRolledBackError as error:

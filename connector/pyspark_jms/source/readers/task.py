@@ -12,6 +12,7 @@ from pyspark_jms.delivery.register import steps
 from pyspark_jms.delivery.register.outcomes import Answer
 from pyspark_jms.delivery.register.reader import ReaderTask
 from pyspark_jms.delivery.subscription_ledger import Recognition
+from pyspark_jms.errors import BadMessageError, JMSError, SelectorIgnoredError
 from pyspark_jms.network.connection import StateCondition
 from pyspark_jms.options.source import SourceOptions
 from pyspark_jms.source.draining import Drain
@@ -37,12 +38,25 @@ def read_reader(task: ReaderInput, options: SourceOptions, protocol: SourceProto
     answer = attempt.run(task.read)
     assert isinstance(answer, Answer)
     dropped = 0
-    for rows, dropped_here in attempt.rows if answer.token.blocks else ():
-        dropped += dropped_here
-        yield rows
+    try:
+        for rows, dropped_here in attempt.rows if answer.token.blocks else ():
+            dropped += dropped_here
+            yield rows
+    except (BadMessageError, SelectorIgnoredError) as error:
+        raise _staged(error, task) from None
     if dropped:
         number = report_number(task.read.batch, task.read.reader)
         report_dropped(task.drops, answer.token.first, dropped, number)
+
+
+def _staged(error: JMSError, task: ReaderInput) -> JMSError:
+    """Of a batch that was stored with other options, whose messages other consumers do not get any more."""
+    options = "onBadMessage=keep" if isinstance(error, BadMessageError) else "selectorInSpark=off"
+    return type(error)(
+        error.fact,
+        f"The messages of batch {task.read.batch} are in the staging queue {task.base}.{task.read.reader}. Start again"
+        f" with the same checkpoint and {options}; a new checkpoint would leave them there.",
+    )
 
 
 def _share(options: SourceOptions, reader: int, readers: int) -> SourceOptions:
@@ -88,6 +102,7 @@ def _attempt(task: ReaderInput, options: SourceOptions, protocol: SourceProtocol
         rows_of_run,
         missing=missing,
         timeout=options.connection.reconnect_timeout,
+        rows_first=options.on_bad_message == "fail" or options.selector is not None,
     )
     return attempt
 

@@ -110,9 +110,13 @@ class ValueRows:
     def make(self) -> None:
         """Raises nothing: an error comes when the rows are asked for."""
         with contextlib.suppress(Exception):
-            while self._runs:
-                self._made.append(self._of(self._runs[0]))
-                self._runs.popleft()
+            self.make_all()
+
+    def make_all(self) -> None:
+        """Raise the error of a message that makes no row."""
+        while self._runs:
+            self._made.append(self._of(self._runs[0]))
+            self._runs.popleft()
 
     def __iter__(self) -> Iterator[tuple[Any, int]]:
         while self._made:

@@ -79,6 +79,7 @@ def test_a_task_at_another_broker_of_the_list_stops_at_once(broker, queue, put, 
 @pytest.mark.parametrize("place", [{"broker": "another"}, pytest.param({"address": "another"}, marks=pytest.mark.deep)])
 def test_fail_on_data_loss_false_goes_on_elsewhere(broker, queue, put, query, impatient, place):
     """With new tokens: the place of the log has none here."""
+    dead = broker.message_count("DLQ")
     put(broker, queue, "one")
     running = query(failOnDataLoss="false")
     assert running.texts(1) == ["one"]
@@ -88,6 +89,7 @@ def test_fail_on_data_loss_false_goes_on_elsewhere(broker, queue, put, query, im
     assert running.texts(1) == ["two"]
     assert running.log[-1]["broker"] == identity(broker)
     assert running.log[-1]["address"].endswith(running.log[-1]["stream"])
+    assert broker.message_count("DLQ") == dead, "the token before was received once"
 
 
 @pytest.mark.deep

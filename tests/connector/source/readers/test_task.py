@@ -1,4 +1,5 @@
 import contextlib
+import dataclasses
 import threading
 import time
 from collections import Counter
@@ -26,7 +27,7 @@ from pyspark_jms.amqp.link import read_register
 from pyspark_jms.amqp.link.read_register import ReadRegister, RegisterName
 from pyspark_jms.amqp.reading import ReaderLink
 from pyspark_jms.amqp.wire.values import TypedValue, encode
-from pyspark_jms.errors import DataLossError, JMSError, PoisonLoopError
+from pyspark_jms.errors import BadMessageError, DataLossError, JMSError, PoisonLoopError
 
 
 def test_two_attempts_of_a_task_have_the_same_rows(broker, queue, put, query):
@@ -236,3 +237,34 @@ def test_the_readers_together_keep_the_limits_of_a_batch(broker, queue, put, que
         assert running.plan()
         assert sum(map(len, running.rows())) == rows
         running.commit()
+
+
+BAD = section(0x70, list_(TRUE)) + section(0x73, list_()) + section(0x77, b"\xa1\x02\xff\xfe")
+"""A text that is not UTF-8."""
+
+
+def test_a_bad_message_is_refused_before_its_batch_is_acknowledged(broker, queue, put, query):
+    put(broker, queue, "good")
+    put_encoded(broker, queue, [BAD])
+    running = query(onBadMessage="fail")
+    assert running.plan()
+    for _ in range(2):
+        with pytest.raises(BadMessageError, match="They stay on the broker"):
+            running.rows()
+        assert left(broker, queue, 2) == 2
+    assert broker.delivery_counts(queue) == [0, 0]
+
+
+def test_a_bad_message_that_is_staged_is_read_with_the_same_checkpoint(broker, queue, put, query):
+    put_encoded(broker, queue, [BAD])
+    running = query(onBadMessage="keep")
+    assert running.plan()
+    [[row]] = running.rows()
+    assert row["body_error"]
+    keep, staging = running.options, f"{running.log[-1]['address']}.0"
+    running.options = dataclasses.replace(keep, on_bad_message="fail")
+    remedy = rf"batch 1 are in the staging queue {staging}\. Start again with the same checkpoint and onBadMessage=keep"
+    with pytest.raises(BadMessageError, match=remedy):
+        running.rows()
+    running.options = keep
+    assert running.rows() == [[row]]

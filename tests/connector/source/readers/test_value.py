@@ -1,15 +1,12 @@
 import random
 
 import pytest
-from amqp_sending import put_encoded
-from streaming import left
 
 from pyspark_jms.amqp.dialects import dialect_named
 from pyspark_jms.amqp.link.connection import Connection
 from pyspark_jms.blocks.block import MessageBlock, block_of
 from pyspark_jms.blocks.staged import unpack
 from pyspark_jms.delivery.message_range import MessageRange
-from pyspark_jms.errors import BadMessageError
 from pyspark_jms.jms.model import Destination
 from pyspark_jms.jms.subscription import Subscription
 from pyspark_jms.source.readers import task as module
@@ -146,15 +143,3 @@ def test_rows_are_made_before_the_broker_has_confirmed_the_transaction(broker, q
     assert len(running.read(task)) == 2
     assert order.count("rows") == 1
     assert order.index("rows") < order.index("the confirmation of the transaction")
-
-
-def test_a_bad_message_fails_the_task_after_the_transaction(broker, queue, query):
-    """So it is staged whole, and each attempt has the same error."""
-    put_encoded(broker, queue, [b"\x00\x53\x77\xa1\x01x", b"\x00\x53\x77\xa1\x02\xff\xfe"])
-    running = query(onBadMessage="fail")
-    running.plan()
-    [task] = running.tasks()
-    for _ in range(2):
-        with pytest.raises(BadMessageError, match="1 of 2 messages"):
-            running.read(task)
-        assert left(broker, queue) == 0
