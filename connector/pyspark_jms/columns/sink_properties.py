@@ -18,7 +18,7 @@ from pyspark_jms.columns.rows import Entries, Rows, compact
 from pyspark_jms.columns.schema import PROPERTY_COLUMN, VALUE_TYPES
 from pyspark_jms.columns.value_texts import java_text, jms_types, misfits
 from pyspark_jms.jms.model import ValueType
-from pyspark_jms.jms.rules import PROPERTY_TYPES, property_name_problem, property_value_problem
+from pyspark_jms.jms.rules import PROPERTY_TYPES, property_value_problem, sent_name_problem
 from pyspark_jms.sentences import with_article
 
 __all__ = [
@@ -136,7 +136,7 @@ def _problem(data: bytes, rules: NameRules, columns: Collection[str]) -> str | N
         return None
     if name in columns:
         return "it is a column of propertyColumns too"
-    problem = rules.problem(name) or property_name_problem(name)
+    problem = rules.problem(name) or sent_name_problem(name)
     return problem and f"its name {problem}"
 
 

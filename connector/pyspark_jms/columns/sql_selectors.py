@@ -20,8 +20,9 @@ from jms_selector.syntax.tree import And, Compare, In, IsNull, Like, Literal, No
 from pyspark_jms.columns.schema import BY_LOWER_NAME, SINK_ONLY
 from pyspark_jms.columns.sql_conditions import Constant, column_name, constant, parse_condition, refuse
 from pyspark_jms.errors import SchemaError, UnsupportedConditionError
+from pyspark_jms.jms.added_names import ANY_BROKER
 from pyspark_jms.jms.model import DeliveryMode
-from pyspark_jms.jms.rules import CONVERSION_PREFIX, NATIVE_ID, property_name_problem
+from pyspark_jms.jms.rules import property_name_problem
 
 __all__ = ["declared_types", "selector_text"]
 
@@ -125,7 +126,7 @@ class _Columns:
             raise refuse(self._text, start, end, "is not a column of the schema", "Add it to the schema with its type.")
         name, kind = self._by_name.get(name.lower(), (name, None))
         problem = property_name_problem(name)
-        if problem is None and (name == NATIVE_ID or name.startswith((CONVERSION_PREFIX, _ARTEMIS_PREFIX))):
+        if problem is None and (name in ANY_BROKER or name.startswith(_ARTEMIS_PREFIX)):
             problem = "is a property of the broker, which rows do not show"
         if problem is not None:
             raise refuse(self._text, start, end, f"cannot be a property in a selector: {name} {problem}")

@@ -13,16 +13,15 @@ from types import MappingProxyType
 from jms_selector.meaning.conversions import JAVA_DOUBLE
 from jms_selector.syntax.kinds import BITS, Kind
 from jms_selector.syntax.literals import is_plain_name, reserved_word
+from pyspark_jms.jms.added_names import ANY_BROKER, MQTT_PREFIX
 from pyspark_jms.jms.conversions import BASE64, ValueType
 from pyspark_jms.jms.model import DEAD_LETTER_PROPERTIES, MOVED_PROPERTY
 from pyspark_jms.sentences import with_article
 
 __all__ = [
     "AMQP_TYPES",
-    "CONVERSION_PREFIX",
     "JMSX_PROPERTIES",
     "MARKER_PREFIX",
-    "NATIVE_ID",
     "PROPERTY_TYPES",
     "SET_BY_PROVIDER",
     "TEXTS",
@@ -32,6 +31,7 @@ __all__ = [
     "is_left_out",
     "property_name_problem",
     "property_value_problem",
+    "sent_name_problem",
     "shown_name",
 ]
 
@@ -88,17 +88,15 @@ row can be written as it was read.
 JMSX_PROPERTIES: frozenset[str] = _SET_BY_CLIENT | SET_BY_PROVIDER
 """JMS 3.1 §3.5.9: the only properties whose names begin with JMSX."""
 
-CONVERSION_PREFIX = "JMS_AMQP_"
-"""The prefix of properties in which a broker keeps the parts of an AMQP message that JMS does not have."""
-
-NATIVE_ID = "NATIVE_MESSAGE_ID"
-"""The property in which Artemis keeps the message-id of an AMQP message. In a message that a client sends, Artemis
-makes it the id of the new message."""
-
 
 def is_left_out(name: str, set_by_broker: frozenset[str]) -> bool:
     """Whether the sink does not send a property that it finds in a row, so that a row can be written as it was read."""
-    return name in SET_BY_PROVIDER or name in set_by_broker or name == NATIVE_ID or name.startswith(CONVERSION_PREFIX)
+    return name in SET_BY_PROVIDER or name in set_by_broker or name in ANY_BROKER
+
+
+def sent_name_problem(name: str) -> str | None:
+    """Why the sink cannot send a property of this name; None if it can: also the parts of an MQTT message."""
+    return None if name.startswith(MQTT_PREFIX) else property_name_problem(name)
 
 
 def property_name_problem(name: str | None) -> str | None:

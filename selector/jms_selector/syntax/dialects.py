@@ -164,8 +164,9 @@ class Dialect:
         return name not in self.hidden and not name.startswith(self.hidden_prefixes)
 
 
-_CONVERSION_PREFIX = "JMS_AMQP_"
-"""Prefix of the properties in which a broker keeps the parts of an AMQP message that JMS does not have."""
+_ADDED = frozenset({"NATIVE_MESSAGE_ID", "ActiveMQ.MQTT.QoS", "mqtt.message.retain", "mqtt.qos.level"})
+_ADDED_PREFIXES = ("JMS_AMQP_", "__HDR_")
+"""Names of properties that brokers add when they convert a message between protocols, and that rows do not have."""
 
 SPEC = Dialect(name="spec")
 
@@ -205,11 +206,12 @@ ARTEMIS = replace(
     null_without_jms_client=frozenset({"JMSMessageID"}),
     null_texts=frozenset({""}),
     # SEND headers that Artemis stores as properties of the same name, and that a STOMP reader ignores.
-    hidden=frozenset(
+    hidden=_ADDED
+    | frozenset(
         {
             "AMQAddress",
             "AMQSize",
-            "NATIVE_MESSAGE_ID",
+            "mqtt.correlation.data",
             "ack",
             "destination",
             "expires",
@@ -224,7 +226,7 @@ ARTEMIS = replace(
             "type",
         }
     ),
-    hidden_prefixes=("_AMQ", "__AMQ", _CONVERSION_PREFIX),
+    hidden_prefixes=("_AMQ", "__AMQ", *_ADDED_PREFIXES),
 )
 
 CLASSIC = replace(
@@ -252,17 +254,18 @@ CLASSIC = replace(
         }
     ),
     null_texts=frozenset({"null"}),
-    hidden=frozenset(
+    hidden=_ADDED
+    | frozenset(
         {
             "JMSXDeliveryCount",
             "JMSXGroupFirstForConsumer",
             "JMSXGroupID",
             "JMSXGroupSeq",
             "JMSXProducerTXID",
-            "NATIVE_MESSAGE_ID",
+            "transformation",
         }
     ),
-    hidden_prefixes=("JMSActiveMQ", _CONVERSION_PREFIX),
+    hidden_prefixes=("JMSActiveMQ", *_ADDED_PREFIXES),
 )
 
 # Over AMQP 1.0 the broker and the rows have the types that producers set. To a selector, a message without a
@@ -303,8 +306,8 @@ AMQP = replace(
     SPEC,
     name="amqp",
     unknown_broker=True,
-    hidden=frozenset({"NATIVE_MESSAGE_ID"}),
-    hidden_prefixes=("_AMQ_", _CONVERSION_PREFIX),
+    hidden=_ADDED,
+    hidden_prefixes=("_AMQ_", *_ADDED_PREFIXES),
     typed_messages=True,
 )
 """Any other AMQP broker."""

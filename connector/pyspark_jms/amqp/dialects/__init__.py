@@ -3,8 +3,10 @@
 from dataclasses import replace
 from types import MappingProxyType
 
-from pyspark_jms.amqp.dialects.base import Dialect
+from pyspark_jms.amqp.dialects.base import IGNORED_PROPERTIES, Dialect
 from pyspark_jms.amqp.dialects.send_rules import ARTEMIS_RULES, CLASSIC_RULES, SendRules
+from pyspark_jms.jms import added_names
+from pyspark_jms.jms.added_names import ANY_BROKER
 from pyspark_jms.jms.model import DESTINATION_WORDS
 from pyspark_jms.jms.names import JOINING_DOT, RefusedName, RefusedSubscriptions
 from pyspark_jms.management.attributes import ARTEMIS_MANAGEMENT, BROKER_J_MANAGEMENT
@@ -39,6 +41,7 @@ RABBITMQ = Dialect(
     products=("RabbitMQ",),
     tested_versions="4.0.5, 4.3.6",
     selector_dialect=None,
+    ignored_stomp_headers=added_names.RABBITMQ.names - ANY_BROKER.names,
     destination_prefixes=MappingProxyType({_QUEUES: "queue", _TOPICS: "topic"}),
     native_kinds=MappingProxyType({_EXCHANGES: "topic"}),
     virtual_host_prefix="vhost:",
@@ -200,6 +203,7 @@ CLASSIC = Dialect(
     browse_limit=400,  # maxBrowsePageSize, as soon as a policy entry matches the queue
     tested_versions="6.3.1",
     selector_dialect="classic-amqp",
+    ignored_properties=IGNORED_PROPERTIES | {"transformation"},
     ignored_stomp_headers=_STOMP_HEADERS,
     destination_prefixes=_PREFIXES,
     added_properties=("dlqDeliveryFailureCause", "originalExpiration"),

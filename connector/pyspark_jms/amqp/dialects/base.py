@@ -6,17 +6,17 @@ from types import MappingProxyType
 from urllib.parse import unquote
 
 from pyspark_jms.amqp.dialects.send_rules import SendRules
+from pyspark_jms.jms.added_names import ANY_BROKER
 from pyspark_jms.jms.dialect import BrokerDialect
 from pyspark_jms.jms.names import RefusedSubscriptions
-from pyspark_jms.jms.rules import CONVERSION_PREFIX, NATIVE_ID
 from pyspark_jms.management.attributes import Management
 
 __all__ = ["COMPRESSED_PROPERTY", "IGNORED_PROPERTIES", "IGNORED_PROPERTY_PREFIXES", "SIZE_PROPERTY", "Dialect"]
 
-IGNORED_PROPERTIES = frozenset({"JMSXDeliveryCount", NATIVE_ID})
+IGNORED_PROPERTIES = ANY_BROKER.names | {"JMSXDeliveryCount"}
 """Application properties that a broker adds when it converts a message, without a meaning of their own."""
 
-IGNORED_PROPERTY_PREFIXES = ("_AMQ_", CONVERSION_PREFIX)
+IGNORED_PROPERTY_PREFIXES = ("_AMQ_", *ANY_BROKER.prefixes)
 """Beginnings of further such names."""
 
 COMPRESSED_PROPERTY, SIZE_PROPERTY = "_AMQ_LARGE_COMPRESSED", "_AMQ_LARGE_SIZE"

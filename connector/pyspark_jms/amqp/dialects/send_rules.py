@@ -124,5 +124,5 @@ CLASSIC_RULES = SendRules(
     reserved_properties=frozenset(
         {"AMQ_SCHEDULED_DELAY", "AMQ_SCHEDULED_REPEAT", "AMQ_SCHEDULED_PERIOD", "AMQ_SCHEDULED_CRON"}
     ),
-    set_by_broker=frozenset({"original-destination"}),  # in messages moved to a dead-letter queue
+    set_by_broker=frozenset({"original-destination", "transformation"}),  # in messages moved to a dead-letter queue
 )

@@ -1,8 +1,9 @@
 """Apache ActiveMQ Artemis, as measured on 2.44.0 and 2.55.0 (docs/brokers.md)."""
 
+from pyspark_jms.jms import added_names
+from pyspark_jms.jms.added_names import NATIVE_ID
 from pyspark_jms.jms.model import BODY_MARKER, TYPES_MARKER, DestinationKind
 from pyspark_jms.jms.names import ARTEMIS_PROPERTIES, ARTEMIS_QUEUES, JOINING_DOT, RefusedSubscriptions
-from pyspark_jms.jms.rules import CONVERSION_PREFIX, NATIVE_ID
 from pyspark_jms.management.attributes import ARTEMIS_MANAGEMENT
 from pyspark_jms.stomp.dialects.addresses import Addresses, RefusedName
 from pyspark_jms.stomp.dialects.base import (
@@ -59,25 +60,8 @@ ARTEMIS = Dialect(
     volatile_headers=CHANGED_BY_DELIVERY | {"_AMQ_SCHED_DELIVERY"},
     last_occurrence_counts=frozenset({"ack"}),  # after a property ``ack`` of the producer
     property_names={"_AMQ_GROUP_ID": "JMSXGroupID", "_AMQ_GROUP_SEQUENCE": "JMSXGroupSeq"},
-    # The broker returns the headers of SEND as properties (destination-type even twice). __AMQ_CID is the id of a Java
-    # producer's connection, _AMQ_LARGE_SIZE the size of a large message, which its producer may have compressed. With
-    # JMS_AMQP_ begin the parts of an AMQP message that JMS does not have.
-    ignored_headers=frozenset(
-        {
-            "content-length",
-            "destination",
-            "destination-type",
-            "receipt",
-            "transaction",
-            "__AMQ_CID",
-            "_AMQ_LARGE_COMPRESSED",
-            "_AMQ_LARGE_SIZE",
-            BODY_MARKER,
-            NATIVE_ID,
-            TYPES_MARKER,
-        }
-    ),
-    ignored_header_prefixes=(CONVERSION_PREFIX,),
+    ignored_headers=added_names.ARTEMIS.names | {BODY_MARKER, TYPES_MARKER},
+    ignored_header_prefixes=added_names.ARTEMIS.prefixes,
     # content-length is the second header of a BytesMessage, stands among the properties if it was sent over STOMP with
     # content-length:0, is the last header of a TextMessage, and is absent if the text is empty. Nothing else in the
     # frame depends on the type.

@@ -1,8 +1,8 @@
 """Apache ActiveMQ Classic, as measured on 6.3.1 (docs/brokers.md)."""
 
+from pyspark_jms.jms import added_names
 from pyspark_jms.jms.model import BODY_MARKER, TYPES_MARKER, DestinationKind
 from pyspark_jms.jms.names import CLASSIC_DESTINATIONS, CLASSIC_NAMES
-from pyspark_jms.jms.rules import CONVERSION_PREFIX, NATIVE_ID
 from pyspark_jms.stomp.dialects.addresses import Addresses
 from pyspark_jms.stomp.dialects.base import (
     MESSAGE_HEADERS,
@@ -50,10 +50,8 @@ CLASSIC = Dialect(
     | {"expires": "JMSExpiration", "amq-msg-type": "@message-type", "transformation": "@transformation"},
     message_id_is_jms=True,
     unstable_characters=True,
-    ignored_headers=frozenset(
-        {"content-length", "amq-msg-type", "transformation", BODY_MARKER, NATIVE_ID, TYPES_MARKER}
-    ),
-    ignored_header_prefixes=(CONVERSION_PREFIX,),
+    ignored_headers=added_names.CLASSIC.names | {BODY_MARKER, TYPES_MARKER},
+    ignored_header_prefixes=added_names.CLASSIC.prefixes,
     body_rule=BodyRule.CONTENT_LENGTH,
     text_message_type="text",
     transformed_map="jms-map-xml",
@@ -74,7 +72,6 @@ CLASSIC = Dialect(
         "expires",
         "timestamp",
         "amq-msg-type",
-        "transformation",
         "message-id",
         "subscription",
         "ack",
@@ -84,7 +81,7 @@ CLASSIC = Dialect(
         "AMQ_SCHEDULED_PERIOD",
         "AMQ_SCHEDULED_CRON",
     },
-    set_by_broker=frozenset({"original-destination"}),  # in messages moved to a dead-letter queue
+    set_by_broker=frozenset({"original-destination", "transformation"}),  # in messages moved to a dead-letter queue
     envelopes=True,
     origin_headers=("original-destination",),
     added_properties=("dlqDeliveryFailureCause", "originalExpiration"),

@@ -1,5 +1,6 @@
 """RabbitMQ with its STOMP plugin, as measured on 3.10.8 (docs/brokers.md)."""
 
+from pyspark_jms.jms import added_names
 from pyspark_jms.jms.model import BODY_MARKER, TYPES_MARKER, DestinationKind
 from pyspark_jms.jms.names import JOINING_DOT, RefusedSubscriptions
 from pyspark_jms.stomp.dialects.addresses import Addresses, RefusedName
@@ -62,18 +63,8 @@ RABBITMQ = Dialect(
     timestamp_unit_ms=1000,
     # The header expiration is a time to live from the time of sending, not JMSExpiration: so it is a property.
     property_names={"expiration": "JMS_AMQP_TTL", "app-id": "JMSXAppID", "user-id": "JMSXUserID"},
-    ignored_headers=frozenset(
-        {
-            "content-length",
-            "receipt",
-            "transaction",
-            "durable",
-            "auto-delete",
-            "exclusive",
-            BODY_MARKER,
-            TYPES_MARKER,
-        }
-    ),
+    ignored_headers=added_names.RABBITMQ.names | {BODY_MARKER, TYPES_MARKER},
+    ignored_header_prefixes=added_names.RABBITMQ.prefixes,
     body_rule=BodyRule.CONTENT_TYPE,
     reply_to_prefixes={"/queue/": "queue://", "/topic/": "topic://", "/reply-queue/": "temp-queue://"},
     stable_id_separator=None,
@@ -87,7 +78,6 @@ RABBITMQ = Dialect(
     marks_bytes=True,
     reserved_properties=RESERVED_EVERYWHERE
     | {
-        "content-encoding",
         "durable",
         "auto-delete",
         "exclusive",
@@ -97,7 +87,6 @@ RABBITMQ = Dialect(
         "message-id",
         "user-id",
         "app-id",
-        "cluster-id",
         "subscription",
         "ack",
         "redelivered",
@@ -108,6 +97,9 @@ RABBITMQ = Dialect(
     set_by_broker=frozenset(
         {
             "JMS_AMQP_TTL",
+            "content-encoding",
+            "cluster-id",
+            "x-reply-to-topic",
             "x-death",
             "x-delivery-count",
             "x-first-death-exchange",

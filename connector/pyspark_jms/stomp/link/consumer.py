@@ -44,10 +44,10 @@ def subscribe_headers(
         dialect.window_header: str(dialect.window(subscription.window_bytes, subscription.window_messages)),
         **dialect.subscribe_headers[routing or subscription.destination.kind],
     }
-    if subscription.transform:
-        headers |= dialect.transform_headers
-    if subscription.browse:
+    if subscription.browse:  # a transformation would stay on Classic's messages, as a property
         headers |= dialect.browse_headers
+    elif subscription.transform:
+        headers |= dialect.transform_headers
     if durable:
         headers |= words.for_subscribe(durable)
     if subscription.selector is not None:

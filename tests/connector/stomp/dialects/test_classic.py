@@ -46,7 +46,7 @@ def test_the_window_is_told_in_messages():
     assert CLASSIC.window(1, messages=10) == 10
 
 
-@pytest.mark.parametrize("name", ["transformation", "amq-msg-type", "message-id", "timestamp", "AMQ_SCHEDULED_CRON"])
+@pytest.mark.parametrize("name", ["amq-msg-type", "message-id", "timestamp", "AMQ_SCHEDULED_CRON"])
 def test_a_property_that_would_steer_the_broker_is_reserved(name):
     assert name in CLASSIC.reserved_properties
 

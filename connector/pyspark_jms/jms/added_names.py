@@ -1,0 +1,101 @@
+"""Names of properties that a broker adds to messages, for example when it converts them between protocols. Data.
+
+Rows do not have them, and the sink leaves them out. tests/brokers/test_every_protocol.py sends a plain message over
+each protocol, reads it over each, and fails if a version of a broker adds another name.
+"""
+
+from dataclasses import dataclass
+
+__all__ = [
+    "ANY_BROKER",
+    "ARTEMIS",
+    "CLASSIC",
+    "CONVERSION_PREFIX",
+    "MQTT_PREFIX",
+    "NATIVE_ID",
+    "RABBITMQ",
+    "AddedNames",
+]
+
+CONVERSION_PREFIX = "JMS_AMQP_"
+"""The prefix of properties in which a broker keeps the parts of an AMQP message that JMS does not have."""
+
+NATIVE_ID = "NATIVE_MESSAGE_ID"
+"""The property in which Artemis keeps the message-id of an AMQP message. In a message that a client sends, Artemis
+makes it the id of the new message."""
+
+MQTT_PREFIX = "mqtt."
+"""What begins the names of Artemis for the parts of an MQTT message. A row has those that the producer gave
+(``mqtt.content.type``, ``mqtt.ordered.user.property.0.region``), and the sink sends them, although JMS has no such
+names: an MQTT subscriber of the copy gets them as they were."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AddedNames:
+    """What one broker adds."""
+
+    tested: str
+    """Versions of the broker."""
+
+    names: frozenset[str]
+    prefixes: tuple[str, ...] = ()
+
+    def __contains__(self, name: str) -> bool:
+        return name in self.names or name.startswith(self.prefixes or ("\0",))
+
+
+ANY_BROKER = AddedNames(
+    tested="Artemis 2.44.0 and 2.55.0, Classic 6.3.1",
+    names=frozenset({NATIVE_ID, "ActiveMQ.MQTT.QoS", "mqtt.message.retain", "mqtt.qos.level"}),
+    # __HDR_: the parts of an OpenWire message on Artemis, which gives a message with __HDR_MESSAGE_ID the id of the
+    # first one: consumers with failover drop it as a duplicate.
+    prefixes=(CONVERSION_PREFIX, "__HDR_"),
+)
+"""No application has these: they are left out whatever broker the row is sent to."""
+
+ARTEMIS = AddedNames(
+    tested="2.44.0, 2.55.0",
+    # The broker returns the headers of SEND as properties (destination-type even twice). __AMQ_CID is the id of a Java
+    # producer's connection, _AMQ_LARGE_SIZE the size of a large message, which its producer may have compressed. Over
+    # STOMP mqtt.correlation.data is a text such as [B@b2ed272.
+    names=ANY_BROKER.names
+    | {
+        "content-length",
+        "destination",
+        "destination-type",
+        "receipt",
+        "transaction",
+        "__AMQ_CID",
+        "_AMQ_LARGE_COMPRESSED",
+        "_AMQ_LARGE_SIZE",
+        "mqtt.correlation.data",
+    },
+    prefixes=ANY_BROKER.prefixes,
+)
+"""Over STOMP."""
+
+CLASSIC = AddedNames(
+    tested="6.3.1",
+    # It stays on a message that a STOMP client has browsed with a transformation.
+    names=ANY_BROKER.names | {"content-length", "amq-msg-type", "transformation"},
+    prefixes=ANY_BROKER.prefixes,
+)
+"""Over STOMP; transformation over AMQP too."""
+
+RABBITMQ = AddedNames(
+    tested="3.10.8, 4.3.6",
+    names=ANY_BROKER.names
+    | {
+        "content-length",
+        "receipt",
+        "transaction",
+        "durable",
+        "auto-delete",
+        "exclusive",
+        "content-encoding",  # of AMQP 0.9.1, as are cluster-id and the others that have a column
+        "cluster-id",
+        "x-reply-to-topic",  # the response topic of MQTT 5
+    },
+    prefixes=ANY_BROKER.prefixes,
+)
+"""Over STOMP. Over AMQP 1.0 a message that a STOMP client sent has the headers of its SEND."""

@@ -1,0 +1,207 @@
+"""Brokers that speak every protocol that they have, and a producer of each: what a broker adds when it converts.
+
+A producer sends one message, ``BODY``, and sets nothing else that its client lets it leave out.
+"""
+
+from contextlib import closing, contextmanager
+
+import paho.mqtt.client as mqtt
+import pika
+from broker_stage import Client, Stage
+from installed_rabbit import InstalledRabbit
+from paho.mqtt.packettypes import PacketTypes
+from paho.mqtt.properties import Properties
+from proton import Message, symbol
+from proton.reactor import SenderOption
+from proton.utils import BlockingConnection
+from rabbit4 import Rabbit4
+
+from pyspark_jms.testing import EmbeddedArtemis, EmbeddedClassic, JmsClient, jars
+from pyspark_jms.testing.java import JavaMachine
+from pyspark_jms.testing.ports import free_port
+
+BODY = "plain"
+_EXCLUDED = ("org.apache.artemis:artemis-jms-client",)  # of javax, which artemis-jakarta-client replaces
+
+
+def _resolve(packages):
+    return jars.resolve(packages, jars.ResolverSettings.from_environment(), jars.cache_directory(), _EXCLUDED)
+
+
+class Artemis(EmbeddedArtemis):
+    """All protocols on one port. A queue that is there before gets what MQTT clients publish to its name."""
+
+    dialect = "artemis"
+
+    def __init__(self, *arguments, **options):
+        super().__init__(*arguments, acceptor_options={"protocols": "STOMP,CORE,AMQP,MQTT,OPENWIRE"}, **options)
+        self.openwire_port = self.mqtt_port = self.port
+
+    def _classpath(self):
+        of_protocols = [f"org.apache.artemis:artemis-{name}-protocol" for name in ("mqtt", "openwire")]
+        version = jars.ARTEMIS_VERSION
+        return _resolve(
+            (*jars._PACKAGES, *(f"{name}:{version}" for name in of_protocols), "javax.jms:javax.jms-api:2.0.1")
+        )
+
+
+class Classic(EmbeddedClassic):
+    dialect = "classic"
+
+    def __init__(self, *arguments, **options):
+        super().__init__(*arguments, **options)
+        self.openwire_port, self.mqtt_port = free_port(self.host), free_port(self.host)
+
+    def _classpath(self):
+        return _resolve((*jars._CLASSIC_PACKAGES, f"org.apache.activemq:activemq-mqtt:{jars.CLASSIC_VERSION}"))
+
+    def _boot(self, jvm):
+        super()._boot(jvm)
+        for url in (f"tcp://{self.host}:{self.openwire_port}", f"mqtt://{self.host}:{self.mqtt_port}"):
+            self._service.startTransportConnector(self._service.addConnector(url))
+
+
+class _WithMqtt:
+    dialect = "rabbitmq"
+
+    def _configure(self):
+        self.mqtt_port = free_port(self.host)
+        super()._configure()
+        with (self.directory / "rabbitmq.conf").open("a") as settings:
+            settings.write(f"mqtt.listeners.tcp.1 = {self.host}:{self.mqtt_port}\n")
+        (self.directory / "enabled_plugins").write_text("[rabbitmq_mqtt,rabbitmq_stomp].\n")
+
+
+class Rabbit3(_WithMqtt, InstalledRabbit):
+    """The installed RabbitMQ."""
+
+
+class Rabbit(_WithMqtt, Rabbit4):
+    """RabbitMQ 4, which also speaks AMQP 1.0."""
+
+
+# --- producers -----------------------------------------------------------------------------------------
+
+
+def _core(broker, queue):
+    with JmsClient(broker) as client:
+        client.send(queue, BODY)
+
+
+def _qpid(broker, queue):
+    with JmsClient(broker.amqp_url, broker.user, broker.password) as client:
+        client.send(queue, BODY)
+
+
+@contextmanager
+def openwire(broker, url="tcp://{}"):
+    """A session of ActiveMQ's own client, in a machine of its own, over TCP."""
+    machine = JavaMachine(jars.classic_classpath(), log=broker.directory / "openwire.log")
+    try:
+        jvm = machine.connect().jvm
+        factory = jvm.org.apache.activemq.ActiveMQConnectionFactory(url.format(f"{broker.host}:{broker.openwire_port}"))
+        connection = factory.createConnection(broker.user, broker.password)
+        connection.start()
+        yield connection.createSession(False, 1)
+        connection.close()
+    finally:
+        machine.kill()
+
+
+def _openwire(broker, queue):
+    with openwire(broker) as session:
+        session.createProducer(session.createQueue(queue)).send(session.createTextMessage(BODY))
+
+
+def _stomp(broker, queue):
+    with Client(Stage(broker.dialect, broker)) as client:
+        client.put(queue, [([], BODY)])
+
+
+class _ToQueue(SenderOption):
+    def apply(self, sender):
+        sender.target.capabilities.put_object(symbol("queue"))
+
+
+def proton_send(broker, queue, message):
+    url = broker.amqp_url.replace("amqp://", f"amqp://{broker.user}:{broker.password}@")
+    with closing(BlockingConnection(url, allowed_mechs="PLAIN", timeout=20)) as connection:
+        connection.create_sender(queue, options=_ToQueue()).send(message)
+
+
+def _amqp(broker, queue):
+    proton_send(broker, f"/queues/{queue}" if broker.dialect == "rabbitmq" else queue, _message_for(broker))
+
+
+def _message_for(broker):
+    if broker.dialect != "rabbitmq":
+        return Message(id="1", body=BODY)
+    # To its other protocols, RabbitMQ gives a section that is not data as encoded bytes.
+    return Message(id="1", body=BODY.encode(), inferred=True, content_type="text/plain")
+
+
+def mqtt_publish(broker, queue, version, payload=BODY, **given):
+    client = mqtt.Client(mqtt.CallbackAPIVersion.VERSION2, client_id=f"p{version}", protocol=version)
+    client.username_pw_set(broker.user, broker.password)
+    client.connect(broker.host, broker.mqtt_port)
+    client.loop_start()
+    properties = None
+    if version == mqtt.MQTTv5:
+        properties = Properties(PacketTypes.PUBLISH)
+        for name, value in given.items():
+            setattr(properties, name, value)
+    topic = queue.removeprefix("Consumer.test.").replace(".", "/")
+    client.publish(topic, payload, 1, properties=properties).wait_for_publish(20)
+    client.disconnect()
+    client.loop_stop()
+
+
+def pika_send(broker, queue, **given):
+    with pika_channel(broker) as channel:
+        channel.basic_publish("", queue, BODY.encode(), pika.BasicProperties(**given))
+
+
+@contextmanager
+def pika_channel(broker):
+    login = pika.PlainCredentials(broker.user, broker.password)
+    with closing(
+        pika.BlockingConnection(pika.ConnectionParameters(broker.host, broker.amqp_port, "/", login))
+    ) as found:
+        yield found.channel()
+
+
+def make_queue(broker, queue):
+    """A queue that gets what is sent to it over each protocol: MQTT clients publish to topics."""
+    if broker.dialect == "rabbitmq":
+        with pika_channel(broker) as channel:
+            channel.queue_declare(queue, durable=True)
+            channel.queue_bind(queue, "amq.topic", queue)
+    else:
+        broker.create_queue(queue)
+
+
+PRODUCERS = {
+    "artemis": {
+        "CORE": _core,
+        "OpenWire": _openwire,
+        "STOMP": _stomp,
+        "AMQP 1.0": _amqp,
+        "Qpid JMS": _qpid,
+        "MQTT 3.1.1": lambda broker, queue: mqtt_publish(broker, queue, mqtt.MQTTv311),
+        "MQTT 5": lambda broker, queue: mqtt_publish(broker, queue, mqtt.MQTTv5),
+    },
+    "classic": {
+        "OpenWire": _openwire,
+        "STOMP": _stomp,
+        "AMQP 1.0": _amqp,
+        "Qpid JMS": _qpid,
+        "MQTT 3.1.1": lambda broker, queue: mqtt_publish(broker, queue, mqtt.MQTTv311),
+    },
+    "rabbitmq": {
+        "AMQP 0.9.1": pika_send,
+        "STOMP": _stomp,
+        "AMQP 1.0": _amqp,
+        "MQTT 3.1.1": lambda broker, queue: mqtt_publish(broker, queue, mqtt.MQTTv311),
+        "MQTT 5": lambda broker, queue: mqtt_publish(broker, queue, mqtt.MQTTv5),
+    },
+}
