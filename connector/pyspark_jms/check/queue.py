@@ -79,6 +79,14 @@ def inspected_queue(link: ManagementLink, queue: str) -> Queue | None:
 
 
 def counts_finding(facts: QueueFacts) -> Finding:
+    if facts.is_topic_only:
+        return Finding(
+            name="queue",
+            value=f"{facts.name} is a topic on the broker, and no queue",
+            verdict=Verdict.PROBLEM,
+            advice=f"Read it with option topic={facts.name}. A read with option queue is refused: it would get nothing"
+            " of what is published, and change the topic for good.",
+        )
     if not facts.exists:
         return _no_queue(facts.name)
     parts = [

@@ -15,7 +15,7 @@ from pyspark_jms.jms.model import DestinationKind
 from pyspark_jms.jms.names import has_wildcards
 from pyspark_jms.management.attributes import Inspection, QueueAttributes
 from pyspark_jms.management.link import ManagementLink
-from pyspark_jms.management.routing import is_read_topic
+from pyspark_jms.management.routing import is_topic_only
 from pyspark_jms.network.settings import ConnectionSettings
 
 __all__ = [
@@ -82,7 +82,7 @@ class QueueFacts:
 
     @property
     def is_topic_only(self) -> bool:
-        """Whether the broker has a topic with subscriptions under the name, and no queue."""
+        """Whether the broker has a topic under the name, and no queue."""
         return not self.exists and self.routing_type is DestinationKind.TOPIC
 
     def name_to_read(self, separator: str) -> str:
@@ -106,7 +106,7 @@ def queue_facts(link: ManagementLink, names: Iterable[str]) -> dict[str, QueueFa
 
 
 def _missing(link: ManagementLink, name: str) -> QueueFacts:
-    if name != link.queue_name(name) or not is_read_topic(link, name):
+    if name != link.queue_name(name) or not is_topic_only(link, name):
         return QueueFacts(name=name, exists=False)
     return QueueFacts(name=name, exists=False, address=name, routing_type=DestinationKind.TOPIC)
 
@@ -313,7 +313,7 @@ def _require_name(facts: QueueFacts, separator: str) -> None:
     queue = facts.name
     if facts.is_topic_only:
         raise InvalidDestinationError(
-            f"{queue} is a topic with subscriptions on the broker, and no queue.",
+            f"{queue} is a topic on the broker, and no queue.",
             "A query that reads it as a queue, or sends dead letters there, would change the topic for good. Name a"
             " queue, use option topic, or read one of its durable subscriptions: option"
             f" queue={queue}{separator}CLIENTID.SUBSCRIPTIONNAME.",

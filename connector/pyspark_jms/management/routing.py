@@ -10,7 +10,7 @@ from pyspark_jms.jms.names import has_wildcards
 from pyspark_jms.management.attributes import Management
 from pyspark_jms.management.link import ManagementLink
 
-__all__ = ["is_fully_qualified", "is_kept", "is_queue_only", "is_read_topic", "routing_of"]
+__all__ = ["is_fully_qualified", "is_kept", "is_queue_only", "is_topic_only", "routing_of"]
 
 
 def is_fully_qualified(name: str, words: Management | None) -> bool:
@@ -25,27 +25,28 @@ def is_kept(link: ManagementLink, destination: Destination) -> bool:
         return True
 
 
-def is_read_topic(link: ManagementLink, address: str) -> bool:
-    """Whether an address is a topic only, and has subscriptions."""
-    return _has_only(link, address, DestinationKind.TOPIC)
+def is_topic_only(link: ManagementLink, address: str) -> bool:
+    """Whether an address is a topic only: Artemis makes one of each name to which an MQTT client publishes."""
+    return _routes_only(link, address, DestinationKind.TOPIC)
 
 
 def is_queue_only(link: ManagementLink, address: str) -> bool:
     """Whether an address has a queue, and no topic."""
-    return _has_only(link, address, DestinationKind.QUEUE)
+    inspection = link.words.inspection
+    if inspection is None or not _routes_only(link, address, DestinationKind.QUEUE):
+        return False
+    return bool(link.attribute(inspection.address_resource.format(address), inspection.address_queues))
 
 
-def _has_only(link: ManagementLink, address: str, kind: DestinationKind) -> bool:
+def _routes_only(link: ManagementLink, address: str, kind: DestinationKind) -> bool:
     inspection = link.words.inspection
     if inspection is None:
         return False
-    resource = inspection.address_resource.format(address)
     try:
-        types = link.attribute(resource, inspection.address_routing_types)
-        has_kind = {link.words.queue.kind(each) for each in types} == {kind}
-        return has_kind and bool(link.attribute(resource, inspection.address_queues))
+        types = link.attribute(inspection.address_resource.format(address), inspection.address_routing_types)
     except InvalidDestinationError:
         return False
+    return {link.words.queue.kind(each) for each in types} == {kind}
 
 
 def routing_of(link: ManagementLink, destination: Destination) -> DestinationKind:

@@ -99,6 +99,13 @@ def test_a_missing_and_an_empty_queue(broker, queue, find):
     assert "empty" in find(broker, queue)["body types"].value
 
 
+def test_a_topic_is_a_problem(broker, queue, find):
+    with JmsClient(broker) as java:
+        java.send(f"topic://{queue}", "nobody subscribes")
+    found = find(broker, queue)["queue"]
+    assert (found.verdict, found.value) == (Verdict.PROBLEM, f"{queue} is a topic on the broker, and no queue")
+
+
 def test_a_fully_qualified_name(broker, queue, find):
     broker.create_queue(queue)
     assert find(broker, f"{queue}::{queue}")["queue"].value.startswith(f"{queue}: 0 messages")

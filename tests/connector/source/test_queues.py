@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from amqp_messages import TRUE, list_, section, string
 from amqp_sending import put, put_encoded, settings_of, subscription_to
+from rawstomp import RawStomp
 from receivers import OpenReceiver
 from registers import ReaderQuery
 from streaming import access
@@ -205,3 +206,16 @@ def test_dead_letters_are_not_sent_to_a_topic(broker, queue):
         running.plan()
     running.source.stop()
     readers.close()
+
+
+@pytest.mark.parametrize("way", ["stomp", "at least once", "exactly once", "journal"])
+def test_a_topic_is_not_read_as_a_queue_and_stays_a_topic(broker, queue, tmp_path, way):
+    """Artemis makes such an address for each topic of an MQTT client."""
+    with JmsClient(broker) as java:
+        java.send(f"topic://{queue}", "nobody subscribes")
+        with pytest.raises(InvalidDestinationError, match=f"{queue} is a topic on the broker, and no queue"):
+            start(broker, queue, tmp_path, way)
+        with RawStomp(broker) as client:
+            client.request("SUBSCRIBE", [("id", "1"), ("destination", queue), ("subscription-type", "MULTICAST")])
+            java.send(f"topic://{queue}", "to the subscription")
+            assert client.receive().body == b"to the subscription"
