@@ -3,13 +3,16 @@
 Fails when a new version of a broker adds a property: name it in connector/pyspark_jms/jms/added_names.py.
 """
 
+import os
 import uuid
+from pathlib import Path
 
 import pytest
 from broker_rows import access_over, read_batches, write_batch
 from broker_stage import require_rabbitmq
 from every_protocol import (
     BODY,
+    FULL,
     PRODUCERS,
     Artemis,
     Classic,
@@ -172,3 +175,51 @@ def test_the_parts_of_an_mqtt_5_message_are_in_the_row_and_in_its_copy(running, 
     write_batch(access_over(broker, protocol), copies, batch)
     (copy,) = read_batches(access_over(broker, protocol), copies)
     assert sent_columns(copy)["properties"] == PARTS
+
+
+# --- the tables of docs/typed-messages.md -----------------------------------------------------------------
+
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "typed-messages.md"
+TITLES = {"artemis": "Artemis 2.55", "classic": "Classic 6.3", "rabbitmq 4": "RabbitMQ 4.3"}
+COLUMNS = ("JMSType", "JMSXGroupID", "JMSPriority", "JMSCorrelationID", "JMSReplyTo", "content_type")
+HEAD = ("from", "row over", "body", *COLUMNS, "time, expiry", "properties")
+BY_PROVIDER = {"JMSXDeliveryCount", "JMSXGroupSeq", "JMSXGroupID", "JMSXUserID"}
+
+
+def fences(name):
+    return f"<!-- {name} protocols, written by tests/brokers/test_every_protocol.py -->\n", f"<!-- end of {name} -->\n"
+
+
+def line_of(protocol, over, batch):
+    (row,) = batch.to_pylist()
+    properties, types = dict(row["properties"] or ()), dict(row["property_types"] or ())
+    found = row | {"JMSXGroupID": properties.get("JMSXGroupID")}
+    given = [
+        f"`{key}`: {types.get(key, '')} `{value}`".replace(":  ", ": ") if value is not None else f"`{key}`: null"
+        for key, value in sorted(properties.items())
+        if key not in BY_PROVIDER
+    ]
+    times = ", ".join("yes" if row[name] else "-" for name in ("JMSTimestamp", "JMSExpiration"))
+    body = f"`{row['body_type']}`" + (", `body_error`" if row["body_error"] else "")
+    cells = [protocol, over, body, *(f"`{found[name]}`" if found[name] is not None else "-" for name in COLUMNS)]
+    return "| " + " | ".join([*cells, times, "; ".join(given) or "-"]) + " |\n"
+
+
+@pytest.mark.deep
+@pytest.mark.parametrize("name", list(TITLES))
+def test_what_arrives_of_each_protocol_is_what_the_page_says(running, name):
+    broker = running(name)
+    lines = [f"| {' | '.join(HEAD)} |\n", "|---" * len(HEAD) + "|\n"]
+    for protocol, send in FULL[broker.dialect].items():
+        queue = queue_on(broker)
+        send(broker, queue)
+        for over in protocols_of(broker):
+            (batch,) = read_batches(access_over(broker, over), queue)
+            lines.append(line_of(protocol, over.upper(), batch))
+    begin, end = fences(name)
+    before, _, rest = PAGE.read_text().partition(begin)
+    written, _, after = rest.partition(end)
+    if os.environ.get("WRITE_TABLE"):
+        PAGE.write_text(before + begin + "\n" + "".join(lines) + end + after)
+        return
+    assert written.strip() == "".join(lines).strip()

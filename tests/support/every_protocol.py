@@ -3,7 +3,9 @@
 A producer sends one message, ``BODY``, and sets nothing else that its client lets it leave out.
 """
 
+import time
 from contextlib import closing, contextmanager
+from datetime import UTC, datetime
 
 import paho.mqtt.client as mqtt
 import pika
@@ -205,3 +207,80 @@ PRODUCERS = {
         "MQTT 5": lambda broker, queue: mqtt_publish(broker, queue, mqtt.MQTTv5),
     },
 }
+
+
+# --- producers that set all they can ---------------------------------------------------------------------
+
+PROPERTIES = {"i": 5, "d": 1.5, "b": True}
+"""Of each protocol with types; JMSXGroupID beside them."""
+
+
+def _java_full(client, queue):
+    given = {"properties": PROPERTIES | {"JMSXGroupID": "g"}, "reply_to": "queue://answers", "time_to_live": 3_600_000}
+    client.send(queue, BODY, type="T", correlation_id="c", **given)
+
+
+def _core_full(broker, queue):
+    with JmsClient(broker) as client:
+        _java_full(client, queue)
+
+
+def _qpid_full(broker, queue):
+    with JmsClient(broker.amqp_url, broker.user, broker.password) as client:
+        _java_full(client, queue)
+
+
+def _openwire_full(broker, queue):
+    with openwire(broker) as session:
+        message = session.createTextMessage(BODY)
+        for name, value in (PROPERTIES | {"JMSXGroupID": "g"}).items():
+            message.setObjectProperty(name, value)
+        message.setJMSType("T")
+        message.setJMSCorrelationID("c")
+        message.setJMSReplyTo(session.createQueue("answers"))
+        session.createProducer(session.createQueue(queue)).send(message, 2, 4, 3_600_000)
+
+
+def _stomp_full(broker, queue):
+    own = {"artemis": "queue://answers", "classic": "/queue/answers", "rabbitmq": "/queue/answers"}[broker.dialect]
+    given = {"type": "T", "correlation-id": "c", "reply-to": own, "content-type": "application/json", "i": "5"}
+    with Client(Stage(broker.dialect, broker)) as client:
+        client.put(queue, [(list(given.items()), BODY)])
+
+
+def _amqp_full(broker, queue):
+    message = _message_for(broker)
+    message.subject, message.correlation_id, message.reply_to, message.group_id = "T", "c", "answers", "g"
+    message.ttl, message.creation_time, message.content_type = 3600, time.time(), "application/json"
+    message.body, message.inferred = BODY.encode(), True
+    message.properties = PROPERTIES  # over STOMP, RabbitMQ and Artemis end a connection for other types of AMQP
+    proton_send(broker, f"/queues/{queue}" if broker.dialect == "rabbitmq" else queue, message)
+
+
+def _mqtt_full(broker, queue):
+    parts = {"ContentType": "application/json", "CorrelationData": b"c", "ResponseTopic": "answers/x"}
+    user = [("i", "5"), ("x-trace", "t")]
+    mqtt_publish(broker, queue, mqtt.MQTTv5, MessageExpiryInterval=3600, UserProperty=user, **parts)
+
+
+def _pika_full(broker, queue):
+    headers = {"i": 5, "b": True, "ts": datetime(2024, 1, 2, tzinfo=UTC), "n": None, "t": {"a": 1}, "l": [1]}
+    parts = {"content_type": "application/json", "content_encoding": "utf-8", "type": "T", "app_id": "shop"}
+    ids = {"correlation_id": "c", "reply_to": "answers", "message_id": "m"}
+    times = {"timestamp": int(time.time()), "expiration": "3600000", "delivery_mode": 2}
+    pika_send(broker, queue, headers=headers | {"x-trace": "t"}, **parts, **ids, **times)
+
+
+FULL = {
+    "artemis": {
+        "CORE": _core_full,
+        "OpenWire": _openwire_full,
+        "STOMP": _stomp_full,
+        "AMQP 1.0": _amqp_full,
+        "Qpid JMS": _qpid_full,
+        "MQTT 5": _mqtt_full,
+    },
+    "classic": {"OpenWire": _openwire_full, "STOMP": _stomp_full, "AMQP 1.0": _amqp_full, "Qpid JMS": _qpid_full},
+    "rabbitmq": {"AMQP 0.9.1": _pika_full, "STOMP": _stomp_full, "AMQP 1.0": _amqp_full, "MQTT 5": _mqtt_full},
+}
+"""What arrives of each is a line of a table of docs/typed-messages.md."""

@@ -42,7 +42,15 @@ RABBITMQ = Dialect(
     tested_versions="4.0.5, 4.3.6",
     selector_dialect=None,
     ignored_stomp_headers=added_names.RABBITMQ.names - ANY_BROKER.names,
-    destination_prefixes=MappingProxyType({_QUEUES: "queue", _TOPICS: "topic"}),
+    destination_prefixes=MappingProxyType(
+        {
+            "/queues/%2Fqueue%2F": "queue",  # the broker takes what a STOMP client names for a queue of that name
+            "/queues/%2Ftopic%2F": "topic",
+            "/queues/%2Freply-queue%2F": "temp-queue",
+            _QUEUES: "queue",
+            _TOPICS: "topic",
+        }
+    ),
     native_kinds=MappingProxyType({_EXCHANGES: "topic"}),
     virtual_host_prefix="vhost:",
     browses=False,
@@ -203,7 +211,7 @@ CLASSIC = Dialect(
     browse_limit=400,  # maxBrowsePageSize, as soon as a policy entry matches the queue
     tested_versions="6.3.1",
     selector_dialect="classic-amqp",
-    ignored_properties=IGNORED_PROPERTIES | {"transformation"},
+    ignored_properties=IGNORED_PROPERTIES | {"content-type", "transformation"},
     ignored_stomp_headers=_STOMP_HEADERS,
     destination_prefixes=_PREFIXES,
     added_properties=("dlqDeliveryFailureCause", "originalExpiration"),

@@ -66,7 +66,15 @@ RABBITMQ = Dialect(
     ignored_headers=added_names.RABBITMQ.names | {BODY_MARKER, TYPES_MARKER},
     ignored_header_prefixes=added_names.RABBITMQ.prefixes,
     body_rule=BodyRule.CONTENT_TYPE,
-    reply_to_prefixes={"/queue/": "queue://", "/topic/": "topic://", "/reply-queue/": "temp-queue://"},
+    # Every queue that a client of AMQP 0.9.1 names is a /reply-queue/: a SEND there declares nothing. The last two are
+    # addresses of AMQP 1.0.
+    reply_to_prefixes={
+        "/queue/": "queue://",
+        "/topic/": "topic://",
+        "/reply-queue/": "temp-queue://",
+        "/queues/": "queue://",
+        "/exchanges/amq.topic/": "topic://",
+    },
     stable_id_separator=None,
     # Without these, a SEND that is not persistent declares a queue of its connection, which is deleted with the
     # connection: the message is confirmed and lost. If there is a durable queue of that name, the SEND is refused.
