@@ -23,7 +23,8 @@ def write_rows(access, queue, rows, **options):
 
 
 def write_batch(access, queue, batch, **options):
-    parsed = SinkOptions.parse(access | {"queue": queue} | options)
+    """``queue``: None if the options name a topic."""
+    parsed = SinkOptions.parse(access | ({} if queue is None else {"queue": queue}) | options)
     send_at_least_once(connect_sink(parsed), parsed, iter([batch]))
 
 

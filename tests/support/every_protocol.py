@@ -6,6 +6,8 @@ A producer sends one message, ``BODY``, and sets nothing else that its client le
 import time
 from contextlib import closing, contextmanager
 from datetime import UTC, datetime
+from threading import Event
+from uuid import uuid4
 
 import paho.mqtt.client as mqtt
 import pika
@@ -142,20 +144,43 @@ def _message_for(broker):
     return Message(id="1", body=BODY.encode(), inferred=True, content_type="text/plain")
 
 
-def mqtt_publish(broker, queue, version, payload=BODY, **given):
-    client = mqtt.Client(mqtt.CallbackAPIVersion.VERSION2, client_id=f"p{version}", protocol=version)
+@contextmanager
+def _mqtt_client(broker, version, on_message=None, on_subscribe=None):
+    client = mqtt.Client(mqtt.CallbackAPIVersion.VERSION2, client_id=uuid4().hex, protocol=version)
+    client.on_message, client.on_subscribe = on_message, on_subscribe
     client.username_pw_set(broker.user, broker.password)
     client.connect(broker.host, broker.mqtt_port)
     client.loop_start()
+    try:
+        yield client
+    finally:
+        client.disconnect()
+        client.loop_stop()
+
+
+@contextmanager
+def mqtt_subscriber(broker, topic):
+    """The messages of MQTT 5 that come to a topic, from the begin of the block on."""
+    received, subscribed = [], Event()
+    by_name = {
+        "on_message": lambda _client, _data, message: received.append(message),
+        "on_subscribe": lambda *_: subscribed.set(),
+    }
+    with _mqtt_client(broker, mqtt.MQTTv5, **by_name) as client:
+        client.subscribe(topic.replace(".", "/"), 1)
+        assert subscribed.wait(20)
+        yield received
+
+
+def mqtt_publish(broker, queue, version, payload=BODY, **given):
     properties = None
     if version == mqtt.MQTTv5:
         properties = Properties(PacketTypes.PUBLISH)
         for name, value in given.items():
             setattr(properties, name, value)
     topic = queue.removeprefix("Consumer.test.").replace(".", "/")
-    client.publish(topic, payload, 1, properties=properties).wait_for_publish(20)
-    client.disconnect()
-    client.loop_stop()
+    with _mqtt_client(broker, version) as client:
+        client.publish(topic, payload, 1, properties=properties).wait_for_publish(20)
 
 
 def pika_send(broker, queue, **given):

@@ -85,11 +85,13 @@ ARTEMIS_PROPERTIES = frozenset(
         "_AMQ_ROUTING_TYPE",
         "_AMQ_SCHED_DELIVERY",
         "_AMQ_VALIDATED_USER",
+        "mqtt.correlation.data",
     }
 )
 """Properties that a consumer of Artemis may find: the id of a Java producer's connection, the origin of a message in a
 dead-letter or expiry queue, additions of bridges and AMQP, the size of a large message, and the duplicate id, by which
-the broker would drop the row or refuse its transaction.
+the broker would drop the row or refuse its transaction. The correlation data of MQTT are bytes, which no row can send:
+as a text, Artemis delivers the message to no MQTT client.
 """
 
 CLASSIC_NAMES = (
