@@ -26,7 +26,7 @@ from pyspark_jms.delivery.register.outcomes import (
     Stop,
     TokenMissing,
 )
-from pyspark_jms.delivery.register.reader import ReaderTask
+from pyspark_jms.delivery.register.reader import MAX_SOURCE_DELIVERIES, ReaderTask
 from pyspark_jms.delivery.register.token import Offset, StoredToken, Token
 from pyspark_jms.errors import JMSError
 
@@ -183,6 +183,8 @@ class RegisterWorld:
     """Whether a time-out gives messages back before the connection ends."""
     poison: int = 0
     """The message that kills every task that would commit it."""
+    equal: bool = False
+    """Whether messages cannot be told apart, and each one that follows claims one more delivery."""
     claims: int = 0
     """The delivery-count that the producer of the first message has written."""
     may_stop: tuple = ()
@@ -211,7 +213,7 @@ class RegisterWorld:
         self._recovering = False
 
     def _message(self, number):
-        claimed = self.claims if number == 1 else 0
+        claimed = self.claims + number - 1 if self.equal else self.claims if number == 1 else 0
         return Message(number, (number - 1) % self.brokers, claimed=claimed)
 
     # --- all moves ------------------------------------------------------------------------------------
@@ -672,17 +674,32 @@ class RegisterWorld:
     def _receive(self, world, actor, connection, what, of, command):
         broker = actor.place if self.brokers > 1 else 0
         there = [m for m in world.source if not m.holder and m.broker == broker]
-        most = min(self.quota, len(there), command.most or self.quota)
+        most = min(self.quota, len(there))
         is_certain = self.readers == self.queries == self.drivers == 1 and not self.late
         for count in range(min(most, is_certain), most + 1):
-            chosen = there[:count]
+            chosen, suspects = self._chosen(there[:count], command.alone)
             held = tuple(m._replace(holder=connection.number) if m in chosen else m for m in world.source)
-            worst = max(chosen, key=lambda m: m.deliveries + m.claimed, default=None)
-            deliveries = worst.deliveries + worst.claimed if worst else 0
+            deliveries = _shown(chosen[0]) if suspects else 0
             rows = tuple(m.id for m in chosen)
-            received = steps.Received(count, count, deliveries, str(worst.id) if deliveries else None)
+            suspect = self._name(chosen[0]) if suspects else None
+            received = steps.Received(len(chosen), len(chosen), deliveries, suspect, suspects or 1)
             after = actor._replace(rows=rows)
             yield f"{what} {count}", self._advance(world._replace(source=held), after, of, received)
+
+    def _chosen(self, window, alone):
+        """What the engine receives of a window, and how many suspected messages it begins with."""
+        bad = [_shown(m) >= MAX_SOURCE_DELIVERIES for m in window]
+        at = next((n for n, m in enumerate(window) if alone and self._name(m) == alone.message and _shown(m)), None)
+        if at is not None:
+            many = min(alone.many, next((n for n, each in enumerate(bad[at:]) if not each), len(bad) - at) or 1)
+            return window[at : at + many], many
+        healthy = next((n for n, each in enumerate(bad) if each), len(bad))
+        if healthy or not window:
+            return window[:healthy], 0
+        return window, next((n for n, each in enumerate(bad) if not each), len(bad))
+
+    def _name(self, message):
+        return "equal" if self.equal else str(message.id)
 
     def _browse(self, world, actor, connection, what, of, command):
         seen = self._visible(world, actor.register, "B")
@@ -905,6 +922,10 @@ def _swap(world, connection, after):
 
 def _at(items, index, item):
     return (*items[:index], item, *items[index + 1 :])
+
+
+def _shown(message):
+    return message.deliveries + message.claimed
 
 
 def _numbered(token):

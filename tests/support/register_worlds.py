@@ -48,6 +48,9 @@ READERS = {
     "a producer that writes a delivery-count of 7: two messages, a second attempt": world(
         messages=2, quota=2, claims=7, counts=True, budget=Budget(extra=1)
     ),
+    "equal messages with growing delivery-counts of their producer: two messages, a second attempt": world(
+        messages=2, quota=2, claims=7, equal=True, counts=True, budget=Budget(extra=1)
+    ),
 }
 
 LARGER = {

@@ -26,10 +26,10 @@ from pyspark_jms.amqp.link.subscriptions import (
     require_same_topic,
 )
 from pyspark_jms.amqp.link.transactions import Transactions
-from pyspark_jms.amqp.source import MessageAnswers, suspect
+from pyspark_jms.amqp.source import MessageAnswers, identity_of, suspects
 from pyspark_jms.amqp.wire.receiver import Receiver
 from pyspark_jms.amqp.wire.types import Source
-from pyspark_jms.blocks.block import MessageBlock, block_of
+from pyspark_jms.blocks.block import block_of
 from pyspark_jms.blocks.dead_letter import DeadLetter
 from pyspark_jms.blocks.staged import Packed
 from pyspark_jms.delivery.register.token import StoredToken, Token
@@ -55,9 +55,8 @@ Accepted: TypeAlias = Sequence[tuple[int, list[bytes]]]
 class ReadSource(ReaderConsumer, MessageAnswers):
     """A ``ReaderConsumer`` with the answers that only reading needs."""
 
-    def suspect(self, block: MessageBlock) -> tuple[int, str]:
-        """The highest number of earlier deliveries of one message, and what identifies that message."""
-        return suspect(block)
+    suspects = staticmethod(suspects)
+    identity_of = staticmethod(identity_of)
 
 
 class ReaderLink(ReadRegister):

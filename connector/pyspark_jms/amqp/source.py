@@ -26,7 +26,7 @@ from pyspark_jms.delivery.subscription_ledger import Recognition
 from pyspark_jms.errors import JMSError
 from pyspark_jms.jms.subscription import Subscription
 
-__all__ = ["RECOGNITION", "AmqpSource", "AmqpSourceLink", "MessageAnswers", "recognition_of", "suspect"]
+__all__ = ["RECOGNITION", "AmqpSource", "AmqpSourceLink", "MessageAnswers", "identity_of", "recognition_of", "suspects"]
 
 
 class MessageAnswers:
@@ -129,11 +129,15 @@ def recognition_of(dialect: Dialect) -> Recognition:
     return _BARE if dialect.changes_annotations else RECOGNITION
 
 
-def suspect(block: MessageBlock) -> tuple[int, str]:
-    """The highest delivery count of one message, and that message's fingerprint; (0, "") if none was redelivered."""
-    found = ((delivery_count(block.message(int(index))), int(index)) for index in _may_be_redelivered(block))
-    deliveries, index = max(found, default=(0, -1))
-    return (deliveries, _fingerprint(block, index).hex()) if deliveries else (0, "")
+def suspects(block: MessageBlock, least: int) -> dict[int, int]:
+    """The messages with a delivery count of ``least`` or more: index → the count, in their order."""
+    found = {int(index): delivery_count(block.message(int(index))) for index in _may_be_redelivered(block)}
+    return {index: deliveries for index, deliveries in found.items() if deliveries >= least}
+
+
+def identity_of(block: MessageBlock, index: int) -> str:
+    """What identifies a message in every delivery. Equal messages have the same."""
+    return _fingerprint(block, index).hex()
 
 
 def _may_be_redelivered(block: MessageBlock) -> Any:

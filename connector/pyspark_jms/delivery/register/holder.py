@@ -60,6 +60,9 @@ class State:
     note: LoneMessage | None = None
     """A message that has to be received alone, and the token does not tell yet."""
 
+    noted: LoneMessage | None = None
+    """What this attempt has written into the token: another attempt has not died with it."""
+
     found: int | None = None
     """Of the blocks of the value, how many were seen; fewer than there should be."""
 

@@ -19,10 +19,13 @@ from pyspark_jms.delivery.register.outcomes import (
 )
 from pyspark_jms.delivery.register.token import LoneMessage, StoredToken, Token, needs_renewal
 
-__all__ = ["MAX_SOURCE_DELIVERIES", "ReaderTask"]
+__all__ = ["FEWER_SUSPECTS", "MAX_SOURCE_DELIVERIES", "MAX_SUSPECTS", "ReaderTask"]
 
 MAX_SOURCE_DELIVERIES = 5
 """A message with this delivery-count is received alone, before the broker's limit (10 by default) is reached."""
+MAX_SUSPECTS = 1024
+FEWER_SUSPECTS = 16
+"""Of 1,024 suspected messages, the one that kills is alone after three deaths. The broker allows four more."""
 
 
 class ReaderTask(RegisterHolder):
@@ -132,7 +135,8 @@ class ReaderTask(RegisterHolder):
             return self._renew()
         token = self._token()
         self._set(phase=Phase.RECEIVING)
-        return steps.Receive(self._request().batch, self._first(token), 1 if token.alone else None)
+        alone = token.alone if token.alone and token.alone.message else None
+        return steps.Receive(self._request().batch, self._first(token), alone)
 
     def _first(self, token: Token) -> int:
         """The number of the first message. A token of an older copy of the store knows less than the offset."""
@@ -141,11 +145,11 @@ class ReaderTask(RegisterHolder):
     def _renewed(self) -> Command:
         renewed = self.state.renewed
         assert renewed is not None
-        self._set(renewed=None, note=None)
+        self._set(renewed=None, note=None, noted=renewed.alone)
         return self._open(renewed, 1)
 
     def _received(self, received: steps.Received) -> Command:
-        if received.deliveries >= MAX_SOURCE_DELIVERIES and (command := self._suspected(received)):
+        if command := self._suspected(received):
             return command
         token = self._token()
         first = self._first(token)
@@ -156,7 +160,7 @@ class ReaderTask(RegisterHolder):
             first=first,
             next=first + received.messages,
             drained=received.drained,
-            alone=None,
+            alone=self._group_after(received),
             metrics=received.metrics,
         )
         self._set(phase=Phase.REPLACING, token=after)
@@ -165,16 +169,37 @@ class ReaderTask(RegisterHolder):
     # --- L13: a message that many have died with is received alone ------------------------------------
 
     def _suspected(self, received: steps.Received) -> Command | None:
-        """None: it is alone, and the token tells so."""
+        """Return None if it is received apart, and the token tells so.
+
+        Several suspected messages are received together. If an attempt dies with them, the next ones try fewer.
+        """
         alone = self._token().alone
-        now = LoneMessage(message=received.suspect or "", deliveries=received.deliveries)
-        if alone is not None and alone.message == now.message:
-            if now.deliveries > alone.deliveries:
-                return self._stop(PoisonLoop(now.message, now.deliveries))
-            if received.messages == 1:
-                return None
-        self._set(phase=Phase.GIVING_BACK, note=now)
+        if alone is not None and received.suspect == alone.message and received.messages <= alone.many:
+            return None if alone == self.state.noted else self._found(alone, received)
+        if received.deliveries < MAX_SOURCE_DELIVERIES:
+            return None
+        many = min(received.suspects, MAX_SUSPECTS if alone is None else alone.many)
+        return self._give_back(LoneMessage(message=received.suspect or "", deliveries=received.deliveries, many=many))
+
+    def _found(self, alone: LoneMessage, received: steps.Received) -> Command | None:
+        """Another attempt had begun with these messages, and has ended without a value."""
+        if alone.many > 1:
+            return self._give_back(replace(alone, many=max(1, alone.many // FEWER_SUSPECTS)))
+        # The broker may count from where it likes: it may replace a count that the producer wrote by its own.
+        if received.deliveries != alone.deliveries:
+            return self._stop(PoisonLoop(alone.message, received.deliveries))
+        return None
+
+    def _give_back(self, note: LoneMessage) -> Command:
+        self._set(phase=Phase.GIVING_BACK, note=note)
         return steps.GiveBack()
+
+    def _group_after(self, received: steps.Received) -> LoneMessage | None:
+        """While suspected messages come, what has killed an attempt among more of them may come next."""
+        alone = self._token().alone
+        if alone is None or received.suspect != alone.message:
+            return None
+        return LoneMessage(message="", deliveries=0, many=alone.many)
 
 
 def _without_token(read: Read, blocks: int) -> Token:

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Generic, TypeVar
 
 from pyspark_jms.delivery.commit_token import LedgerEntry
-from pyspark_jms.delivery.register.token import StoredToken
+from pyspark_jms.delivery.register.token import LoneMessage, StoredToken
 
 __all__ = [
     "AcceptValue",
@@ -142,8 +142,10 @@ class Receive:
 
     batch: int
     first: int
-    most: int | None = None
-    """At most so many messages. None: as many as the engine's limits allow."""
+    alone: LoneMessage | None = None
+    """The message to receive, with the suspected ones that follow it, if it is there. Else, or without one: everything
+    before the first suspected message of each source.
+    """
 
 
 @dataclass(frozen=True, slots=True)
@@ -260,7 +262,10 @@ class Received:
     """The highest delivery-count of these messages."""
 
     suspect: str | None = None
-    """Identifies the message that has this count, if it is not 0."""
+    """Identifies the message that has this count, if it is not 0. With other messages: the first of its queue."""
+
+    suspects: int = 1
+    """How many messages with such a count come one after the other, this one included."""
 
     drained: bool = False
     """The sources have no more messages."""

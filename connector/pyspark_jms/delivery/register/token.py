@@ -7,7 +7,7 @@ broker carries out only one of two transactions that accept the same message.
 
 import json
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any, Generic, Self, TypeVar
 
 from pyspark_jms.errors import DataLossError, JMSError
@@ -31,6 +31,9 @@ class LoneMessage:
 
     deliveries: int
     """Its delivery-count when this note was written."""
+
+    many: int = 1
+    """Maximum number of suspected messages to receive together. With an empty ``message``: of the next ones."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,7 +75,7 @@ class Token:
         if self.drained:
             values["drained"] = True
         if self.alone is not None:
-            values["alone"] = {"message": self.alone.message, "deliveries": self.alone.deliveries}
+            values["alone"] = asdict(self.alone)
         if self.metrics:
             values["metrics"] = dict(self.metrics)
         return json.dumps(values, separators=(",", ":"))
@@ -121,6 +124,8 @@ def _alone(value: Any) -> LoneMessage | None:
     match value:
         case None:
             return None
+        case {"message": str(message), "deliveries": int(deliveries), "many": int(many)}:
+            return LoneMessage(message=message, deliveries=deliveries, many=many)
         case {"message": str(message), "deliveries": int(deliveries)}:
             return LoneMessage(message=message, deliveries=deliveries)
     raise ValueError("not a token of a read partition")

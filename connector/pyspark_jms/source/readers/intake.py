@@ -3,6 +3,7 @@
 So a dead letter is sent exactly once. ``onBadMessage=deadLetter`` and ``onTooLarge``.
 """
 
+import logging
 import time
 from collections.abc import Sequence
 from itertools import pairwise
@@ -12,6 +13,7 @@ from pyspark_jms.blocks.block import MessageBlock
 from pyspark_jms.blocks.dead_letter import DeadLetter
 from pyspark_jms.delivery.message_range import MessageRange
 from pyspark_jms.delivery.register.reader import MAX_SOURCE_DELIVERIES
+from pyspark_jms.delivery.register.token import LoneMessage
 from pyspark_jms.options.source import SourceOptions
 from pyspark_jms.source.diverting import log_dead_letters, log_dropped, oversized_dead_letter, unmappable
 from pyspark_jms.source.draining import Drain
@@ -63,6 +65,8 @@ def divert_oversized(link: ReaderLink, number: int, options: SourceOptions) -> t
 
 # --- messages that will -----------------------------------------------------------------------------
 
+_log = logging.getLogger("pyspark_jms.source")
+_MOST = MAX_SOURCE_DELIVERIES
 _FLOOD_MESSAGES = 500
 """So many at once are a backlog or a flood: credit stands until no more come, so that the broker never waits."""
 _POLL_SECONDS, _QUIET_POLLS = 0.002, 3
@@ -82,9 +86,9 @@ class TaskIntake:
         *,
         counts: Counts,
         drain: Drain | None,
-        alone: bool = False,
+        alone: LoneMessage | None = None,
     ) -> None:
-        """``alone``: receive one message, because it is suspected to have killed other attempts."""
+        """``alone``: what to receive apart, because it is suspected to have killed other attempts."""
         self._protocol = protocol
         self._options = options
         self._counts = counts
@@ -94,17 +98,25 @@ class TaskIntake:
         self.skipped = 0
         self.gave_back = False
         """Whether messages were given back because the value is full."""
+        self._begun = set[int]()
+        self._cut = set[int]()
+        """Sources of which messages are received, and those whose first suspected message was reached."""
         self.suspect: str | None = None
-        """Identifies the message with the highest delivery-count, if that is a reason to receive it alone."""
+        self.deliveries, self.suspects = 0, 1
+        """As of ``steps.Received``."""
 
     def receive(self, link: ReaderLink, value: NewValue) -> None:
-        if self._alone:
-            self._receive_one(link, value)
-            return
         ended = set[int]() if self._drain is None else self._drain.ended
         open_ = [number for number in range(len(link.sources)) if number not in ended]
-        self._wait(link, open_, value)
-        self._add(link, self._take(link, open_, value), value)
+        if self._alone is None:
+            self._wait(link, open_, value)
+        else:
+            for number in open_:
+                link.sources[number].resume()
+                link.sources[number].pause()
+        ranges = self._take(link, open_)
+        if self._alone is None or not self._add_alone(link, ranges, value, self._alone):
+            self._add(link, self._before_suspects(link, ranges), value)
 
     # --- waiting -------------------------------------------------------------------------------
 
@@ -155,16 +167,63 @@ class TaskIntake:
 
     # --- taking --------------------------------------------------------------------------------
 
-    def _receive_one(self, link: ReaderLink, value: NewValue) -> None:
-        for number, source in enumerate(link.sources):
-            source.resume()
-            source.pause()
-            ranges = self._take(link, [number], value)
-            if ranges:
-                first, rest = ranges[0].split(1)
-                value.add(first)
-                _release(link, [each for each in (rest, *ranges[1:]) if len(each)])
-                return
+    def _add_alone(self, link: ReaderLink, ranges: list[MessageRange], value: NewValue, alone: LoneMessage) -> bool:
+        """Add the message with the suspected ones that follow it; give the rest back. Return False if it is gone."""
+        for at, range_ in enumerate(ranges):
+            source = link.sources[range_.subscription]
+            for index, deliveries in _of(range_, source.suspects(range_.block, 1)).items():
+                if source.identity_of(range_.block, index) == alone.message:
+                    before, rest = range_.split(index - range_.first)
+                    many = min(alone.many, max(1, self._suspects_at(link, rest)))
+                    chosen, after = rest.split(many)
+                    self.suspect, self.deliveries, self.suspects = alone.message, deliveries, many
+                    _release(link, [each for each in (*ranges[:at], before, after, *ranges[at + 1 :]) if len(each)])
+                    self._add(link, [chosen], value)
+                    self.gave_back = True
+                    return True
+        return False
+
+    def _before_suspects(self, link: ReaderLink, ranges: list[MessageRange]) -> list[MessageRange]:
+        """Of each source what comes before its first suspected message; the rest is given back.
+
+        So a message whose producer has written a high count is reached in its order, and costs two batches.
+        """
+        found = list[MessageRange]()
+        for range_ in ranges:
+            number = range_.subscription
+            suspected = () if number in self._cut else _of(range_, link.sources[number].suspects(range_.block, _MOST))
+            if not suspected and number not in self._cut:
+                self._begun.add(number)
+                found.append(range_)
+                continue
+            before, rest = range_.split(min(suspected, default=range_.first) - range_.first)
+            if len(before):
+                self._begun.add(number)
+                found.append(before)
+            if number not in self._begun and self.suspect is None:
+                self._suspect(link, rest)
+            self._cut.add(number)
+            _release(link, [rest])
+            self.gave_back = True
+        return found
+
+    def _suspect(self, link: ReaderLink, range_: MessageRange) -> None:
+        source = link.sources[range_.subscription]
+        self.suspect = source.identity_of(range_.block, range_.first)
+        self.deliveries = source.suspects(range_.block, _MOST)[range_.first]
+        self.suspects = self._suspects_at(link, range_)
+        _log.warning(
+            "! a message of %s was delivered %d times without an acknowledgement, as its header says: it is received"
+            " apart, with %d more",
+            source.subscription.destination,
+            self.deliveries,
+            self.suspects - 1,
+        )
+
+    def _suspects_at(self, link: ReaderLink, range_: MessageRange) -> int:
+        """How many suspected messages the range begins with."""
+        suspected = link.sources[range_.subscription].suspects(range_.block, _MOST)
+        return next((at - range_.first for at in range(range_.first, range_.last) if at not in suspected), len(range_))
 
     def _add_full(self, link: ReaderLink, numbers: list[int], value: NewValue) -> bool:
         """Add what can be taken without cutting a block short, so that the broker stores it while more is received.
@@ -172,27 +231,22 @@ class TaskIntake:
         Returns whether there is room for more.
         """
         blocks = [(number, block) for number in numbers for block in link.sources[number].take(only_full=True)]
-        return self._add(link, self._ranges(link, blocks, value), value)
+        return self._add(link, self._before_suspects(link, self._ranges(link, blocks)), value)
 
-    def _take(self, link: ReaderLink, numbers: list[int], value: NewValue) -> list[MessageRange]:
+    def _take(self, link: ReaderLink, numbers: list[int]) -> list[MessageRange]:
         ranges: list[MessageRange] = []
         for number in numbers:
             link.sources[number].check()
             letters, skipped = divert_oversized(link, number, self._options)
             self.dead_letters += letters
             self.skipped += skipped
-            ranges += self._ranges(link, [(number, block) for block in link.sources[number].take()], value)
+            ranges += self._ranges(link, [(number, block) for block in link.sources[number].take()])
         return ranges
 
-    def _ranges(self, link: ReaderLink, blocks: list[tuple[int, MessageBlock]], value: NewValue) -> list[MessageRange]:
+    def _ranges(self, link: ReaderLink, blocks: list[tuple[int, MessageBlock]]) -> list[MessageRange]:
         ranges = list[MessageRange]()
         for number, block in blocks:
-            source = link.sources[number]
-            deliveries, message = source.suspect(block)
-            if deliveries > value.deliveries:
-                value.deliveries = deliveries
-                self.suspect = message if deliveries >= MAX_SOURCE_DELIVERIES else None
-            self._counts.redelivered += source.redelivered(block)
+            self._counts.redelivered += link.sources[number].redelivered(block)
             ranges += self._of_block(link, number, block)
         return ranges
 
@@ -227,6 +281,10 @@ def _waiting(sources: Sequence[ReadSource], value: NewValue) -> tuple[int, int]:
     """Messages and bytes: of the value so far, and those received and not taken."""
     sizes = [(len(value), value.size), *(source.waiting() for source in sources)]
     return sum(messages for messages, _ in sizes), sum(size for _, size in sizes)
+
+
+def _of(range_: MessageRange, by_index: dict[int, int]) -> dict[int, int]:
+    return {index: deliveries for index, deliveries in by_index.items() if range_.first <= index < range_.last}
 
 
 def _release(link: ReaderLink, ranges: list[MessageRange]) -> None:

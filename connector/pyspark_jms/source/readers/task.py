@@ -83,7 +83,7 @@ def _attempt(task: ReaderInput, options: SourceOptions, protocol: SourceProtocol
     def receive(link: ReaderLink, command: steps.Receive) -> tuple[steps.Received, Sequence[Run]]:
         since, counts = task.drain_since_ms, Counts()
         drain = None if since is None else Drain(since, options.idle_timeout)
-        intake = TaskIntake(options, protocol, counts=counts, drain=drain, alone=command.most is not None)
+        intake = TaskIntake(options, protocol, counts=counts, drain=drain, alone=command.alone)
         link.subscribe(subscriptions_of(options, link))
         value = NewValue(link, task.read.stream, command.batch, command.first)
         intake.receive(link, value)
@@ -142,8 +142,9 @@ def _received(
     received = steps.Received(
         messages=len(value),
         blocks=value.blocks,
-        deliveries=value.deliveries,
+        deliveries=intake.deliveries,
         suspect=intake.suspect,
+        suspects=intake.suspects,
         drained=not intake.gave_back and (has_ended or all(source.was_empty for source in link.sources)),
         metrics=tuple((name, value) for name, value in metrics.items() if value),
     )

@@ -72,8 +72,6 @@ class NewValue:
         self.first = self.end = first
         self.size = 0
         """Bytes of its messages."""
-        self.deliveries = 0
-        """The highest number of earlier deliveries of one message, also of those that were received and given back."""
         self.runs: list[Run] = []
         self.blocks = 0
         """How many were sent."""

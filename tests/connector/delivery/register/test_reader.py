@@ -276,11 +276,43 @@ def test_l13_a_suspected_message_is_received_alone_and_only_then_stops_the_query
     task.next(Renewed())
     task.next(Opened())
     task.next(Taken(seen(noted)))
-    assert task.next(ValueAccepted()) == Receive(5, 20, 1)
-    assert task.next(Received(1, 1, 5, "m")) == Replace(replace(TOKEN, batch=5, blocks=1, first=20, next=21))
+    assert task.next(ValueAccepted()) == Receive(5, 20, noted.alone)
+    after = replace(TOKEN, batch=5, blocks=1, first=20, next=21, alone=LoneMessage(message="", deliveries=0))
+    assert task.next(Received(1, 1, 5, "m")) == Replace(after)
     task, command = receiving(noted)
-    assert command == Receive(5, 20, 1)
+    assert command == Receive(5, 20, noted.alone)
     assert task.next(Received(1, 1, 6, "m")) == Stop(PoisonLoop("m", 6))
+
+
+def test_l13_of_many_suspected_messages_fewer_are_tried_after_a_death():
+    task, _ = receiving()
+    assert task.next(Received(40, 1, 5, "m", 40)) == GiveBack()
+    assert task.state.note == LoneMessage(message="m", deliveries=5, many=40)
+    noted = replace(TOKEN, blocks=0, first=20, alone=task.state.note)
+    task, command = receiving(noted)
+    assert command == Receive(5, 20, noted.alone)
+    assert task.next(Received(40, 1, 6, "m", 40)) == GiveBack()
+    assert task.state.note == LoneMessage(message="m", deliveries=5, many=2)
+    fewer = replace(noted, alone=task.state.note)
+    task, _ = receiving(fewer)
+    assert task.next(Received(2, 1, 7, "m", 2)) == GiveBack()
+    assert task.state.note == LoneMessage(message="m", deliveries=5, many=1)
+
+
+def test_l13_after_a_death_the_next_suspected_messages_are_as_few():
+    few = replace(TOKEN, blocks=0, alone=LoneMessage(message="", deliveries=0, many=2))
+    task, command = receiving(few)
+    assert command == Receive(5, 20)
+    assert task.next(Received(9, 1, 5, "n", 9)) == GiveBack()
+    assert task.state.note == LoneMessage(message="n", deliveries=5, many=2)
+
+
+@pytest.mark.parametrize("deliveries", [1, 5])
+def test_l13_the_count_of_a_message_that_was_received_alone_is_judged_only_where_an_attempt_has_died(deliveries):
+    """Of a message whose producer wrote a count, the broker may show its own count later."""
+    task, _ = receiving(replace(TOKEN, blocks=0, alone=LoneMessage(message="m", deliveries=5)))
+    command = task.next(Received(1, 1, deliveries, "m"))
+    assert command == Stop(PoisonLoop("m", 1)) if deliveries == 1 else isinstance(command, Replace)
 
 
 @pytest.mark.parametrize("suspect", ["m", "n"])

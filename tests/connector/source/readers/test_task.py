@@ -186,6 +186,34 @@ def test_l13_a_count_that_a_producer_wrote_stops_nothing(broker, queue, query, r
     assert left(broker, queue) == 0
 
 
+def batches(running, messages):
+    """The texts of each batch, until so many have come."""
+    found = list[list[str]]()
+    while sum(map(len, found)) < messages:
+        if running.plan():
+            found.append([row["text"] for task in running.rows() for row in task])
+            running.commit()
+    return found
+
+
+def test_l13_a_message_with_a_high_count_is_reached_in_its_order_and_costs_two_batches(broker, queue, query):
+    put_encoded(broker, queue, [counted(number, 7 * (number == 30)) for number in range(60)])
+    found = batches(query(), 60)
+    assert [len(each) for each in found] == [30, 1, 29]
+    assert [text for each in found for text in each] == [f"text {number}" for number in range(60)]
+
+
+def test_l13_messages_of_a_forwarder_that_keeps_headers_are_received_together(broker, queue, query):
+    put_encoded(broker, queue, [counted(number, 5) for number in range(200)])
+    assert len(batches(query(), 200)) <= 3
+
+
+def test_l13_equal_messages_with_growing_counts_stop_nothing(broker, queue, query):
+    put_encoded(broker, queue, [counted(0, deliveries) for deliveries in range(5, 9)])
+    assert sum(map(len, batches(query(), 4))) == 4
+    assert left(broker, queue) == 0
+
+
 MANY_DEATHS = 600
 """Artemis counts about a third of the deaths with a received message as deliveries: 40 runs needed 7 to 49 deaths."""
 
