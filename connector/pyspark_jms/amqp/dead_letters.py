@@ -5,11 +5,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-import numpy as np
-
 from pyspark_jms.amqp.dialects import Dialect
 from pyspark_jms.amqp.link.producer import Producer
-from pyspark_jms.amqp.wire.constructors import DESCRIBED, NULL, SMALL_ULONG, TRUE
+from pyspark_jms.amqp.wire.constructors import BIN32, DESCRIBED, NULL, SMALL_ULONG, TRUE
 from pyspark_jms.amqp.wire.sections import (
     APPLICATION_PROPERTIES,
     DATA,
@@ -28,7 +26,7 @@ from pyspark_jms.amqp.wire.sections import (
 )
 from pyspark_jms.amqp.wire.types import Target
 from pyspark_jms.amqp.wire.values import Described, TypedValue, decode, encode, encode_list, encode_map
-from pyspark_jms.blocks.block import MessageBlock, index_of
+from pyspark_jms.blocks.block import MessageBlock
 from pyspark_jms.blocks.dead_letter import DeadLetter, OversizedMessage, not_kept
 from pyspark_jms.errors import MalformedFrameError, UnsupportedError
 from pyspark_jms.jms.model import (
@@ -41,7 +39,7 @@ from pyspark_jms.jms.model import (
 )
 from pyspark_jms.network.settings import ConnectionSettings
 
-__all__ = ["message_of", "send_dead_letters"]
+__all__ = ["pieces_of", "send_dead_letters"]
 
 _MAX_REASON_CHARACTERS = 1000
 _PRIORITY = 1
@@ -93,18 +91,19 @@ def _send(settings: ConnectionSettings, queue: str, letters: Sequence[DeadLetter
     with Producer(settings) as producer:
         if in_transaction:
             producer.transactions.begin()
-        send = producer.send if in_transaction else producer.send_at_once
         address = producer.dialect.send.target_address(DestinationKind.QUEUE, queue)
         producer.open(Target(address=address, capabilities=("queue",)))
         for letter in letters:
-            message = message_of(letter, producer.dialect)
-            send(MessageBlock(message, ends=index_of(np.array([len(message)]))))
+            producer.send_pieces(pieces_of(letter, producer.dialect), in_transaction=in_transaction)
         producer.commit()
 
 
-def message_of(letter: DeadLetter, dialect: Dialect) -> bytes:
-    """``dialect``: of the broker that delivered the message, which is the one that it is sent to."""
-    return b"".join(_pieces(_letter(letter, dialect)))
+def pieces_of(letter: DeadLetter, dialect: Dialect) -> list[Buffer]:
+    """The message to send, not joined: a large one stays in its file.
+
+    ``dialect``: of the broker that delivered the message, which is the one that it is sent to.
+    """
+    return _pieces(_letter(letter, dialect))
 
 
 def _pieces(letter: _Letter) -> list[Buffer]:
@@ -120,7 +119,7 @@ def _pieces(letter: _Letter) -> list[Buffer]:
             kept.insert(after, _reasons(letter, []))
         return [_header(letter.message, found), *kept]
     except MalformedMessageError:
-        return [encode(Described(HEADER, [True])), _unreadable(letter)]
+        return [encode(Described(HEADER, [True])), *_unreadable(letter)]
 
 
 def _header(message: Buffer, found: Sequence[Section]) -> bytes:
@@ -193,11 +192,12 @@ def _reasons(letter: _Letter, entries: list[bytes]) -> bytes:
     return _SECTION + bytes((APPLICATION_PROPERTIES,)) + encode_map([*entries, *own])
 
 
-def _unreadable(letter: _Letter) -> bytes:
+def _unreadable(letter: _Letter) -> list[Buffer]:
     """Bytes that are not a message become the body of one."""
     properties = [None] * _CONTENT_TYPE + [TypedValue("symbol", OCTET_STREAM)]
-    return (
-        encode(Described(PROPERTIES, properties))
-        + _reasons(letter, [])
-        + encode(Described(DATA, bytes(letter.message)))
-    )
+    size = len(letter.message).to_bytes(4, "big")
+    return [
+        encode(Described(PROPERTIES, properties)) + _reasons(letter, []),
+        _SECTION + bytes((DATA, BIN32)) + size,
+        letter.message,
+    ]

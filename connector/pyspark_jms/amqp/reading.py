@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import TypeAlias
 
-from pyspark_jms.amqp.dead_letters import message_of
+from pyspark_jms.amqp.dead_letters import pieces_of
 from pyspark_jms.amqp.dialects import Dialect
 from pyspark_jms.amqp.dialects.refusals import require_staging
 from pyspark_jms.amqp.link.connection import Connection, connect
@@ -29,7 +29,6 @@ from pyspark_jms.amqp.link.transactions import Transactions
 from pyspark_jms.amqp.source import MessageAnswers, identity_of, suspects
 from pyspark_jms.amqp.wire.receiver import Receiver
 from pyspark_jms.amqp.wire.types import Source
-from pyspark_jms.blocks.block import block_of
 from pyspark_jms.blocks.dead_letter import DeadLetter
 from pyspark_jms.blocks.staged import Packed
 from pyspark_jms.delivery.register.token import StoredToken, Token
@@ -121,7 +120,8 @@ class ReaderLink(ReadRegister):
         """One transaction: accept messages that are not in the value, and send dead letters for them."""
         if queue is not None and letters:
             address = self.dialect.send.target_address(DestinationKind.QUEUE, queue)
-            self._diverted.send(address, "queue", block_of(*(message_of(letter, self.dialect) for letter in letters)))
+            for pieces in [pieces_of(letter, self.dialect) for letter in letters]:
+                self._diverted.send_pieces(address, "queue", pieces)
         self._diverted.accept(self._receivers([(source, ids)]))
         self._diverted.discharge()
         self._released([(source, ids)])

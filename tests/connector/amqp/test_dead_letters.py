@@ -1,3 +1,7 @@
+import tracemalloc
+from contextlib import closing
+from dataclasses import replace
+
 import pytest
 from amqp_messages import (
     NULL,
@@ -17,15 +21,20 @@ from amqp_messages import (
 )
 from proton import Delivery
 from proton_broker import ProtonBroker
+from waiting import await_count
 
-from pyspark_jms.amqp.dead_letters import message_of, send_dead_letters
+from pyspark_jms.amqp.dead_letters import pieces_of, send_dead_letters
 from pyspark_jms.amqp.dialects import ARTEMIS, CLASSIC, RABBITMQ
+from pyspark_jms.amqp.link.read_register import RegisterName
+from pyspark_jms.amqp.reading import ReaderLink
 from pyspark_jms.amqp.wire.sections import sections
 from pyspark_jms.amqp.wire.values import decode
 from pyspark_jms.blocks.block import block_of
 from pyspark_jms.blocks.dead_letter import KEPT, DeadLetter, OversizedMessage
 from pyspark_jms.errors import BrokerError
-from pyspark_jms.jms.model import ERROR_PROPERTY, MESSAGE_ID_PROPERTY, SOURCE_PROPERTY
+from pyspark_jms.jms.model import ERROR_PROPERTY, MESSAGE_ID_PROPERTY, SOURCE_PROPERTY, Destination, DestinationKind
+from pyspark_jms.jms.subscription import Subscription
+from pyspark_jms.network.connection import StateCondition
 from pyspark_jms.testing import JmsClient
 
 REASONS = {ERROR_PROPERTY: "why", SOURCE_PROPERTY: "queue://q", MESSAGE_ID_PROPERTY: "ID:1"}
@@ -39,7 +48,7 @@ def letter(message):
 
 
 def sent(message, dialect=ARTEMIS):
-    return read(message_of(letter(message), dialect))
+    return read(b"".join(pieces_of(letter(message), dialect)))
 
 
 def read(message):
@@ -129,6 +138,34 @@ def test_a_message_in_a_file_is_sent_as_it_came(broker, queue, settings_for):
         send_dead_letters(settings_for(broker), queue, [DeadLetter(large, "why", "queue://q")])
     with JmsClient(broker) as java:
         assert java.receive(queue).body == b"x" * 300_000
+
+
+@pytest.mark.parametrize("megabytes", [24, pytest.param(100, marks=pytest.mark.deep)])
+@pytest.mark.parametrize("way", ["driver", "task", "bytes that are no message"])
+def test_a_message_in_a_file_is_not_kept_in_memory(broker, queue, settings_for, megabytes, way):
+    size = megabytes << 20
+    head = b"\xff" * 64 if way.startswith("bytes") else section(0x75, b"\xb0" + size.to_bytes(4, "big"))
+    settings = replace(settings_for(broker), receipt_timeout=120)
+    with OversizedMessage(b"", b"1", KEPT["deadLetter"]()) as large:
+        large.add(head)
+        for _ in range(megabytes):
+            large.add(bytes(1 << 20))
+        letters = [DeadLetter(large, "why", "queue://q")]
+        tracemalloc.start()
+        try:
+            if way == "task":
+                with closing(ReaderLink(settings, RegisterName(f"{queue}.staging", 0), StateCondition())) as link:
+                    source = Subscription(destination=Destination(DestinationKind.QUEUE, queue), window_bytes=4_096)
+                    link.subscribe([source])
+                    link.send_away(0, [], f"{queue}.dead", letters)
+            else:
+                send_dead_letters(settings, f"{queue}.dead", letters)
+            peak = tracemalloc.get_traced_memory()[1]
+        finally:
+            tracemalloc.stop()
+    assert peak < size / 4
+    await_count(broker, f"{queue}.dead", 1)
+    broker.purge(f"{queue}.dead")
 
 
 @pytest.mark.parametrize("ends", ["link", "session", "nothing"])

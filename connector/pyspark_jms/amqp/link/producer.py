@@ -5,12 +5,14 @@ message was refused they are presettled, which takes a quarter of the time (Arte
 """
 
 import uuid
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, Self
 
 from pyspark_jms.amqp.dialects import Dialect
 from pyspark_jms.amqp.link.connection import Connection, connect
 from pyspark_jms.amqp.link.transactions import Transactions
+from pyspark_jms.amqp.wire.sections import Buffer
 from pyspark_jms.amqp.wire.sender import Sender
 from pyspark_jms.blocks.block import MessageBlock
 from pyspark_jms.errors import ConnectionLostError, ReceiptTimeoutError, TransactionRolledBackError
@@ -74,6 +76,17 @@ class Producer(OnConnection[Dialect]):
                 settled = txn_id is not None and self._presettles
                 following = sender.send(block, following, len(block), settled=settled, txn_id=txn_id)
             self.connection.check_refusal(sender)
+
+    def send_pieces(self, pieces: Sequence[Buffer], *, in_transaction: bool) -> None:
+        """As ``send`` or ``send_at_once``, of one message whose bytes are in several places and are not copied."""
+        sender, txn_id = self._sender, self.transactions.begin() if in_transaction else None
+        assert sender is not None
+        self.connection.await_credit(sender, "messages")
+        with self.connection.core():
+            if txn_id is not None:
+                self.transactions.require_open(txn_id)
+            sender.send_pieces(pieces, settled=in_transaction and self._presettles, txn_id=txn_id)
+        self.connection.check_refusal(sender)
 
     def await_all(self) -> None:
         """Return when the broker has accepted every message that was sent unsettled; raise why it did not."""

@@ -113,11 +113,14 @@ class Sender(Link):
             self._send_one([piece], delivery_id + index - first, settled=settled, txn_id=txn_id)
         return last
 
-    def send_pieces(self, pieces: Sequence[Buffer], *, txn_id: bytes | None = None) -> None:
-        """Send one settled message whose bytes are in several places, without copying them. Only while ``sendable``."""
-        self._send_one(pieces, self.channel.next_delivery_id(1), settled=True, txn_id=txn_id)
+    def send_pieces(self, pieces: Sequence[Buffer], *, settled: bool = True, txn_id: bytes | None = None) -> None:
+        """Send one message whose bytes are in several places, without copying them. Only while ``sendable``."""
+        delivery_id = self.channel.next_delivery_id(1)
+        self._send_one(pieces, delivery_id, settled=settled, txn_id=txn_id)
         self.credit -= 1
         self.delivery_count += 1
+        if not settled:
+            self.unsettled.add(delivery_id)
 
     def _send_one(self, pieces: Sequence[Buffer], delivery_id: int, *, settled: bool, txn_id: bytes | None) -> None:
         whole, part = (_transfer(self.handle, settled=settled, txn_id=txn_id, more=more) for more in (False, True))
