@@ -8,6 +8,7 @@ from pyspark_jms.jms.model import Destination, DurableSubscription
 
 __all__ = [
     "ASSUMED_MESSAGE_BYTES",
+    "FULL_QUEUE_REMEDY",
     "MAX_ELEMENTS",
     "BodyChoice",
     "Subscription",
@@ -58,6 +59,13 @@ def selector_changed(durable: DurableSubscription) -> SelectorChangedError:
         "Give the old selector, or another subscriptionName; or delete the subscription and its messages with"
         " pyspark-jms unsubscribe.",
     )
+
+
+FULL_QUEUE_REMEDY = (
+    "The queue has as many consumers as its max-consumers allows: stop another one, raise max-consumers, or use fewer"
+    " connections or readers."
+)
+"""Of a query that reads a queue, and no durable subscription."""
 
 
 def another_topic(durable: DurableSubscription, topic: str) -> InvalidDestinationError:

@@ -41,6 +41,7 @@ from pyspark_jms.errors import (
     JMSSecurityError,
     SubscriptionInUseError,
 )
+from pyspark_jms.jms.subscription import FULL_QUEUE_REMEDY
 from pyspark_jms.network.address import DEFAULT_VIRTUAL_HOST, Address
 from pyspark_jms.network.connection import StateCondition
 from pyspark_jms.network.dialing import dial
@@ -243,7 +244,13 @@ class Connection:
         if link.state is EndpointState.ENDED:
             self.check()
             error = link.error or PeerError("amqp:internal-error", "the link was detached")
-            raise error_of(self.address, error, selected=isinstance(link, Receiver) and link.is_selective)
+            receiver = link if isinstance(link, Receiver) else None
+            raise error_of(
+                self.address,
+                error,
+                selected=receiver is not None and receiver.is_selective,
+                of_queue=receiver is not None and receiver.is_plain,
+            )
 
     def check_refusal(self, sender: Sender) -> None:
         """Raise why the broker did not accept a message, if it has said so."""
@@ -567,13 +574,16 @@ _RULES: tuple[tuple[type[JMSError], tuple[str, ...], tuple[str, ...], str], ...]
 )
 
 
-def error_of(address: Address, error: PeerError, *, selected: bool = False) -> JMSError:
-    """``selected``: it ended a link with a selector, which is then the invalid field of its attach."""
+def error_of(address: Address, error: PeerError, *, selected: bool = False, of_queue: bool = False) -> JMSError:
+    """``selected``: it ended a link with a selector, which is then the invalid field of its attach. ``of_queue``: it
+    ended a link that reads a queue and no durable subscription.
+    """
     reason = " ".join(filter(None, (error.condition, error.description.strip()[:_MAX_CHARACTERS])))
     for kind, conditions, texts, remedy in _RULES:
         if error.condition in conditions or any(text in error.description for text in texts):
             verb = "ended the connection" if kind is ConnectionLostError else "refused"
-            return kind(f"{address} {verb}: {reason}.", remedy)
+            is_full = of_queue and kind is SubscriptionInUseError
+            return kind(f"{address} {verb}: {reason}.", FULL_QUEUE_REMEDY if is_full else remedy)
     if selected and error.condition == "amqp:invalid-field":
         return InvalidSelectorError(f"{address} refused: {reason}.", _SELECTOR_REMEDY)
     return BrokerError(f"{address} answered with an error: {reason}.", "See the broker's log for the reason.")

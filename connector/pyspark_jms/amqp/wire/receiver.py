@@ -45,6 +45,8 @@ class Receiver(Link):
         self.transfers = Transfers(channel.limits)
         self.is_selective = False
         """Whether the attach has a selector."""
+        self.is_plain = False
+        """Whether the attach is not to a durable subscription."""
         self.credit = 0
         """Granted last, and not used up by messages."""
         self._allowed = 0
@@ -69,6 +71,7 @@ class Receiver(Link):
         self, source: Source | None, *, properties: Any = None, desired: tuple[str, ...] | None = None
     ) -> None:
         self.is_selective = source is not None and bool(source.filter)
+        self.is_plain = source is not None and not source.durable
         self.attach(
             snd_settle_mode=_UNSETTLED,
             rcv_settle_mode=_FIRST,

@@ -5,10 +5,17 @@ from collections.abc import Iterable
 
 from pyspark_jms.blocks.block import MessageBlock
 from pyspark_jms.blocks.dead_letter import OversizedMessage
-from pyspark_jms.errors import InvalidDestinationError, JMSError, JMSSecurityError, UnsupportedError
+from pyspark_jms.errors import (
+    InvalidDestinationError,
+    JMSError,
+    JMSSecurityError,
+    SubscriptionInUseError,
+    UnsupportedError,
+)
 from pyspark_jms.jms.model import Destination, DestinationKind
 from pyspark_jms.jms.names import has_wildcards
-from pyspark_jms.jms.subscription import Subscription
+from pyspark_jms.jms.subscription import FULL_QUEUE_REMEDY, Subscription
+from pyspark_jms.management.queue_facts import queue_facts
 from pyspark_jms.management.routing import is_fully_qualified, is_kept, is_queue_only, routing_of
 from pyspark_jms.network.connection import OnConnection, StateCondition
 from pyspark_jms.network.settings import ConnectionSettings
@@ -53,6 +60,23 @@ def subscribe_headers(
     if subscription.selector is not None:
         headers["selector"] = subscription.selector
     return headers
+
+
+def _refusal(settings: ConnectionSettings, subscription: Subscription, dialect: Dialect, error: JMSError) -> JMSError:
+    """Artemis gives no reason for a subscription that it refuses (AMQ339016). Its management shows whether the queue
+    has all the consumers that it may have.
+    """
+    name, has_reason = subscription.destination.name, not any(text in error.fact for text in dialect.subscribe_errors)
+    if has_reason or subscription.durable or subscription.destination.kind is not DestinationKind.QUEUE:
+        return error
+    try:
+        with StompManagementLink(settings.impatient(_LOOK_SECONDS)) as link:
+            facts = queue_facts(link, [name]).get(name)
+    except JMSError:
+        return error
+    if facts is None or facts.max_consumers is None or (facts.consumers or 0) < facts.max_consumers:
+        return error
+    return SubscriptionInUseError(f"{error.fact.rstrip('.')}: queue {name} takes no more consumers.", FULL_QUEUE_REMEDY)
 
 
 def _routing_of(settings: ConnectionSettings, subscription: Subscription, dialect: Dialect) -> DestinationKind:
@@ -143,9 +167,9 @@ class Consumer(OnConnection[Dialect]):
             self._limit = limit_of(self.dialect, int(headers[self.dialect.window_header]))
             self.connection.limit_prefetch(self._limit)
             self.connection.request("SUBSCRIBE", headers)
-        except JMSError:
+        except JMSError as error:
             self.connection.close()
-            raise
+            raise _refusal(self._settings, subscription, self.dialect, error) from None
 
     def _should_probe(self, subscription: Subscription, routing: DestinationKind) -> bool:
         """Not for a plain topic subscription: what is given back at its end is lost."""

@@ -194,7 +194,8 @@ _CONVERSION_REMEDY = (
     " somebody deleted the queue or closed its consumer on the broker, start the query again."
 )
 _SUBSCRIBE_REMEDY = (
-    "This user may not consume from this destination, or the address of a topic also has the routing type ANYCAST, with"
+    "This user may not consume from this destination, or the queue has as many consumers as max-consumers allows, or"
+    " the address of a topic also has the routing type ANYCAST, with"
     " which the broker creates no STOMP subscription: artemis address update --name TOPIC --multicast --no-anycast. The"
     " broker's log has the reason."
 )

@@ -1,0 +1,37 @@
+"""A queue that has as many consumers as it may have, read by one more query."""
+
+import json
+
+import pytest
+from amqp_sending import settings_of
+from streaming import access
+
+from pyspark_jms.amqp.link.management import open_amqp_management
+from pyspark_jms.errors import SubscriptionInUseError
+from pyspark_jms.jms.model import Destination
+from pyspark_jms.jms.subscription import Subscription
+from pyspark_jms.network.connection import StateCondition
+from pyspark_jms.options.source import SourceOptions
+from pyspark_jms.spark.protocols import source_protocol
+
+
+@pytest.mark.parametrize("protocol", ["stomp", "amqp"])
+def test_the_advice_is_that_of_a_queue(broker, queue, protocol):
+    """Not a permission, and no client id; and it is tried again, because the other consumer may go."""
+    wanted = {"name": queue, "address": queue, "routing-type": "ANYCAST", "max-consumers": 1}
+    with open_amqp_management(settings_of(broker)) as management:
+        management.operation("broker", "createQueue", json.dumps(wanted))
+    url = {"brokerUrl": broker.amqp_url} if protocol == "amqp" else {}
+    options = SourceOptions.parse(access(broker) | {"queue": queue} | url)
+    source = source_protocol(options)
+    first, second = (source.connect(options.connection, StateCondition()) for _ in range(2))
+    subscription = Subscription(destination=Destination.parse(f"queue://{queue}"), window_bytes=1 << 20)
+    try:
+        first.subscribe(subscription)
+        with pytest.raises(SubscriptionInUseError, match=r"raise max-consumers, or use fewer connections") as refused:
+            second.subscribe(subscription)
+        assert refused.value.transient
+        assert "clientId" not in str(refused.value)
+    finally:
+        second.close()
+        first.close()
