@@ -21,6 +21,7 @@ from jms_selector.errors import (
 from jms_selector.meaning.evaluate import evaluate
 from jms_selector.meaning.lenient import may_match
 from jms_selector.meaning.message import Message
+from jms_selector.portability import Portable, portable
 from jms_selector.pushdown.push import Pushdown, push
 from jms_selector.syntax.dialects import DIALECTS, Dialect
 from jms_selector.syntax.kinds import Kind, Value
@@ -36,6 +37,7 @@ __all__ = [
     "InvalidSelectorError",
     "Kind",
     "Message",
+    "Portable",
     "Pushdown",
     "Selector",
     "SelectorError",
@@ -46,6 +48,7 @@ __all__ = [
     "evaluate",
     "may_match",
     "parse",
+    "portable",
     "push",
     "render",
 ]

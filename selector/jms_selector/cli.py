@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from io import TextIOWrapper
 
 from jms_selector.errors import SelectorError
+from jms_selector.portability import ENGINES, portable
 from jms_selector.pushdown.push import push
 from jms_selector.syntax.dialects import DIALECTS
 from jms_selector.syntax.parse import parse
@@ -40,6 +41,9 @@ def _parser() -> argparse.ArgumentParser:
     explain.add_argument("--dialect", choices=tuple(DIALECTS), default="artemis", help="default: artemis")
     explain.add_argument("--strict", action="store_true", help="allow only what the specification allows")
     explain.add_argument("--convert", action="store_true", help="compare strings that hold numbers as numbers")
+    explain.add_argument(
+        "--portable", action="store_true", help="show what engines decide otherwise, and a portable text"
+    )
     explain.set_defaults(run=_explain)
     checked = commands.add_parser("conformance", help="run a file of test cases; exit status 1 if a case fails")
     checked.add_argument("file", metavar="FILE.jsonl")
@@ -66,6 +70,9 @@ def _explain(options: argparse.Namespace) -> int:
     selector = parse(options.selector, strict=options.strict)
     print("Tree")
     print("\n".join(f"  {line}" for line in tree_lines(selector)))
+    if options.portable:
+        print("\n".join(_portable_lines(selector)))
+        return 0
     if options.dialect not in _BROKERS:
         print(f"\nReads in the {options.dialect} dialect\n  {render(selector, options.dialect) or '(all messages)'}")
         return 0
@@ -76,6 +83,18 @@ def _explain(options: argparse.Namespace) -> int:
         print("\nBecause")
         print("\n".join(f"  {warning}" for warning in pushed.warnings))
     return 0
+
+
+def _portable_lines(selector: Selector) -> Iterator[str]:
+    found = portable(selector)
+    yield f"\nPortable text\n  {found.text or '(all messages)'}"
+    for title, differences in (("In the given text", found.differences), ("In the portable text", found.remaining)):
+        yield f"\n{title}, engines decide otherwise"
+        for each in differences:
+            engines = ", ".join(f"{engine} {ENGINES[engine]}" for engine in each.engines)
+            yield f"  {each.what}: {engines}"
+        if not differences:
+            yield "  (nothing)"
 
 
 def tree_lines(selector: Selector) -> Iterator[str]:

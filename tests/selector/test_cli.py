@@ -82,3 +82,11 @@ def test_explain_prints_on_a_terminal_that_is_not_utf_8(monkeypatch):
     assert main(["explain", "name = '\xfc'"]) == 0
     out.flush()
     assert b"\\xfc" in out.buffer.getvalue()
+
+
+def test_explain_portable(capsys):
+    assert main(["explain", "NOT a = 1", "--portable"]) == 0
+    shown = capsys.readouterr().out
+    assert "Portable text\n  a IS NOT NULL AND NOT (a = 1)" in shown
+    assert "NOT before a condition without parentheses: Artemis 2.55.0, Classic 5.19.1 and 6.3.1, FFMQ" in shown
+    assert "otherwise\n  (nothing)" in shown

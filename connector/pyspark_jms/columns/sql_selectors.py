@@ -14,6 +14,7 @@ from decimal import Decimal
 from typing import Any, TypeAlias
 
 from jms_selector import render
+from jms_selector.portability import with_spaced_minus
 from jms_selector.syntax.check import SELECTOR_HEADERS
 from jms_selector.syntax.kinds import Kind, integer_kind, to_float
 from jms_selector.syntax.tree import And, Compare, In, IsNull, Like, Literal, Node, Not, Or, Property
@@ -63,7 +64,8 @@ def selector_text(condition: str, types: Mapping[str, str] | None = None) -> str
     translation = _Translation(condition, types)
     found = translation.translate(tree, negated=False)
     # A later literal may have shown that a property is a fraction: then its first comparisons are other ones.
-    return render(translation.translate(tree, negated=False) if translation.columns.widened else found)
+    text = render(translation.translate(tree, negated=False) if translation.columns.widened else found)
+    return with_spaced_minus(text)
 
 
 # --- the columns --------------------------------------------------------------------------------

@@ -43,9 +43,9 @@ from pyspark_jms.errors import SchemaError, UnsupportedConditionError
         ("n = 9007199254740993", "n DOUBLE", "n = 9.007199254740992E15"),  # a double in Spark, too
         ("n > 2.5", "n BIGINT", "n > 2.5"),
         ("n = 5.00", "n BIGINT", "n = 5"),
-        ("price = -0.0", "price DOUBLE", "price = 0.0 OR price = -0.0"),  # equal in Spark; not on Artemis and Classic
-        ("price <> 0 AND price < 0", "price FLOAT", "price <> 0.0 AND price <> -0.0 AND price < -0.0"),
-        ("price >= 0", "price DOUBLE", "NOT (price < -0.0)"),
+        ("price = -0.0", "price DOUBLE", "price = 0.0 OR price = - 0.0"),  # equal in Spark; not on Artemis and Classic
+        ("price <> 0 AND price < 0", "price FLOAT", "price <> 0.0 AND price <> - 0.0 AND price < - 0.0"),
+        ("price >= 0", "price DOUBLE", "NOT (price < - 0.0)"),
         ("n = -0.0D", "n INT", "n = 0.0"),
         ("n = m", "n INT, m BIGINT", "n = m OR m = n"),  # Artemis and Classic need the narrower number on the left
         ("NOT n = m", "n INT, m BIGINT", "n <> m AND m <> n"),

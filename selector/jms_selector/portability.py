@@ -1,0 +1,236 @@
+"""A selector -> what real engines decide otherwise, and a text on which the large ones agree.
+
+The differences were measured with the parsers and evaluators of eleven engines, in process, on one message.
+"""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from jms_selector.meaning.plan import junction_children, to_negation_normal_form
+from jms_selector.pushdown.rewrite import put_properties_left
+from jms_selector.syntax.parse import parse
+from jms_selector.syntax.tree import (
+    And,
+    Arithmetic,
+    Between,
+    Compare,
+    In,
+    IsNull,
+    Like,
+    Literal,
+    Negative,
+    Node,
+    Not,
+    Or,
+    Property,
+    Selector,
+    fold,
+    names,
+    postorder,
+)
+from jms_selector.targets.text import render
+
+__all__ = ["DIFFERENCES", "ENGINES", "Difference", "Portable", "portable", "with_spaced_minus"]
+
+ENGINES = {
+    "Artemis": "2.55.0",
+    "Classic": "5.19.1 and 6.3.1",
+    "Broker-J": "9.2.1",
+    "IBM MQ JMS": "9.4.5.0",
+    "Liberty": "26.0.0.3",
+    "HornetQ": "2.4.7",
+    "OpenMQ": "6.7.0",
+    "JORAM": "5.10.0",
+    "FFMQ": "4.0.14",
+}
+"""Engine -> the versions that were measured. IBM MQ JMS is the evaluator in the Java client."""
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """A class of conditions on which engines disagree."""
+
+    what: str
+    example: str
+    engines: tuple[str, ...]
+    """The engines that refuse it, or select otherwise than the specification says."""
+
+
+_AMQ = ("Artemis", "Classic")
+_AMQ_FAMILY = (*_AMQ, "Broker-J")
+DIFFERENCES = {
+    "not": Difference("NOT before a condition without parentheses", "NOT a = 1", (*_AMQ, "FFMQ")),
+    "not-not": Difference("NOT NOT", "NOT NOT b", ("IBM MQ JMS", "Liberty", "HornetQ", "OpenMQ", "FFMQ")),
+    "missing": Difference(
+        "`<>` or NOT on a property that a message may lack",
+        "m <> 'a'",
+        ("Broker-J", "Liberty", "HornetQ", "OpenMQ", "JORAM"),
+    ),
+    "right": Difference("a property right of = or <>", "i <> m", (*_AMQ_FAMILY, "HornetQ", "OpenMQ")),
+    "small-minus": Difference("a minus directly before 0.…", "t > -0.5", ("IBM MQ JMS", "Liberty")),
+    "division": Difference("a division of whole numbers", "i / 2 = 2", (*_AMQ_FAMILY, "JORAM")),
+    "grouping": Difference("`-` or `/` before another operator", "10 - 5 - 2 = 3", ("IBM MQ JMS", "Liberty")),
+    "calculation": Difference(
+        "a calculation with a property that is not a number", "s * 2 > 5", (*_AMQ_FAMILY, "HornetQ", "OpenMQ", "FFMQ")
+    ),
+    "unlike": Difference(
+        "one property compared with texts and with numbers",
+        "NOT (s = 1) OR s = 'a'",
+        (*_AMQ_FAMILY, "IBM MQ JMS", "Liberty", "HornetQ", "OpenMQ", "FFMQ"),
+    ),
+    "number": Difference(
+        "octal, hexadecimal, a suffix L, f or d",
+        "i = 010",
+        (*_AMQ, "Broker-J", "IBM MQ JMS", "HornetQ", "OpenMQ", "FFMQ"),
+    ),
+    "exponent": Difference("an exponent", "i = 5E+0", ("OpenMQ", "FFMQ")),
+    "empty": Difference("the empty text", "o = ''", ("OpenMQ", "JORAM")),
+    "like": Difference("LIKE, which must match the whole text", "t LIKE 'blu'", ("OpenMQ", "JORAM", "FFMQ")),
+    "escape": Difference(
+        "ESCAPE other than before _, % or itself", "x LIKE 'a!xb' ESCAPE '!'", (*_AMQ, "Liberty", "HornetQ", "JORAM")
+    ),
+    "whole": Difference("`>=` or BETWEEN of a fraction with a whole number", "d >= 0", ("HornetQ",)),
+    "two": Difference("`<` or `>` of two properties", "a < b", (*_AMQ_FAMILY, "Liberty", "OpenMQ")),
+    "name": Difference("a name that is not ASCII, or in double quotes", "été = 5", tuple(ENGINES)),
+    "value": Difference(
+        "a condition as a value, or a test of an expression",
+        "m + 1 IS NULL",
+        ("IBM MQ JMS", "Liberty", "HornetQ", "JORAM", "FFMQ"),
+    ),
+    "comment": Difference(
+        "a comment", "i = 5 /* c */", ("IBM MQ JMS", "Liberty", "HornetQ", "OpenMQ", "JORAM", "FFMQ")
+    ),
+}
+"""The classes of disagreement that :func:`portable` finds."""
+
+
+@dataclass(frozen=True, slots=True)
+class Portable:
+    text: str
+    """Selects the same messages by the specification's rules, without the differences that a text can avoid."""
+
+    differences: tuple[Difference, ...]
+    """What engines decide otherwise in the given text."""
+
+    remaining: tuple[Difference, ...]
+    """What they still decide otherwise in ``text``."""
+
+
+def portable(selector: Selector | str) -> Portable:
+    """Find what engines decide otherwise, and write the selector so that as few as possible do."""
+    given = parse(selector) if isinstance(selector, str) else selector
+    if given.root is None:
+        return Portable("", (), ())
+    root = _guarded(put_properties_left(given.root))
+    text = with_spaced_minus(render(root))
+    found = tuple(_found(given.text or render(given), given.root))
+    return Portable(text, found, tuple(each for each in _found(text, root) if each in found))
+
+
+# --- the portable text -------------------------------------------------------------------------------
+
+_NEVER_NULL = {"JMSPriority", "JMSTimestamp", "JMSDeliveryMode"}
+
+
+def _guarded(root: Node) -> Node:
+    """Add ``x IS NOT NULL`` where an engine takes a condition on a missing property for true. NOT stands at conditions,
+    so each condition has to be true in the same cases only.
+    """
+
+    def visit(node: Node, operands: list[Node]) -> Node:
+        match node:
+            case And():
+                flat = [part for each in operands for part in (each.operands if isinstance(each, And) else (each,))]
+                return And(tuple(dict.fromkeys(flat)))
+            case Or():
+                return Or(tuple(operands))
+        if not _may_select_missing(node):
+            return node
+        guards = [IsNull(Property(name), negated=True) for name in names(node) if name not in _NEVER_NULL]
+        return And((*guards, node)) if guards else node
+
+    return fold(to_negation_normal_form(root), visit, junction_children)
+
+
+def _may_select_missing(node: Node) -> bool:
+    match node:
+        case Not(operand):
+            return not isinstance(operand, IsNull | Property)
+        case Compare(operator, _, right):
+            return operator == "<>" or bool(names(right))
+        case Between(_, low, high, negated):
+            return negated or bool(names(low)) or bool(names(high))
+        case In() | Like():
+            return node.negated
+    return False
+
+
+_LITERALS = re.compile(r"('(?:[^']|'')*'|\"[^\"]*\")")
+
+
+def with_spaced_minus(text: str) -> str:
+    """``- 0.5``: IBM's grammar has no ``-0``."""
+    parts = _LITERALS.split(text)
+    return "".join(part if place % 2 else re.sub(r"-(?=0?\.)", "- ", part) for place, part in enumerate(parts))
+
+
+# --- differences -------------------------------------------------------------------------------------
+
+_IN_TEXT = {
+    "not": r"\bNOT\s+(?!NOT\b|\(|IN\b|LIKE\b|BETWEEN\b|NULL\b)[\w$.]+\s*"
+    r"(?:[=<>*/+-]|(?:NOT\s+)?(?:IN|LIKE|BETWEEN|IS)\b)",
+    "not-not": r"\bNOT\s+NOT\b",
+    "small-minus": r"-0\.",
+    "number": r"(?<![\w.$])(?:0\d+(?![\d.eE])|0[xX][\da-fA-F]+|\d[\d.]*[lLfFdD](?!\w))",
+    "exponent": r"(?<![\w$])(?!0[xX])(?:\d+\.?\d*|\.\d+)[eE]",
+    "comment": r"/\*",
+    "name": r"[^\x00-\x7f]|\"",
+}
+
+
+def _found(text: str, root: Node) -> Iterator[Difference]:
+    bare = re.sub(r"'(?:[^']|'')*'", "''", text)
+    keys = {key for key, pattern in _IN_TEXT.items() if re.search(pattern, bare, re.IGNORECASE)}
+    keys |= {key for node in postorder(root) for key in _of_node(node)}
+    if _guarded(root) != to_negation_normal_form(root):
+        keys.add("missing")
+    kinds: dict[str, set[bool]] = {}
+    for node in postorder(root):
+        if isinstance(node, Compare) and isinstance(node.left, Property) and isinstance(node.right, Literal):
+            kinds.setdefault(node.left.name, set()).add(isinstance(node.right.value, str))
+        elif isinstance(node, Like | In) and isinstance(node.operand, Property):
+            kinds.setdefault(node.operand.name, set()).add(True)  # noqa: FBT003 - a text
+    if any(len(of_name) > 1 for of_name in kinds.values()):
+        keys.add("unlike")
+    return (difference for key, difference in DIFFERENCES.items() if key in keys)
+
+
+def _of_node(node: Node) -> Iterator[str]:
+    match node:
+        case Arithmetic(operators, operands):
+            yield from ["division"] if "/" in operators else []
+            nested = any(isinstance(each, Arithmetic) for each in operands[1:])
+            yield from ["grouping"] if set(operators[:-1]) & {"-", "/"} or (nested and "-" in operators) else []
+            yield from ["calculation"] if names(node) else []
+        case Negative() if names(node):
+            yield "calculation"
+        case Compare(operator, left, right):
+            yield from ["right"] if names(right) and operator in {"=", "<>"} else []
+            yield from ["two"] if names(left) and names(right) and operator not in {"=", "<>"} else []
+            yield from ["whole"] if operator in {">=", "<="} and _is_whole(right) else []
+            yield from ["empty"] if isinstance(right, Literal) and right.value == "" else []
+            conditions = (Compare, Between, In, Like, IsNull, And, Or, Not)
+            yield from ["value"] if isinstance(left, conditions) or isinstance(right, conditions) else []
+        case Between(_, low, _, _) if _is_whole(low):
+            yield "whole"
+        case Like(_, pattern, escape):
+            yield "like"
+            if escape is not None and re.search(f"{re.escape(escape)}(?![_%{re.escape(escape)}])", pattern):
+                yield "escape"
+        case IsNull(operand) if not isinstance(operand, Property):
+            yield "value"
+
+
+def _is_whole(node: Node) -> bool:
+    return isinstance(node, Literal) and isinstance(node.value, int) and not isinstance(node.value, bool)
