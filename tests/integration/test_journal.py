@@ -13,7 +13,7 @@ from waiting import await_count, wait_until
 
 from pyspark_jms.delivery.journal.store import Position
 from pyspark_jms.delivery.journaled_ledger import partitions_of
-from pyspark_jms.errors import DataLossError, JournalLockedError, OtherBrokerError
+from pyspark_jms.errors import DataLossError, JournalLockedError, OptionConflictError, OtherBrokerError
 from pyspark_jms.options.source import SourceOptions
 from pyspark_jms.source.ack_loop import AckLoop
 from pyspark_jms.source.stopping import StopRequest
@@ -267,7 +267,7 @@ def test_a_checkpoint_written_with_a_journal_is_not_read_without_it(broker, queu
     raw = {"brokerUrl": broker.url, "user": broker.user, "password": broker.password, "queue": queue}
     reader = JmsStreamReader(SourceOptions.parse(raw))
     try:
-        with pytest.raises(DataLossError, match=r"\[JMS_DATA_LOSS\].* journalLocation"):
+        with pytest.raises(OptionConflictError, match=r"\[JMS_OPTION_CONFLICT\].* journalLocation"):
             reader.partitions({"seq": 0}, end)
     finally:
         reader.stop()

@@ -498,5 +498,6 @@ def _parsed(offset: dict[str, Any]) -> tuple[int, dict[str, int]]:
     except (KeyError, TypeError, ValueError, AttributeError):
         raise IllegalStateError(
             "The checkpoint holds an offset of another way to read.",
-            "Option streamOffset cannot be added to or removed from a query: use a checkpointLocation of its own.",
+            "Option streamOffset cannot be added to or removed from a query: use a checkpointLocation of its own, and"
+            " a new output folder for Spark's file sink.",
         ) from None

@@ -8,9 +8,10 @@ import hashlib
 from typing import Any
 
 from pyspark_jms.delivery.journal.binding import JournalMark
-from pyspark_jms.errors import IllegalStateError, UnsupportedError
+from pyspark_jms.errors import IllegalStateError, OptionConflictError, UnsupportedError
 
 __all__ = [
+    "CHANGED_GUARANTEE",
     "CommitOrder",
     "mark_of",
     "offset",
@@ -18,6 +19,12 @@ __all__ = [
     "selector_of",
     "sequence",
 ]
+
+
+CHANGED_GUARANTEE = (
+    "To change the guarantee, let the query read all with trigger(availableNow=True), and start it with another"
+    " checkpointLocation and, for Spark's file sink, a new output folder."
+)
 
 
 def offset(sequence: int, selector: str | None = None, journal: JournalMark | None = None) -> dict[str, Any]:
@@ -47,11 +54,10 @@ def selector_digest(selector: str | None) -> str:
 def sequence(offset: dict[str, Any]) -> int:
     """The count. ``IllegalStateError`` for the offset of another source."""
     if offset and "used" in offset:  # delivery.register.token.Offset
-        raise IllegalStateError(
+        raise OptionConflictError(
             "The checkpoint is of a read with deliveryGuarantee=exactly-once over AMQP, whose messages are in staging"
-            " queues.",
-            "The guarantee and the protocol of such a checkpoint cannot be changed: give both, or use another"
-            " checkpointLocation.",
+            " queues, and this read is another one.",
+            f"Give its deliveryGuarantee and protocol again. {CHANGED_GUARANTEE}",
         )
     try:
         return int(offset["seq"])
@@ -61,7 +67,8 @@ def sequence(offset: dict[str, Any]) -> int:
 
 def _foreign() -> IllegalStateError:
     return IllegalStateError(
-        "The checkpoint holds an offset that is not of this source.", "Use a checkpointLocation of its own."
+        "The checkpoint holds an offset that is not of this source.",
+        "Use a checkpointLocation of its own and, for Spark's file sink, a new output folder.",
     )
 
 

@@ -12,11 +12,11 @@ from pyspark_jms.delivery.journal.segment import Segment
 from pyspark_jms.delivery.journal.store import JournalStore
 from pyspark_jms.delivery.journaled_ledger import partitions_of
 from pyspark_jms.delivery.message_range import Batch
-from pyspark_jms.errors import DataLossError
+from pyspark_jms.errors import DataLossError, OptionConflictError
 from pyspark_jms.jms.subscription import source_name
 from pyspark_jms.options.source import SourceOptions
 from pyspark_jms.source.links import SourceProtocol
-from pyspark_jms.source.offsets import CommitOrder, mark_of, offset, selector_of, sequence
+from pyspark_jms.source.offsets import CHANGED_GUARANTEE, CommitOrder, mark_of, offset, selector_of, sequence
 from pyspark_jms.source.receiver import BatchReceiver, required_recognition
 from pyspark_jms.source.stopping import StopRequest, driver_heap, warn_of_small_heap
 from pyspark_jms.source.task_inputs import TaskInput, TaskInputs
@@ -241,15 +241,20 @@ class QueryJournal:
         marks = list(map(mark_of, offsets))
         if store is not None and not any(marks):
             require_own_messages(store, self._reads)
+            if must_be_whole and max(map(sequence, offsets)) > store.position.next:
+                raise OptionConflictError(
+                    "journalLocation is given, and the checkpoint is of a read without a journal (at-least-once).",
+                    f"Remove deliveryGuarantee and journalLocation. {CHANGED_GUARANTEE}",
+                )
         for mark in marks:
             if store is not None:
                 require_same_journal(store, mark, fail_on_data_loss=must_be_whole)
             elif mark is not None and must_be_whole:
-                raise DataLossError(
+                raise OptionConflictError(
                     f"The checkpoint was written with journal {mark.id}, and this query has no journal.",
                     "Give deliveryGuarantee=exactly-once and the journalLocation of the checkpoint. With"
                     " failOnDataLoss=false the query continues without a journal: messages that only the journal holds"
-                    " are then lost.",
+                    f" are then lost. {CHANGED_GUARANTEE}",
                 )
         return store
 

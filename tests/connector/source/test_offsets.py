@@ -6,7 +6,7 @@ import pytest
 
 from pyspark_jms.delivery.journal.binding import JournalMark
 from pyspark_jms.delivery.register.token import Offset
-from pyspark_jms.errors import IllegalStateError, UnsupportedError
+from pyspark_jms.errors import IllegalStateError, OptionConflictError, UnsupportedError
 from pyspark_jms.source.offsets import CommitOrder, mark_of, offset, selector_digest, selector_of, sequence
 
 
@@ -47,7 +47,7 @@ def test_refuses_half_a_mark(foreign):
 
 def test_refuses_the_offset_of_a_staged_read():
     kept = Offset(stream="a", address="p", broker="b", batch=3, names=("n",), used=(3,))
-    with pytest.raises(IllegalStateError, match="deliveryGuarantee=exactly-once over AMQP"):
+    with pytest.raises(OptionConflictError, match=r"deliveryGuarantee=exactly-once over AMQP.* new output folder"):
         sequence(json.loads(kept.text()))
 
 

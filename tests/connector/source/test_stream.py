@@ -11,7 +11,7 @@ from streaming import access, left
 
 from pyspark_jms.delivery.journal.binding import JournalMark
 from pyspark_jms.delivery.message_range import Batch, MessageRange
-from pyspark_jms.errors import DataLossError
+from pyspark_jms.errors import OptionConflictError
 from pyspark_jms.options.source import SourceOptions
 from pyspark_jms.source.offsets import offset
 from pyspark_jms.source.stopping import StopRequest
@@ -132,10 +132,20 @@ def test_the_mark_names_the_journal_and_its_end(tmp_path):
         assert journal.require_belongs(offset(0, None, journal.mark())) is journal.store()
 
 
+def test_a_checkpoint_without_a_journal_gets_none(tmp_path):
+    with (
+        journal_of(tmp_path / "journal") as journal,
+        pytest.raises(OptionConflictError, match=r"without a journal \(at-least-once\).* new output folder"),
+    ):
+        journal.require_belongs(offset(4), offset(4))
+    with journal_of(tmp_path / "other", failOnDataLoss="false") as journal:
+        assert journal.require_belongs(offset(4)) is journal.store()
+
+
 def test_a_checkpoint_with_a_journal_needs_it(tmp_path):
     with journal_of(tmp_path) as journal:
         marked = offset(0, None, journal.mark())
-    with journal_of() as journal, pytest.raises(DataLossError, match=r"\[JMS_DATA_LOSS\].*journalLocation"):
+    with journal_of() as journal, pytest.raises(OptionConflictError, match=r"journalLocation .* new output folder"):
         journal.require_belongs(marked)
     with journal_of(failOnDataLoss="false") as journal:
         assert journal.require_belongs(marked) is None

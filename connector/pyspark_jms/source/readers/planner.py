@@ -16,7 +16,7 @@ from pyspark_jms.delivery.register.keeper import TokenKeeper
 from pyspark_jms.delivery.register.outcomes import Keep, Kept
 from pyspark_jms.delivery.register.plan import keeps, planned, reads, require_place
 from pyspark_jms.delivery.register.token import Offset, StoredToken, Token
-from pyspark_jms.errors import IllegalStateError, JMSError, UnsupportedError
+from pyspark_jms.errors import JMSError, OptionConflictError, UnsupportedError
 from pyspark_jms.jms.features import Feature
 from pyspark_jms.jms.model import DestinationKind
 from pyspark_jms.management.queue_facts import QueueFacts, look_up_queues
@@ -27,7 +27,7 @@ from pyspark_jms.network.connection import StateCondition
 from pyspark_jms.network.patience import keep_trying
 from pyspark_jms.options.source import SourceOptions
 from pyspark_jms.source.links import SourceProtocol
-from pyspark_jms.source.offsets import CommitOrder
+from pyspark_jms.source.offsets import CHANGED_GUARANTEE, CommitOrder
 from pyspark_jms.source.progress import compared
 from pyspark_jms.source.queues import require_queues, require_removal
 from pyspark_jms.source.readers.attempt import Attempt
@@ -335,7 +335,8 @@ def _parsed(offset: dict[str, Any]) -> Offset:
     try:
         return Offset.parse(json.dumps(offset))
     except ValueError:
-        raise IllegalStateError(
-            "The checkpoint is not of a read with deliveryGuarantee=exactly-once over AMQP.",
-            "The guarantee and the kind of a read cannot be changed: use a checkpointLocation of its own.",
+        raise OptionConflictError(
+            "deliveryGuarantee=exactly-once is given for a read over AMQP, and the checkpoint is of another read,"
+            " usually an at-least-once one.",
+            f"Remove the option. {CHANGED_GUARANTEE}",
         ) from None

@@ -13,9 +13,9 @@ from pyspark_jms.check.exactly_once import ExactlyOnce
 from pyspark_jms.check.findings import Verdict
 from pyspark_jms.errors import (
     DataLossError,
-    IllegalStateError,
     InvalidDestinationError,
     NotDeliveredError,
+    OptionConflictError,
     SourceFencedError,
     UnsupportedError,
 )
@@ -319,7 +319,7 @@ def test_the_client_id_is_a_part_of_the_address(broker, queue, put, query):
 def test_an_offset_of_another_way_to_read_is_refused(query):
     running = query()
     running.log.append({"seq": 3})
-    with pytest.raises(IllegalStateError, match="not of a read with deliveryGuarantee=exactly-once over AMQP"):
+    with pytest.raises(OptionConflictError, match=r"\[JMS_OPTION_CONFLICT\].* another read, .* new output folder"):
         running.plan()
 
 
