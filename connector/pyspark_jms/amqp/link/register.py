@@ -46,7 +46,7 @@ from pyspark_jms.errors import (
     SubscriptionInUseError,
 )
 from pyspark_jms.jms.model import DestinationKind, DurableSubscription
-from pyspark_jms.management.queue_facts import queue_facts
+from pyspark_jms.management.queue_facts import PATIENCE_SECONDS, queue_facts
 from pyspark_jms.network.connection import OnConnection
 from pyspark_jms.network.settings import ConnectionSettings
 
@@ -346,7 +346,7 @@ def not_delivered(settings: ConnectionSettings, queue: str) -> NotDeliveredError
     """The error for a register that shows its token and does not deliver it. The broker's management has the cause."""
     cause, remedy = "", "Is it paused, or does it wait for more consumers (consumers-before-dispatch)? "
     try:
-        with AmqpManagementLink(settings) as link:
+        with AmqpManagementLink(settings.impatient(PATIENCE_SECONDS)) as link:
             facts = queue_facts(link, [queue])[queue]
         if facts.paused:
             cause, remedy = " It is paused.", "Resume it. "

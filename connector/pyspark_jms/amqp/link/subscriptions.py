@@ -30,7 +30,7 @@ from pyspark_jms.errors import (
 )
 from pyspark_jms.jms.model import Destination, DestinationKind, DurableSubscription
 from pyspark_jms.jms.subscription import Subscription, another_topic, no_subscription, selector_changed
-from pyspark_jms.management.queue_facts import queue_facts
+from pyspark_jms.management.queue_facts import PATIENCE_SECONDS, queue_facts
 from pyspark_jms.management.routing import is_fully_qualified, routing_of
 from pyspark_jms.network.address import Address
 from pyspark_jms.network.settings import ConnectionSettings
@@ -171,7 +171,7 @@ def require_same_topic(
     if management is None or management.inspection is None:
         return
     try:
-        with AmqpManagementLink(settings) as link:
+        with AmqpManagementLink(settings.impatient(PATIENCE_SECONDS)) as link:
             address = _address_of(link, durable)
     except JMSError as error:
         _log.debug("= the topic of subscription %s is found without management: %s", durable, error.fact)
