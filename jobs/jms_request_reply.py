@@ -28,7 +28,7 @@ ANSWER = """
          THEN to_json(named_struct('total', request.quantity * request.price))
          ELSE '{"error":"a request is JSON with quantity and price"}' END
 """
-ADDRESSES = r"(queue|topic)://[\w.:/$-]+"
+ADDRESSES = r"(temp-)?(queue|topic)://[\w.:/$-]+"
 
 
 def main() -> None:
