@@ -18,6 +18,7 @@ from registers import ReaderQuery
 from waiting import await_count, wait_until
 
 from pyspark_jms import cli
+from pyspark_jms.errors import UnsupportedError
 from pyspark_jms.options.source import SourceOptions
 from pyspark_jms.source.receiver import BatchReceiver
 from pyspark_jms.source.stopping import StopRequest
@@ -138,6 +139,15 @@ def test_a_batch_read_shows_every_message_and_none_that_has_expired(broker, prot
     write_rows(access, queue, [{"text": text} for text in TEXTS])
     wait_until(lambda: time.time() > sent + 0.2)
     assert [row["text"] for row in read_rows(access, queue)] == TEXTS
+
+
+@pytest.mark.parametrize("broker", ["classic-in-production"], indirect=True)
+@over_both
+def test_a_browse_that_a_policy_ends_is_an_error(broker, protocol, queue):
+    access = access_over(broker, protocol)
+    write_rows(access, queue, [{"text": text} for text in TEXTS * 4])
+    with pytest.raises(UnsupportedError, match="where the broker ends a browse"):
+        read_rows(access, queue)
 
 
 @of_artemis

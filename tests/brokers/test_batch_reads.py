@@ -2,6 +2,7 @@
 
 import pytest
 from batch_reads import assert_written_as_read, shown_of
+from chosen_brokers import BROWSE_ENDS, skip_as
 
 WHOLE = 10_500
 LIMIT = 10_000
@@ -15,6 +16,7 @@ def test_rows_that_were_read_with_a_schema_are_written_as_they_are(spark, stage,
 
 @pytest.mark.deep
 def test_a_batch_read_shows_the_whole_queue_or_says_that_it_does_not(stage, queues, caplog):
+    skip_as("classic-in-production", BROWSE_ENDS)
     queue, _ = queues
     with stage.client() as client:
         client.put(queue, [([], f"text {n}") for n in range(WHOLE)])

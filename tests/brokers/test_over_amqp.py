@@ -12,6 +12,7 @@ from contextlib import closing
 import pytest
 from amqp_brokers import AMQP_BROKERS
 from batch_reads import assert_written_as_read, shown_of
+from chosen_brokers import BROWSE_ENDS, skip_as
 from pyspark.errors import StreamingQueryException
 from rabbit4 import Rabbit4, require_rabbit4
 from streaming import batches_done, run_available
@@ -122,6 +123,7 @@ def test_rows_that_were_read_with_a_schema_are_written_as_they_are(spark, stage,
 
 
 def test_a_batch_read_shows_the_whole_queue_or_says_that_it_does_not(spark, stage, queue, caplog):
+    skip_as("classic-in-production", BROWSE_ENDS)
     stage.create(queue)
     rows = spark.range(0, 10_500, 1, 1).selectExpr("concat('text ', id) text")
     rows.write.format("jms").options(**stage.access, queue=queue).mode("append").save()

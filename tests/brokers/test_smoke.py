@@ -3,6 +3,7 @@
 import json
 
 import pytest
+from chosen_brokers import BROKER_AS
 from streaming import run_available
 from waiting import await_count, wait_until
 
@@ -20,8 +21,9 @@ def test_every_message_goes_through_spark(spark, stage, queues, tmp_path):
     source, target = queues
     with stage.client() as client:
         client.put(source, texts())
-    peek = spark.read.format("jms").options(**stage.access, queue=source).load()
-    assert peek.count() == COUNT
+    if BROKER_AS != "classic-in-production":  # ends a browse after 400 messages, which is an error
+        peek = spark.read.format("jms").options(**stage.access, queue=source).load()
+        assert peek.count() == COUNT
     wait_until(lambda: stage.broker.message_count(source) == COUNT, what="the peek's messages to be back")
 
     stream = spark.readStream.format("jms").options(**stage.access, queue=source).load()

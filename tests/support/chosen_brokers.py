@@ -19,6 +19,7 @@ BROKER_AS = os.environ.get("BROKER_AS", "")
 """A name of the table. Tests of its product then run on it."""
 
 NO_TRANSFORMER = "its AMQP connector has no transformer: other clients get what AMQP clients send as bytes"
+BROWSE_ENDS = "its policy ends a browse after 400 messages, which is an error"
 
 _chosen = AS_PEOPLE_RUN_THEM[BROKER_AS] if BROKER_AS else object
 Artemis = _chosen if issubclass(_chosen, EmbeddedArtemis) else EmbeddedArtemis
