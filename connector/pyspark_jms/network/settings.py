@@ -17,6 +17,9 @@ _CONNECTING_PROCESS = (
     " driver, too"
 )
 
+_MAX_REPLY_BYTES = 64 << 20
+"""A page of queues takes half a megabyte, a list of messages some times that."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Password:
@@ -90,6 +93,12 @@ class ConnectionSettings:
             connect_timeout=min(seconds, self.connect_timeout),
             receipt_timeout=min(seconds, self.receipt_timeout),
         )
+
+    def of_management(self) -> "ConnectionSettings":
+        """For a connection to the broker's management: the query's connection has the client id, and its limits are for
+        messages, not for replies.
+        """
+        return replace(self, client_id=None, max_message_bytes=_MAX_REPLY_BYTES, on_too_large="fail")
 
 
 def _reason(error: Exception) -> str:

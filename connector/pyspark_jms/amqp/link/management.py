@@ -51,8 +51,7 @@ _REPLY_TO, _CORRELATION_ID = 4, 5
 
 def open_amqp_management(settings: ConnectionSettings) -> ManagementLink:
     """A link to the management of the broker, whichever its kind is."""
-    # Without the client id: the connection of the query uses it.
-    connection = connect(replace(settings, client_id=None))
+    connection = connect(settings.of_management())
     words = connection.dialect.management
     is_node = words is not None and not words.reply_address
     return (NodeManagementLink if is_node else AmqpManagementLink)(settings, connection)
@@ -62,8 +61,7 @@ class AmqpManagementLink(ManagementLink):
     def __init__(self, settings: ConnectionSettings, connection: Connection | None = None) -> None:
         """``connection``: one that is open already, and belongs to this link from now on."""
         self._id, self._requests = uuid.uuid4().hex, 0
-        # Without the client id: the connection of the query uses it.
-        self._connection = connection or connect(replace(settings, client_id=None))
+        self._connection = connection or connect(settings.of_management())
         dialect = self._connection.dialect
         try:
             words = require_words(dialect.management, dialect.name, "AMQP")

@@ -2,7 +2,6 @@
 
 import time
 import uuid
-from dataclasses import replace
 
 from pyspark_jms.errors import BrokerError, JMSSecurityError
 from pyspark_jms.jms.model import DestinationKind
@@ -19,7 +18,7 @@ _SUBSCRIPTION = "1"
 class StompManagementLink(ManagementLink):
     def __init__(self, settings: ConnectionSettings) -> None:
         self._id, self._requests = uuid.uuid4().hex, 0
-        self._connection = connect(replace(settings, client_id=None))  # another connection uses the client id
+        self._connection = connect(settings.of_management())
         dialect = self._connection.dialect
         try:
             words = require_words(dialect.management, dialect.name, "STOMP")
