@@ -1,6 +1,7 @@
 """Exactly-once reads over AMQP by Spark, whose tasks receive from the broker."""
 
 import json
+import shutil
 import threading
 import time
 from collections import Counter
@@ -18,6 +19,7 @@ from pyspark_jms.amqp.wire.types import Target
 from pyspark_jms.amqp.wire.values import TypedValue, encode
 from pyspark_jms.jms.model import Destination
 from pyspark_jms.jms.subscription import Subscription
+from pyspark_jms.spark.releases import HAS_ADMISSION_CONTROL
 
 pytestmark = [pytest.mark.broker, pytest.mark.spark]
 
@@ -211,6 +213,21 @@ def test_a_query_that_ignores_its_rows_keeps_the_messages_and_does_not_spin(spar
     run_available(frame, checkpoint, each=lambda rows, batch: rows.write.parquet(str(tmp_path / "out"), "append"))
     assert numbers(spark, tmp_path / "out") == Counter(range(20))
     assert left(broker, queue) == 0
+
+
+@pytest.mark.deep
+@pytest.mark.skipif(not HAS_ADMISSION_CONTROL, reason="AvailableNow runs one batch")
+def test_a_file_sink_that_drops_the_batches_of_a_new_checkpoint_loses_no_message(spark, broker, queue, tmp_path):
+    frame, checkpoint = read(spark, broker, queue).select("text"), tmp_path / "checkpoint"
+    put(broker, queue, "0", "1")
+    run_available(frame, checkpoint, "parquet", path=str(tmp_path / "out"))
+    shutil.rmtree(checkpoint)
+    put(broker, queue, "2", "3")
+    with pytest.raises(StreamingQueryException, match=r"No task has read batch 1: .* new output folder"):
+        run_available(frame, checkpoint, "parquet", path=str(tmp_path / "out"))
+    assert broker.message_count(queue) == 2
+    run_available(frame, checkpoint, "parquet", path=str(tmp_path / "out"))
+    assert numbers(spark, tmp_path / "out") == Counter(range(4))
 
 
 def test_rows_that_are_read_in_part(spark, broker, queue, tmp_path):

@@ -102,7 +102,8 @@ class BatchHistory:
             self._warned_of_unread = True
             _log.warning(
                 "! no task has read batch %d: Spark did not need its rows. Its messages stay in the queue, and come"
-                " again in later batches, after growing pauses",
+                " again in later batches, after growing pauses. If the checkpoint is new, give Spark's file sink a new"
+                " output folder: the sink drops a batch whose number its folder has",
                 self._noted,
             )
         if self.was_read and self.fruitless >= _FRUITLESS and not self._warned_of_fruitless:

@@ -263,7 +263,8 @@ class ReaderSource:
         if all(each.closed for each in last):
             raise UnsupportedError(
                 f"No task has read batch {begin.batch}: Spark did not need its rows. Its messages stay in the queue.",
-                "Use the rows of every batch, or trigger(processingTime=…).",
+                "Use the rows of every batch, or trigger(processingTime=…). If the checkpoint is new, give Spark's file"
+                " sink a new output folder: the sink drops a batch whose number its folder has.",
             )
         return all(each.token.drained for each in last if not each.closed)
 
