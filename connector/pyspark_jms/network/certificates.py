@@ -1,6 +1,7 @@
 """Certificate files → an SSL context. Each cause for which a file cannot be used has its own error. No socket."""
 
 import contextlib
+import re
 import ssl
 import time
 from collections.abc import Callable
@@ -17,6 +18,8 @@ _FORMS = (
     (b"0", "DER or PKCS#12, not PEM", "openssl x509 -inform der, openssl pkey -inform der or openssl pkcs12"),
 )
 _OTHER_KEY = ("KEY_VALUES_MISMATCH", "KEY_TYPE_MISMATCH")
+_ENCRYPTED = re.compile(rb"-----BEGIN ENCRYPTED PRIVATE KEY-----|^Proc-Type: 4,ENCRYPTED", re.MULTILINE)
+_TOO_WEAK = ("TOO_SMALL", "TOO_WEAK")
 _NO_CHECK_TIME = 0x200000
 """OpenSSL's X509_V_FLAG_NO_CHECK_TIME, which Python does not name."""
 
@@ -43,7 +46,7 @@ def present(context: ssl.SSLContext, cert_file: str, key_file: str | None, passw
     if key_file is not None:
         key, named = _pem("sslKeyFile", key_file), f"sslKeyFile {key_file}"
     _require(key, "PRIVATE KEY", f"{named} has no private key", "The private key is the file sslKeyFile.")
-    is_encrypted = b"ENCRYPTED" in key
+    is_encrypted = _ENCRYPTED.search(key) is not None
     if is_encrypted and password is None:
         # Without this, OpenSSL prompts on the terminal, and a job hangs.
         raise TlsError(
@@ -82,7 +85,10 @@ def _require(data: bytes, label: str, fact: str, remedy: str = _IS_PEM) -> None:
 
 
 def _unusable(named: str, error: Exception) -> TlsError:
-    return TlsError(f"{named} cannot be used: {getattr(error, 'reason', None) or error}.", _IS_PEM)
+    reason = str(getattr(error, "reason", None) or error)
+    is_weak = any(part in reason for part in _TOO_WEAK)
+    remedy = "OpenSSL here refuses such a key: issue the certificate again, with a longer one." if is_weak else _IS_PEM
+    return TlsError(f"{named} cannot be used: {reason}.", remedy)
 
 
 def _require_valid(cert_file: str, key_file: str | None, password: Callable[[], str] | None) -> None:

@@ -10,12 +10,17 @@ from difflib import get_close_matches
 from functools import lru_cache
 from typing import Any, NamedTuple
 
+from pyspark_jms.jms.rules import SET_BY_PROVIDER
+
 __all__ = ["FIRST_ROWS", "Description", "describe", "look_for_missing"]
 
 _log = logging.getLogger("pyspark_jms.source")
 
 FIRST_ROWS = 1000
 """Without a similar name, a property that so many messages lack may still be one that few messages have."""
+
+_FEWEST_ROWS = 20
+"""A property with a similar name in the first message may be another one, as fromDate beside toDate."""
 
 _SHOWN_NAMES, _SHOWN_CHARACTERS = 20, 60
 """What the line shows of the names that producers have given."""
@@ -42,7 +47,8 @@ class _Watch:
         if self.missing:
             self.seen.update(names())
         found = describe(self.missing, self.seen)
-        self.done = not self.missing or self.rows >= FIRST_ROWS or found.is_misspelled
+        enough = _FEWEST_ROWS if found.is_misspelled else FIRST_ROWS
+        self.done = not self.missing or self.rows >= enough
         if self.done and self.missing:
             _log.warning(
                 "! none of the first %d messages from %s has the property of column %s, so the column is NULL. %s",
@@ -61,7 +67,8 @@ class Description(NamedTuple):
 
 def describe(missing: Iterable[str], seen: Collection[str]) -> Description:
     """Words for names that no message has, with the similar names that messages have."""
-    near = {name: get_close_matches(name, set(seen) - {name}, n=1) for name in missing}
+    seen = set(seen) - SET_BY_PROVIDER
+    near = {name: get_close_matches(name, seen - {name}, n=1) for name in missing}
     guesses = [f"{name} (did you mean {_shown(found[0])}?)" if found else name for name, found in near.items()]
     listed = ", ".join(map(_shown, sorted(seen)[:_SHOWN_NAMES])) or "none"
     return Description(", ".join(guesses), f"Properties of these messages: {listed}", any(near.values()))

@@ -10,6 +10,7 @@ from jms_selector.syntax.dialects import CONVERT_PREFIX
 from jms_selector.syntax.tree import names
 from pyspark_jms.errors import JMSError
 from pyspark_jms.jms.model import DestinationKind
+from pyspark_jms.jms.rules import SET_BY_PROVIDER
 from pyspark_jms.options.source import SourceOptions
 from pyspark_jms.source.links import SourceProtocol
 from pyspark_jms.source.missing_properties import describe
@@ -57,7 +58,7 @@ class UnmatchedSelector:
         assert self._options.selector is not None
         root = jms_selector.parse(self._options.selector.text.removeprefix(CONVERT_PREFIX)).root
         used = () if root is None else names(root)
-        found = describe([name for name in used if name not in HEADERS and name not in seen], seen)
+        found = describe([name for name in used if name not in SET_BY_PROVIDER.union(HEADERS, seen)], seen)
         return f"None of the first ones has {found.missing}. {found.seen}" if found.missing else found.seen
 
     def _names_seen(self) -> set[str]:

@@ -32,6 +32,7 @@ def files(tmp_path, authority):
         "with line ends of Windows": pem.replace(b"\n", b"\r\n"),
         "with a byte order mark": b"\xef\xbb\xbf" + pem,
         "key of the older form": private.private_bytes(Encoding.PEM, PrivateFormat.TraditionalOpenSSL, NoEncryption()),
+        "of the store ENCRYPTED": b"friendlyName: ENCRYPTED store\n" + key,
         "der": certificate.public_bytes(Encoding.DER),
         "der key": private.private_bytes(Encoding.DER, PrivateFormat.PKCS8, NoEncryption()),
         "pkcs12": pkcs12.serialize_key_and_certificates(b"c", private, certificate, None, NoEncryption()),
@@ -49,7 +50,8 @@ def test_forms_that_openssl_reads(files, authority):
     for name in ("both", "both, the key first"):
         present(trusting(authority.cert), files(name), None, None)
     for cert, key in itertools.product(
-        ("cert", "with line ends of Windows", "with a byte order mark"), ("key", "key of the older form")
+        ("cert", "with line ends of Windows", "with a byte order mark"),
+        ("key", "key of the older form", "of the store ENCRYPTED"),
     ):
         present(trusting(authority.cert), files(cert), files(key), None)
     sealed = authority.issue("sealed", password=SECRET.encode())
