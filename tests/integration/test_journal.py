@@ -189,7 +189,9 @@ def test_a_journal_that_does_not_reach_the_checkpoint_is_data_loss(broker, queue
         assert receiver.next_batch_end() == 80
 
 
-def test_a_new_checkpoint_on_an_old_journal_starts_with_the_oldest_message_that_is_not_done(broker, queue, tmp_path):
+def test_a_new_checkpoint_on_an_old_journal_starts_with_the_oldest_message_that_is_not_done(
+    broker, queue, tmp_path, caplog
+):
     fill(broker, queue, 30)
     with receiving(broker, queue, tmp_path, maxMessagesPerTrigger=10) as receiver:
         arrived(receiver, 30)
@@ -199,6 +201,7 @@ def test_a_new_checkpoint_on_an_old_journal_starts_with_the_oldest_message_that_
     reader = JmsStreamReader(options(broker, queue, tmp_path))
     try:
         assert reader.initialOffset() == {"seq": 10}
+        assert "! the checkpoint is new, and the journal" in caplog.text
         assert reader.latestOffset({"seq": 10}, ReadMaxBytes(1))["seq"] == 30
         rows = [batch for part in reader.partitions({"seq": 10}, {"seq": 30}) for batch in reader.read(part)]
         assert [text for batch in rows for text in batch.column("text").to_pylist()] == numbered(10, 30)

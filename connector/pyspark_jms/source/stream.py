@@ -51,6 +51,13 @@ class StreamSource:
         """Of a new checkpoint: with a journal, the oldest message that is not done."""
         self._is_new = True
         store = self._journal.store()
+        if store is not None and not store.is_new:
+            _log.warning(
+                "! the checkpoint is new, and the journal %s is of an earlier query: its messages that are not done"
+                " come first. Give Spark's file sink a new output folder: the sink drops a batch whose number its"
+                " folder has",
+                store.path,
+            )
         return offset(store.position.oldest if store else 0)
 
     def drain(self) -> None:
