@@ -16,7 +16,7 @@ from pyspark_jms.management.link import ManagementLink
 from pyspark_jms.management.queue_facts import PATIENCE_SECONDS, QueueFacts, facts_with_settings
 from pyspark_jms.network.settings import ConnectionSettings
 
-__all__ = ["RULES", "Effect", "Judgement", "Rule", "judge", "require_own", "require_usable"]
+__all__ = ["RULES", "Effect", "Judgement", "Rule", "judge", "require_own", "require_usable", "warn_of_use"]
 
 _log = logging.getLogger("pyspark_jms.link")
 
@@ -238,12 +238,21 @@ def judge(facts: QueueFacts, feature: Feature, needed: int = 1) -> Iterator[Judg
 
 def require_usable(found: Iterable[tuple[QueueFacts, Feature, int]]) -> None:
     """Log a line for each warning, and raise the error of the first fact that is refused."""
-    judged = [judgement for each in found for judgement in judge(*each)]
-    for judgement in judged:
+    every = tuple(found)
+    for judgement in _judged(every):
         if judgement.effect is Effect.REFUSE:
             raise judgement.error()
-    for judgement in judged:
+    warn_of_use(every)
+
+
+def warn_of_use(found: Iterable[tuple[QueueFacts, Feature, int]]) -> None:
+    """Log a line for each fact that is not fine: of a query that runs, also for those that its start would refuse."""
+    for judgement in _judged(found):
         _log.warning("! queue %s %s. %s", judgement.queue, judgement.sentence, judgement.advice)
+
+
+def _judged(found: Iterable[tuple[QueueFacts, Feature, int]]) -> Iterator[Judgement]:
+    return (judgement for each in found for judgement in judge(*each))
 
 
 def require_own(

@@ -18,14 +18,19 @@ from pyspark_jms.errors import (
     MalformedFrameError,
     UnsupportedError,
 )
+from pyspark_jms.jms.features import Feature
 from pyspark_jms.management.link import ManagementLink
-from pyspark_jms.management.queue_facts import queue_facts
+from pyspark_jms.management.queue_facts import QueueFacts, keeps_delivered, queue_facts
+from pyspark_jms.management.queue_rules import warn_of_use
 from pyspark_jms.network.settings import ConnectionSettings
 
 __all__ = ["QueueWatch"]
 
 _log = logging.getLogger("pyspark_jms.link")
 _EVERY_SECONDS = 30.0
+_MOST_LOOKS = 3
+"""In so many samples messages in flight are looked at: the first ones are where the queue's list begins."""
+
 _SAMPLES = 4
 """Messages count as stuck when they were in delivery in all of the last samples."""
 
@@ -46,12 +51,14 @@ class QueueWatch:
         *,
         connections: int = 1,
         note_undelivered: Callable[[int], None] | None = None,
+        features: Sequence[tuple[Feature, int]] = (),
         every: float = _EVERY_SECONDS,
     ) -> None:
         """``in_flight``: how many messages of these queues this query has received and not acknowledged; None: that is
         not known here. ``received``: how many it has received; None: it reads only some of their messages. Both are
         called in another thread. ``connections``: how many consumers this query has at each queue.
-        ``note_undelivered``: called in that thread with how many messages were delivered to nobody.
+        ``note_undelivered``: called in that thread with how many messages were delivered to nobody. ``features``: how
+        the queues are read, if a line shall tell that one of them is non-destructive.
         """
         timeout = min(_PATIENCE_SECONDS, settings.receipt_timeout)
         self._settings = replace(settings, connect_timeout=timeout, receipt_timeout=timeout)
@@ -61,6 +68,8 @@ class QueueWatch:
         self._received = received
         self._own_consumers = len(queues) * connections
         self._note_undelivered = note_undelivered
+        self._features = features
+        self._looks = _MOST_LOOKS if features else 0
         self._every = every
         self._metrics: dict[str, int | str] = {}
         self._undelivered: tuple[int, int] | None = None
@@ -135,6 +144,7 @@ class QueueWatch:
             self._undelivered = undelivered, self._received()
         if self._note_undelivered is not None:
             self._note_undelivered(undelivered)
+        self._look_for_kept(link, every)
         if self._in_flight is None:
             return metrics
         self._excess.append(max(0, delivering - self._in_flight()))
@@ -142,6 +152,20 @@ class QueueWatch:
             # Messages in flight to this query are in delivery, too. Only a surplus in every sample is stuck.
             metrics["stuckInDelivery"] = min(self._excess) if len(self._excess) > 1 else 0
         return metrics
+
+    def _look_for_kept(self, link: ManagementLink, every: Iterable[QueueFacts]) -> None:
+        """Warn of queues that are non-destructive: only messages in flight show it, and a query has some."""
+        in_flight = [facts for facts in every if facts.delivering] if self._looks else []
+        if not in_flight:
+            return
+        looks, self._looks = self._looks - 1, 0  # an older Artemis does not answer
+        for facts in in_flight:
+            # Twice: a message that is given back, and delivered again, may look like one that is kept.
+            if keeps_delivered(link, facts.name) and keeps_delivered(link, facts.name):
+                found = QueueFacts(name=facts.name, exists=True, non_destructive=True)
+                warn_of_use((found, *each) for each in self._features)
+                return
+        self._looks = looks
 
 
 def _sum(counts: Iterable[int | None]) -> int:

@@ -26,7 +26,7 @@ from pyspark_jms.source.diverting import Diverter
 from pyspark_jms.source.draining import Drain
 from pyspark_jms.source.links import PROBE_SECONDS, SourceLink, SourceProtocol
 from pyspark_jms.source.progress import Counts, Progress, compared
-from pyspark_jms.source.queues import warn_of_undelivered
+from pyspark_jms.source.queues import features_of, warn_of_undelivered
 from pyspark_jms.source.stopping import StopRequest
 from pyspark_jms.source.subscriptions import Subscriptions
 from pyspark_jms.source.unmatched import UnmatchedSelector
@@ -131,6 +131,7 @@ class BatchReceiver:
             compared(options, self._received),
             connections=options.connections,
             note_undelivered=UnmatchedSelector(options, protocol, self._received),
+            features=features_of(options),
         )
 
     def _received(self) -> int:

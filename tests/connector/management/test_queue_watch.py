@@ -1,6 +1,7 @@
 """Metrics beside a real reader, and what becomes of them when the broker or the permission is gone."""
 
 import datetime as dt
+import json
 import logging
 import re
 
@@ -8,6 +9,7 @@ import pytest
 from proxy import Proxy
 from waiting import wait_until
 
+from pyspark_jms.jms.features import Feature
 from pyspark_jms.management.queue_watch import QueueWatch
 from pyspark_jms.testing import JmsClient
 
@@ -53,6 +55,26 @@ def test_each_request_notes_what_is_delivered_to_nobody(broker, queue, settings_
     wait_until(lambda: noted[-2:] == [1, 1])
     consume(settings_for(broker), queue)
     wait_until(lambda: noted[-1] == 0)
+
+
+@pytest.mark.parametrize("kept", [True, False])
+def test_a_queue_that_keeps_what_is_in_flight_is_told_once(
+    broker, queue, settings_for, consume, watch, open_link, kept, caplog
+):
+    configuration = {"name": queue, "address": queue, "routing-type": "ANYCAST", "non-destructive": kept}
+    with open_link(settings_for(broker)) as link:
+        link.operation("broker", "createQueue", json.dumps(configuration))
+    with JmsClient(broker) as java:
+        java.send(queue, "text")
+    noted = []
+    with caplog.at_level(logging.WARNING):
+        reader = consume(settings_for(broker), queue)
+        wait_until(lambda: reader.waiting()[0] == 1)
+        watch(settings_for(broker), [queue], note_undelivered=noted.append, features=[(Feature.AT_LEAST_ONCE_READ, 1)])
+        wait_until(lambda: len(noted) > 4)
+    told = [record.getMessage() for record in caplog.records if queue in record.getMessage()]
+    assert len(told) == kept
+    assert all("is non-destructive" in line and "reads all its messages again" in line for line in told)
 
 
 @stomp_only

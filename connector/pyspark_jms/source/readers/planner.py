@@ -29,7 +29,7 @@ from pyspark_jms.options.source import SourceOptions
 from pyspark_jms.source.links import SourceProtocol
 from pyspark_jms.source.offsets import CHANGED_GUARANTEE, CommitOrder
 from pyspark_jms.source.progress import compared
-from pyspark_jms.source.queues import require_queues, require_removal
+from pyspark_jms.source.queues import features_of, require_queues, require_removal
 from pyspark_jms.source.readers.attempt import Attempt
 from pyspark_jms.source.readers.connecting import (
     connect_register,
@@ -320,6 +320,7 @@ def _watch(options: SourceOptions, protocol: SourceProtocol, history: BatchHisto
         None,
         compared(options, received),
         note_undelivered=UnmatchedSelector(options, protocol, received),
+        features=features_of(options),
     )
 
 
