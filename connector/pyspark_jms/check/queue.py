@@ -15,11 +15,19 @@ from pyspark_jms.jms.features import Feature
 from pyspark_jms.jms.model import BodyType
 from pyspark_jms.management.attributes import Inspection, Management
 from pyspark_jms.management.link import ManagementLink
-from pyspark_jms.management.queue_facts import QueueFacts, queue_facts
+from pyspark_jms.management.queue_facts import QueueFacts, queue_facts, require_name
 from pyspark_jms.management.queue_rules import Effect, Judgement, judge
 from pyspark_jms.sentences import counted
 
-__all__ = ["Queue", "counts_finding", "fact_findings", "inspected_queue", "paging_finding", "queue_findings"]
+__all__ = [
+    "Queue",
+    "counts_finding",
+    "fact_findings",
+    "inspected_queue",
+    "name_finding",
+    "paging_finding",
+    "queue_findings",
+]
 
 
 class Queue:
@@ -78,15 +86,17 @@ def inspected_queue(link: ManagementLink, queue: str) -> Queue | None:
     return None if link.words.inspection is None else Queue(link, link.words.inspection, queue)
 
 
+def name_finding(link: ManagementLink, queue: str) -> Finding | None:
+    """Report a name that a read as a queue refuses: it would change a topic for good."""
+    try:
+        for facts in queue_facts(link, [queue]).values():
+            require_name(facts, link.words.queue_separator)
+    except InvalidDestinationError as error:
+        return Finding.of_error("queue", error, Verdict.PROBLEM)
+    return None
+
+
 def counts_finding(facts: QueueFacts) -> Finding:
-    if facts.is_topic_only:
-        return Finding(
-            name="queue",
-            value=f"{facts.name} is a topic on the broker, and no queue",
-            verdict=Verdict.PROBLEM,
-            advice=f"Read it with option topic={facts.name}. A read with option queue is refused: it would get nothing"
-            " of what is published, and change the topic for good.",
-        )
     if not facts.exists:
         return _no_queue(facts.name)
     parts = [

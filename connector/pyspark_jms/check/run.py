@@ -19,7 +19,14 @@ from pyspark_jms.check.broker import (
 )
 from pyspark_jms.check.exactly_once import ExactlyOnce
 from pyspark_jms.check.findings import Finding, Verdict
-from pyspark_jms.check.queue import counts_finding, fact_findings, inspected_queue, paging_finding, queue_findings
+from pyspark_jms.check.queue import (
+    counts_finding,
+    fact_findings,
+    inspected_queue,
+    name_finding,
+    paging_finding,
+    queue_findings,
+)
 from pyspark_jms.check.receive import receive_findings
 from pyspark_jms.check.scratch import SCRATCH_QUEUE, Scratch, scratch_findings
 from pyspark_jms.errors import InvalidDestinationError, JMSError
@@ -97,7 +104,9 @@ def _amqp_checks(request: CheckRequest) -> Iterator[Finding]:
         yield finding
         yield from exactly_once.settings(management)
         yield clock_finding(_read_clock(management))
-        if request.queue is not None:
+        if (refused := _refused_name(management, request)) is not None:
+            yield refused
+        elif request.queue is not None:
             yield from _amqp_queue_findings(management, request, request.queue)
             if management is not None:
                 yield from _staged_findings(management, request, request.queue)
@@ -105,6 +114,10 @@ def _amqp_checks(request: CheckRequest) -> Iterator[Finding]:
                 yield from receive_findings(
                     AmqpSource(), request.settings, request.queue, request.limit, None, loses_bodies=False
                 )
+
+
+def _refused_name(management: ManagementLink | None, request: CheckRequest) -> Finding | None:
+    return None if management is None or request.queue is None else name_finding(management, request.queue)
 
 
 def _amqp_queue_findings(management: ManagementLink | None, request: CheckRequest, queue: str) -> Iterator[Finding]:
@@ -201,7 +214,9 @@ def _stomp_checks(request: CheckRequest) -> Iterator[Finding]:
         yield from scratch_findings(scratch)
         yield clock_finding(scratch.clock or _read_clock(management))
         yield from guarantee_findings(found.dialect)
-        if request.queue is not None:
+        if (refused := _refused_name(management, request)) is not None:
+            yield refused
+        elif request.queue is not None:
             inspected = None if management is None else inspected_queue(management, request.queue)
             uninspected = [replace(_NOT_INSPECTED, advice=_LOSES_BODIES)]
             yield from uninspected if inspected is None else queue_findings(inspected, request.limit)

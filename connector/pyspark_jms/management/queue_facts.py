@@ -25,6 +25,7 @@ __all__ = [
     "keeps_delivered",
     "look_up_queues",
     "queue_facts",
+    "require_name",
     "warn_of_missing",
     "with_settings",
 ]
@@ -81,17 +82,17 @@ class QueueFacts:
     """What it does when the pages of the address have reached their limit. None also if there is no limit."""
 
     @property
-    def is_topic_only(self) -> bool:
-        """Whether the broker has a topic under the name, and no queue."""
-        return not self.exists and self.routing_type is DestinationKind.TOPIC
+    def is_topic(self) -> bool:
+        """Whether the name is that of a topic. A subscription of it may have a queue of the same name."""
+        return self.routing_type is DestinationKind.TOPIC and self.address == self.name
 
     def name_to_read(self, separator: str) -> str:
         """Return the name that the queue is read by: a queue of a topic subscription is found by its address only,
         another queue also by its own name (AMQP).
         """
         given, _, queue = self.name.rpartition(separator)
-        is_subscription = self.routing_type is DestinationKind.TOPIC
-        if self.address == (given or queue) or (not given and not is_subscription):
+        is_queue = self.routing_type is not DestinationKind.TOPIC
+        if self.address == given or (not given and is_queue):
             return self.name
         return f"{self.address}{separator}{queue}"
 
@@ -305,18 +306,20 @@ def look_up_queues(
         _log.debug("= it is not known whether the queues exist: %s", error)
         return {}
     for facts in found.values():
-        _require_name(facts, separator)
+        require_name(facts, separator)
     return found
 
 
-def _require_name(facts: QueueFacts, separator: str) -> None:
+def require_name(facts: QueueFacts, separator: str) -> None:
+    """``InvalidDestinationError`` for a topic, and for a queue that is read by another name."""
     queue = facts.name
-    if facts.is_topic_only:
+    if facts.is_topic:
+        subscription = queue if facts.exists else "CLIENTID.SUBSCRIPTIONNAME"
         raise InvalidDestinationError(
             f"{queue} is a topic on the broker, and no queue.",
-            "A query that reads it as a queue, or sends dead letters there, would change the topic for good. Name a"
-            " queue, use option topic, or read one of its durable subscriptions: option"
-            f" queue={queue}{separator}CLIENTID.SUBSCRIPTIONNAME.",
+            "To read it as a queue, or to send to a queue of this name, would change the topic for good. Name a queue,"
+            " use option topic, or read one of its durable subscriptions: option"
+            f" queue={queue}{separator}{subscription}.",
         )
     if facts.exists and (right := facts.name_to_read(separator)) != queue:
         raise InvalidDestinationError(

@@ -5,7 +5,7 @@ from rawstomp import RawStomp, frame
 from waiting import await_value, wait_until
 
 from pyspark_jms.check.findings import Verdict
-from pyspark_jms.check.queue import inspected_queue, queue_findings
+from pyspark_jms.check.queue import inspected_queue, name_finding, queue_findings
 from pyspark_jms.testing import JmsClient
 
 pytestmark = pytest.mark.broker
@@ -99,11 +99,11 @@ def test_a_missing_and_an_empty_queue(broker, queue, find):
     assert "empty" in find(broker, queue)["body types"].value
 
 
-def test_a_topic_is_a_problem(broker, queue, find):
+def test_a_topic_is_a_problem(broker, queue, open_link):
     with JmsClient(broker) as java:
         java.send(f"topic://{queue}", "nobody subscribes")
-    found = find(broker, queue)["queue"]
-    assert (found.verdict, found.value) == (Verdict.PROBLEM, f"{queue} is a topic on the broker, and no queue")
+    found = name_finding(open_link(broker), queue)
+    assert (found.verdict, found.value) == (Verdict.PROBLEM, f"{queue} is a topic on the broker, and no queue.")
 
 
 def test_a_fully_qualified_name(broker, queue, find):

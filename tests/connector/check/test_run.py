@@ -95,3 +95,23 @@ def test_what_a_queue_is(broker, queue, protocol, settings_for, named):
     assert found["ring-size"].verdict is Verdict.NOTE
     assert f"{queue} keeps the newest 1,000 messages only (ring-size)" in found["ring-size"].value
     assert broker.delivery_counts(queue) == [0]
+
+
+@pytest.mark.broker
+@pytest.mark.parametrize("protocol", ["amqp", "stomp"])
+def test_a_topic_with_a_queue_of_its_name_is_a_problem_and_stays_a_topic(broker, queue, protocol, settings_for, named):
+    control = broker.server.getActiveMQServerControl()
+    for name in (queue, f"{queue}.other"):
+        control.createQueue(json.dumps({"name": name, "address": queue, "routing-type": "MULTICAST"}))
+    with JmsClient(broker) as java:
+        java.send(f"topic://{queue}", "to the subscriptions")
+    settings = settings_for(broker, addresses=parse_broker_url(broker.amqp_url if protocol == "amqp" else broker.url))
+    for name in (queue, f"{queue}.other"):
+        found = named(run_checks(CheckRequest(settings=settings, queue=name, receive=True)))
+        assert found["queue"].verdict is Verdict.PROBLEM
+        assert f"{queue}::{name}" in found["queue"].advice
+        assert "received" not in found
+    address = broker.jvm.org.apache.activemq.artemis.api.core.SimpleString.of(queue)
+    assert broker.server.getAddressInfo(address).getRoutingTypes().toString() == "[MULTICAST]"
+    found = named(run_checks(CheckRequest(settings=settings, queue=f"{queue}::{queue}")))
+    assert found["queue"].verdict is Verdict.FINE

@@ -164,7 +164,7 @@ def test_the_queue_of_a_subscription_and_a_topic(broker, settings_for, open_link
         f"app.{queue}": (True, queue, topic),
         f"{queue}::app.{queue}": (True, queue, topic),
     }
-    assert found[queue].is_topic_only
+    assert found[queue].is_topic
     assert {facts.name_to_read("::") for facts in found.values() if facts.exists} == {f"{queue}::app.{queue}"}
 
 
