@@ -6,13 +6,14 @@ from contextlib import closing
 from jms_selector.syntax.dialects import dialect_of
 from pyspark_jms.amqp.dialects import Dialect
 from pyspark_jms.amqp.link.connection import connect
-from pyspark_jms.amqp.link.management import describe_queue
+from pyspark_jms.amqp.link.management import describe_queue, open_amqp_management
 from pyspark_jms.amqp.link.producer import Producer
 from pyspark_jms.amqp.wire.types import Target
 from pyspark_jms.blocks.block import MessageBlock
 from pyspark_jms.check.findings import Finding, Verdict
 from pyspark_jms.errors import JMSError, UnsupportedError
 from pyspark_jms.jms.model import DestinationKind
+from pyspark_jms.management.queue_facts import look_up_queues
 from pyspark_jms.network.settings import ConnectionSettings
 from pyspark_jms.sentences import counted
 
@@ -38,7 +39,7 @@ def amqp_findings(settings: ConnectionSettings, scratch_queue: str) -> Iterator[
         yield Finding(name="connection", value=f"AMQP 1.0 to {producer.server or 'a broker without a name'}")
         yield Finding(name="dialect", value=producer.dialect.name)
         yield _destinations(producer)
-        yield _transactions(producer, scratch_queue)
+        yield _transactions(producer, settings, scratch_queue)
         yield from _proven(producer.dialect)
 
 
@@ -53,11 +54,12 @@ def _destinations(producer: Producer) -> Finding:
     )
 
 
-def _transactions(producer: Producer, scratch_queue: str) -> Finding:
+def _transactions(producer: Producer, settings: ConnectionSettings, scratch_queue: str) -> Finding:
     """Begins a transaction that has no message in it, and ends it."""
     if not producer.dialect.has_transactions:
         return _WITHOUT_TRANSACTIONS
     try:
+        look_up_queues(open_amqp_management, settings, [scratch_queue])
         address = producer.dialect.send.target_address(DestinationKind.QUEUE, scratch_queue)
         producer.open(Target(address=address, capabilities=("queue",)))
         producer.send(MessageBlock())

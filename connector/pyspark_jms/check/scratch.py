@@ -14,12 +14,14 @@ from pyspark_jms.check.findings import Finding, Verdict
 from pyspark_jms.errors import InvalidDestinationError, JMSError, ReceiptTimeoutError
 from pyspark_jms.jms.model import OCTET_STREAM, Destination, DestinationKind
 from pyspark_jms.jms.subscription import Subscription
+from pyspark_jms.management.queue_facts import look_up_queues
 from pyspark_jms.network.connection import StateCondition
 from pyspark_jms.network.settings import ConnectionSettings
 from pyspark_jms.stomp.columns.decode import decode
 from pyspark_jms.stomp.dialects import Dialect
 from pyspark_jms.stomp.dialects.base import BodyRule
 from pyspark_jms.stomp.link.consumer import Consumer
+from pyspark_jms.stomp.link.management import StompManagementLink
 from pyspark_jms.stomp.link.producer import Producer
 from pyspark_jms.stomp.wire.frame import Frame, encode_frame, header_of
 
@@ -40,6 +42,11 @@ _REMEDY = "Permit this user to create queues, or name a queue that the user can 
 def scratch_findings(scratch: "Scratch") -> Iterator[Finding]:
     """Run the tests. The first error ends them; usually the user cannot create the queue."""
     try:
+        scratch.require_queue()
+    except InvalidDestinationError as error:
+        yield Finding.of_error("scratch queue", error, Verdict.PROBLEM)
+        return
+    try:
         yield scratch.bodies()
         yield scratch.window()
     except JMSError as error:
@@ -53,6 +60,10 @@ class Scratch:
         self._run = uuid.uuid4().hex
         self.clock: tuple[float, float, float] | None = None
         """This machine's time before a SEND, the broker's timestamp, this machine's time afterwards; milliseconds."""
+
+    def require_queue(self) -> None:
+        """``InvalidDestinationError`` for the name of a topic, which the messages would change for good."""
+        look_up_queues(StompManagementLink, self._settings, [self._destination.name])
 
     # --- the two tests -------------------------------------------------------------------------
 

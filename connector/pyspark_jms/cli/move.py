@@ -53,7 +53,7 @@ def _run(options: argparse.Namespace) -> int:
     parsed = source_options(options, queue=options.queue, selector=options.selector)
     _require_one_queue(parsed)
     protocol = source_protocol(parsed)
-    waiting = _messages_of(protocol, parsed, options.queue)
+    waiting = _messages_of(protocol, parsed, options.queue, options.to)
     if parsed.connection.addresses[0].protocol != "amqp" and not options.only_text_and_bytes:
         _require_carried(parsed.connection, options.queue)
     to = None if options.to is None else Destination(DestinationKind.QUEUE, options.to)
@@ -84,11 +84,14 @@ def _require_one_queue(parsed: "SourceOptions") -> None:
         raise InvalidOptionError("--queue is not one plain name.", "Run the command once for each queue.")
 
 
-def _messages_of(protocol: "SourceProtocol", parsed: "SourceOptions", queue: str) -> int | None:
-    """How many messages the queue has; None if it is not known. A missing queue is refused, and so not created."""
+def _messages_of(protocol: "SourceProtocol", parsed: "SourceOptions", queue: str, to: str | None) -> int | None:
+    """How many messages the queue has; None if it is not known. A missing queue is refused, and so not created. The
+    name of a topic is refused on either side.
+    """
     from pyspark_jms.management.queue_facts import look_up_queues
 
-    found = look_up_queues(protocol.open_management, parsed.connection, [queue]).get(queue)
+    names = [queue] if to is None else [queue, to]
+    found = look_up_queues(protocol.open_management, parsed.connection, names).get(queue)
     if found is None:
         return None
     if not found.exists:

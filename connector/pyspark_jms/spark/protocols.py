@@ -16,6 +16,7 @@ from pyspark_jms.options.sink import SinkOptions
 from pyspark_jms.options.source import SourceOptions
 
 if TYPE_CHECKING:
+    from pyspark_jms.management.link import ManagementLink
     from pyspark_jms.sink.links import ConnectSink
     from pyspark_jms.source.links import SourceProtocol
     from pyspark_jms.source.moving import ConnectMover
@@ -26,6 +27,7 @@ __all__ = [
     "SourceEngine",
     "connect_mover",
     "connect_sink",
+    "open_management",
     "source_engine",
     "source_protocol",
 ]
@@ -88,6 +90,17 @@ def connect_sink(options: SinkOptions) -> ConnectSink:
     from pyspark_jms.stomp.sink import StompSinkLink
 
     return StompSinkLink
+
+
+def open_management(settings: ConnectionSettings) -> ManagementLink:
+    """For what sends, and has no source."""
+    if _is_amqp(settings):
+        from pyspark_jms.amqp.link.management import open_amqp_management
+
+        return open_amqp_management(settings)
+    from pyspark_jms.stomp.link.management import StompManagementLink
+
+    return StompManagementLink(settings)
 
 
 def connect_mover(options: SourceOptions) -> ConnectMover:

@@ -138,3 +138,24 @@ def test_there_is_one_password(capsys):
     with pytest.raises(SystemExit):
         _parse("--broker-url", "stomp://h:1", "--password-env", "A", "--password-file", "b")
     assert "not allowed with" in capsys.readouterr().err
+
+
+@pytest.mark.broker
+@pytest.mark.parametrize(
+    "command",
+    [
+        "send --queue {topic} --text x",
+        "move --queue {queue} --to {topic} --yes",
+        "check --scratch-queue {topic}",
+        "check --conformance --queue {topic} --report {folder}/report.md",
+    ],
+)
+def test_no_command_makes_a_queue_of_a_topic(commands, broker, queue, tmp_path, command):
+    topic = f"{queue}.topic"
+    broker.server.getActiveMQServerControl().createAddress(topic, "MULTICAST")
+    broker.create_queue(queue)
+    assert commands(*command.format(topic=topic, queue=queue, folder=tmp_path).split()) == 1
+    printed = " ".join(f"{commands.output} {commands.errors}".split())
+    assert f"{topic} is a topic on the broker, and no queue." in printed
+    address = broker.jvm.org.apache.activemq.artemis.api.core.SimpleString.of(topic)
+    assert broker.server.getAddressInfo(address).getRoutingTypes().toString() == "[MULTICAST]"

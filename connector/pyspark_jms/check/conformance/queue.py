@@ -8,7 +8,7 @@ of other programs are not even delivered to them.
 import time
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager, suppress
+from contextlib import closing, contextmanager
 from dataclasses import replace
 from typing import Any
 
@@ -22,9 +22,9 @@ from pyspark_jms.blocks.block import MessageBlock
 from pyspark_jms.check.scratch import RUN_PROPERTY
 from pyspark_jms.columns.envelope import open_envelopes
 from pyspark_jms.columns.schema import ARROW_SCHEMA
-from pyspark_jms.errors import JMSError
 from pyspark_jms.jms.model import Destination, DestinationKind
 from pyspark_jms.jms.subscription import Subscription
+from pyspark_jms.management.queue_facts import look_up_queues
 from pyspark_jms.network.connection import StateCondition
 from pyspark_jms.network.settings import ConnectionSettings
 from pyspark_jms.sink.links import SinkLink
@@ -44,8 +44,6 @@ _LIMIT_SECONDS = 600.0
 """For all tests together. They take less than a minute at a broker that gives messages back at once."""
 
 _WINDOW_BYTES, _LOOK_BYTES = 16 << 20, 4 << 10
-_LOOK_SECONDS = 5.0
-"""Limit for the connection and for each request that ask for consumers of the queue."""
 _ARRIVAL_SECONDS, _QUIET_SECONDS, _POLL_SECONDS = 10.0, 0.7, 0.02
 _TYPES = {field.name: field.type for field in ARROW_SCHEMA} | {"time_to_live": pa.int64()}
 
@@ -144,17 +142,16 @@ class ConformanceQueue:
             self._reader(link, condition).receive(0)
 
     def require_no_consumers(self) -> None:
-        """Raise ``EndedEarly`` if another program would receive the messages of the tests.
+        """Raise ``EndedEarly`` if another program would receive the messages of the tests, and
+        ``InvalidDestinationError`` for the name of a topic, which they would change for good.
 
         Nobody knows without the permission for management, or on a broker without it.
         """
-        settings = self._settings.impatient(_LOOK_SECONDS)
-        with suppress(JMSError), closing(self._source.open_management(settings)) as link:
-            words = link.words.queue
-            if consumers := int(link.queue_attribute(link.queue_name(self.name), words.consumers)):
-                raise EndedEarly(
-                    f"queue {self.name} has consumers ({consumers:,}), which would receive the messages of the tests"
-                )
+        found = look_up_queues(self._source.open_management, self._settings, [self.name]).get(self.name)
+        if found is not None and found.consumers:
+            raise EndedEarly(
+                f"queue {self.name} has consumers ({found.consumers:,}), which would receive the messages of the tests"
+            )
 
     def remove_own(self, *, queue: str | None = None) -> None:
         """Acknowledge what the tests of this run have left."""
