@@ -9,12 +9,11 @@ import logging
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple, Self, TypeVar
 
 from pyspark_jms.errors import (
     BrokerError,
     InvalidDestinationError,
-    JMSError,
     JMSSecurityError,
     MalformedFrameError,
     ReceiptTimeoutError,
@@ -24,7 +23,7 @@ from pyspark_jms.management.attributes import Listing, Management
 from pyspark_jms.network.address import Address
 from pyspark_jms.network.settings import ConnectionSettings
 
-__all__ = ["ManagementLink", "Reply", "broker_identity", "require_words", "unknown_resource"]
+__all__ = ["ManagementLink", "Reply", "ask", "broker_identity", "require_words", "unknown_resource"]
 
 
 _FIRST_REPLY_SECONDS = 5.0
@@ -161,21 +160,57 @@ def _value(body: bytes) -> Any:
     return answer[0]
 
 
-# --- which broker has answered -----------------------------------------------------------------------
+# --- what a query asks beside its work ---------------------------------------------------------------
+
+T = TypeVar("T")
 
 _log = logging.getLogger("pyspark_jms.link")
 _PATIENCE_SECONDS = 5.0
-"""Limit for the connection and for the request."""
+"""Limit for the connection and for each request: a query does not wait longer for what it can do without."""
+
+
+def ask(
+    open_link: Callable[[ConnectionSettings], ManagementLink],
+    settings: ConnectionSettings,
+    question: Callable[[ManagementLink], T],
+    about: str,
+    *,
+    always: bool = False,
+) -> T | None:
+    """Return the answer to what a query can do without. None: it is not known ``about`` what was asked, for instance
+    without the permission ``manage``.
+
+    Where the first question of a run had no answer or was refused, only those that are asked ``always`` are asked.
+    """
+    state = settings.management
+    if state.answers is False and not always:
+        return None
+    try:
+        with open_link(settings.impatient(_PATIENCE_SECONDS)) as link:
+            answer = question(link)
+    except Exception as error:  # noqa: BLE001  # an unexpected reply must not stop a query that could do its work
+        _log.debug("= it is not known %s: %s", about, error)
+        if state.answers is None and isinstance(error, JMSSecurityError | ReceiptTimeoutError):
+            state.answers = False
+            _log.info(
+                "= what the broker's management tells is not known in this run, as which broker it is, whether its"
+                " queues exist, how they are set and how many messages they have: %s %s",
+                error.fact,
+                error.remedy,
+            )
+        return None
+    state.answers = True
+    return answer
 
 
 def broker_identity(
     open_link: Callable[[ConnectionSettings], ManagementLink], settings: ConnectionSettings, address: Address
 ) -> str | None:
     """Of the broker at one address of the list. None: it does not tell, for instance without the permission manage."""
-    impatient = replace(settings.impatient(_PATIENCE_SECONDS), addresses=(address,))
-    try:
-        with open_link(impatient) as link:
-            return str(link.attribute(link.words.broker_resource, link.words.identity)) or None
-    except JMSError as error:
-        _log.debug("= %s does not tell which broker it is: %s", address, error)
-        return None
+
+    def identity(link: ManagementLink) -> str:
+        return str(link.attribute(link.words.broker_resource, link.words.identity))
+
+    # Always, because behind the address there may be another broker since the last time.
+    one = replace(settings, addresses=(address,))
+    return ask(open_link, one, identity, f"which broker {address} is", always=True) or None

@@ -14,12 +14,11 @@ from pyspark_jms.errors import InvalidDestinationError
 from pyspark_jms.jms.model import DestinationKind
 from pyspark_jms.jms.names import has_wildcards
 from pyspark_jms.management.attributes import Inspection, QueueAttributes
-from pyspark_jms.management.link import ManagementLink
+from pyspark_jms.management.link import ManagementLink, ask
 from pyspark_jms.management.routing import is_topic_only
 from pyspark_jms.network.settings import ConnectionSettings
 
 __all__ = [
-    "PATIENCE_SECONDS",
     "QueueFacts",
     "facts_with_settings",
     "keeps_delivered",
@@ -31,9 +30,6 @@ __all__ = [
 ]
 
 _log = logging.getLogger("pyspark_jms.link")
-PATIENCE_SECONDS = 5.0
-"""Limit for the connection and for each request: a query does not wait longer for a warning."""
-
 _FEW = 8
 """So many queues are asked for by name. Of more, the broker lists all whose names contain what theirs begin with."""
 
@@ -80,6 +76,11 @@ class QueueFacts:
     """What the broker does with messages to the address when it is full, as ``DROP``."""
     page_full_policy: str | None = None
     """What it does when the pages of the address have reached their limit. None also if there is no limit."""
+
+    @property
+    def undelivered(self) -> int:
+        """How many messages the queue could deliver, and delivers to nobody."""
+        return max(0, (self.messages or 0) - (self.delivering or 0) - (self.scheduled or 0))
 
     @property
     def is_topic(self) -> bool:
@@ -298,13 +299,11 @@ def look_up_queues(
     """
     if all(map(has_wildcards, queues)):
         return {}
-    try:
-        with open_link(settings.impatient(PATIENCE_SECONDS)) as link:
-            found = queue_facts(link, queues)
-            separator = link.words.queue_separator
-    except Exception as error:  # noqa: BLE001  # an unexpected reply must not stop a query that could read
-        _log.debug("= it is not known whether the queues exist: %s", error)
-        return {}
+
+    def facts_and_separator(link: ManagementLink) -> tuple[dict[str, QueueFacts], str]:
+        return queue_facts(link, queues), link.words.queue_separator
+
+    found, separator = ask(open_link, settings, facts_and_separator, "whether the queues exist") or ({}, "")
     for facts in found.values():
         require_name(facts, separator)
     return found

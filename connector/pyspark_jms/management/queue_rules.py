@@ -12,8 +12,8 @@ from typing import NamedTuple
 
 from pyspark_jms.errors import JMSError, UnsupportedError
 from pyspark_jms.jms.features import Feature
-from pyspark_jms.management.link import ManagementLink
-from pyspark_jms.management.queue_facts import PATIENCE_SECONDS, QueueFacts, facts_with_settings
+from pyspark_jms.management.link import ManagementLink, ask
+from pyspark_jms.management.queue_facts import QueueFacts, facts_with_settings
 from pyspark_jms.network.settings import ConnectionSettings
 
 __all__ = ["RULES", "Effect", "Judgement", "Rule", "judge", "require_own", "require_usable", "warn_of_use"]
@@ -261,10 +261,6 @@ def require_own(
     """``require_usable`` for queues that the connector writes to, whether they exist yet or not. Asks nothing without
     the permission ``manage``.
     """
-    try:
-        with open_link(settings.impatient(PATIENCE_SECONDS)) as link:
-            found = facts_with_settings(link, uses)
-    except Exception as error:  # noqa: BLE001  # an unexpected reply must not stop a query
-        _log.debug("= it is not known what the queues %s are: %s", ", ".join(uses), error)
-        return
+    about = f"what the queues {', '.join(uses)} are"
+    found = ask(open_link, settings, lambda link: facts_with_settings(link, uses), about) or {}
     require_usable((found[name], feature, 1) for name, feature in uses.items() if name in found)

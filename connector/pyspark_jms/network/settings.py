@@ -1,7 +1,7 @@
 """The settings of a connection, checked and frozen. No ``repr`` shows a secret."""
 
 import ssl
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal
 
@@ -10,7 +10,7 @@ from pyspark_jms.jms.secret_text import SecretText
 from pyspark_jms.network.address import Address
 from pyspark_jms.network.certificates import present, trusting
 
-__all__ = ["ConnectionSettings", "Password", "TlsSettings"]
+__all__ = ["ConnectionSettings", "ManagementState", "Password", "TlsSettings"]
 
 _CONNECTING_PROCESS = (
     "the process that connects: the driver for a source, every executor for a sink, and for an exactly-once sink the"
@@ -68,6 +68,14 @@ class TlsSettings:
         return context
 
 
+@dataclass(slots=True)
+class ManagementState:
+    """Of one run, so that it waits once for a broker whose management does not answer. A new run asks again."""
+
+    answers: bool | None = None
+    """False: the first question had no answer or was refused. None: nothing was asked yet."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConnectionSettings:
     """Times are in seconds."""
@@ -85,6 +93,9 @@ class ConnectionSettings:
     max_message_bytes: int = 100 << 20
     on_too_large: Literal["fail", "deadLetter", "drop"] = "fail"
     """What a source does with a message above ``max_message_bytes``."""
+
+    management: ManagementState = field(default_factory=ManagementState, compare=False, repr=False)
+    """Settings that are made of these share it."""
 
     def impatient(self, seconds: float) -> "ConnectionSettings":
         """For a connection that a query can do without: it, and each answer, may take so long at most."""

@@ -68,13 +68,12 @@ def warn_of_undelivered(options: SourceOptions, protocol: SourceProtocol) -> Non
         return  # they may be others
     names = [each.name for each in options.destinations if each.kind is DestinationKind.QUEUE]
     for facts in look_up_queues(protocol.open_management, options.connection, names).values():
-        waiting = (facts.messages or 0) - (facts.delivering or 0) - (facts.scheduled or 0)
-        if waiting > 0:
+        if facts.undelivered:
             _log.warning(
                 "! the run ends without a message, although queue %s has %s: it may be paused or wait for more"
                 " consumers, another consumer may have their group, or they were sent after the start of the run",
                 facts.name,
-                f"{waiting:,} that it delivers to nobody",
+                f"{facts.undelivered:,} that it delivers to nobody",
             )
 
 

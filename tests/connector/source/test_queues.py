@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from amqp_messages import TRUE, list_, section, string
 from amqp_sending import put, put_encoded, settings_of, subscription_to
+from configured_artemis import ConfiguredArtemis
 from rawstomp import RawStomp
 from receivers import OpenReceiver
 from registers import ReaderQuery
@@ -222,3 +223,64 @@ def test_a_topic_is_not_read_as_a_queue_and_stays_a_topic(broker, queue, tmp_pat
             client.request("SUBSCRIBE", [("id", "1"), ("destination", queue), ("subscription-type", "MULTICAST")])
             java.send(f"topic://{queue}", "to the subscription")
             assert client.receive().body == b"to the subscription"
+
+
+# --- management that is of no help -------------------------------------------------------------------
+
+WAYS = ["stomp", "at least once", "exactly once", "journal"]
+
+
+def run_to_end(broker, queue, tmp_path, way, **user):
+    """AvailableNow, with all questions of a run: also at the end, of a queue that gives nothing."""
+    more = {"idleTimeout": "300ms", "onBadMessage": "deadLetter", "deadLetterQueue": f"{queue}.dead", **user}
+    if way == "exactly once":
+        running = ReaderQuery(broker, queue=queue, **more)
+        with contextlib.ExitStack() as stack:
+            stack.callback(running.source.stop)
+            running.source.drain()
+            running.texts(2)
+        return
+    url = {"brokerUrl": broker.amqp_url} if way == "at least once" else {}
+    journal = {"journalLocation": str(tmp_path / "journal"), "deliveryGuarantee": "exactly-once"}
+    raw = access(broker) | {"queue": queue} | url | more | (journal if way == "journal" else {})
+    with contextlib.closing(OpenReceiver(SourceOptions.parse(raw), drain=True)) as receiver:
+        assert receiver.next_batch_end() == 0
+
+
+def asked_in_vain(caplog):
+    """How many questions were not answered, and the lines that a user sees with INFO."""
+    found = [(record.levelno, record.getMessage()) for record in caplog.records if "not known" in record.getMessage()]
+    questions = sum(level == logging.DEBUG for level, _ in found)
+    return questions, [line for level, line in found if level == logging.INFO]
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_a_refused_question_is_the_last_one_of_a_run(restricted, queue, tmp_path, caplog, way):
+    caplog.set_level(logging.DEBUG, "pyspark_jms")
+    restricted.create_queue(queue)
+    if way == "exactly once":
+        put(restricted, queue, "one", "two")
+    for starts in (1, 2):
+        run_to_end(restricted, queue, tmp_path, way, user="worker", password="pw")
+        questions, lines = asked_in_vain(caplog)
+        assert (questions, len(lines)) == (starts, starts), caplog.text
+    assert "queues exist, how they are set and how many messages they have: User worker may not use" in lines[0]
+
+
+@pytest.fixture(scope="module")
+def managed_elsewhere():
+    with ConfiguredArtemis(core="<management-address>ops</management-address>") as broker:
+        yield broker
+
+
+@pytest.mark.deep
+@pytest.mark.parametrize("way", ["at least once", "exactly once"])
+def test_a_start_waits_once_for_management_that_does_not_answer(managed_elsewhere, queue, tmp_path, caplog, way):
+    caplog.set_level(logging.DEBUG, "pyspark_jms")
+    managed_elsewhere.create_queue(queue)
+    if way == "exactly once":
+        put(managed_elsewhere, queue, "one", "two")
+    run_to_end(managed_elsewhere, queue, tmp_path, way)
+    questions, lines = asked_in_vain(caplog)
+    assert (questions, len(lines)) == (1, 1), caplog.text
+    assert "did not answer a management request" in lines[0]

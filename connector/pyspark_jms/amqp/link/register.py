@@ -46,7 +46,8 @@ from pyspark_jms.errors import (
     SubscriptionInUseError,
 )
 from pyspark_jms.jms.model import DestinationKind, DurableSubscription
-from pyspark_jms.management.queue_facts import PATIENCE_SECONDS, queue_facts
+from pyspark_jms.management.link import ask
+from pyspark_jms.management.queue_facts import queue_facts
 from pyspark_jms.network.connection import OnConnection
 from pyspark_jms.network.settings import ConnectionSettings
 
@@ -345,16 +346,13 @@ def find_queue(connection: Connection, place: Place) -> str | None:
 def not_delivered(settings: ConnectionSettings, queue: str) -> NotDeliveredError:
     """The error for a register that shows its token and does not deliver it. The broker's management has the cause."""
     cause, remedy = "", "Is it paused, or does it wait for more consumers (consumers-before-dispatch)? "
-    try:
-        with AmqpManagementLink(settings.impatient(PATIENCE_SECONDS)) as link:
-            facts = queue_facts(link, [queue])[queue]
-        if facts.paused:
-            cause, remedy = " It is paused.", "Resume it. "
-        elif facts.consumers_before_dispatch:
-            cause = f" Its consumers-before-dispatch is {facts.consumers_before_dispatch}, and it has one consumer."
-            remedy = "Set consumers-before-dispatch to 0. "
-    except JMSError as error:
-        _log.debug("= it is not known why %s delivers nothing: %s", queue, error.fact)
+    about = f"why {queue} delivers nothing"
+    facts = ask(AmqpManagementLink, settings, lambda link: queue_facts(link, [queue])[queue], about)
+    if facts is not None and facts.paused:
+        cause, remedy = " It is paused.", "Resume it. "
+    elif facts is not None and facts.consumers_before_dispatch:
+        cause = f" Its consumers-before-dispatch is {facts.consumers_before_dispatch}, and it has one consumer."
+        remedy = "Set consumers-before-dispatch to 0. "
     return NotDeliveredError(
         f"The broker shows the token of {queue} and does not deliver it.{cause} Nothing was read or sent.",
         f"{remedy}Then start again with the same checkpoint.",

@@ -30,7 +30,8 @@ from pyspark_jms.errors import (
 )
 from pyspark_jms.jms.model import Destination, DestinationKind, DurableSubscription
 from pyspark_jms.jms.subscription import Subscription, another_topic, no_subscription, selector_changed
-from pyspark_jms.management.queue_facts import PATIENCE_SECONDS, queue_facts
+from pyspark_jms.management.link import ask
+from pyspark_jms.management.queue_facts import queue_facts
 from pyspark_jms.management.routing import is_fully_qualified, routing_of
 from pyspark_jms.network.address import Address
 from pyspark_jms.network.settings import ConnectionSettings
@@ -170,22 +171,15 @@ def require_same_topic(
     management = connection.dialect.management
     if management is None or management.inspection is None:
         return
-    try:
-        with AmqpManagementLink(settings.impatient(PATIENCE_SECONDS)) as link:
-            address = _address_of(link, durable)
-    except JMSError as error:
-        _log.debug("= the topic of subscription %s is found without management: %s", durable, error.fact)
+    about = f"by management which topic subscription {durable} has"
+    found = ask(AmqpManagementLink, settings, lambda link: queue_facts(link, queue_names(durable)), about)
+    if found is None:
         if (queue := queue_of(connection, durable)) is not None:
             require_at(connection, topic, queue, durable)
         return
-    if address not in {None, topic}:
+    address = next((facts.address for facts in found.values() if facts.exists), topic)
+    if address != topic:
         raise another_topic(durable, f"topic {address}")
-
-
-def _address_of(link: AmqpManagementLink, durable: DurableSubscription) -> str | None:
-    """Return None for a new subscription."""
-    found = queue_facts(link, queue_names(durable)).values()
-    return next((facts.address for facts in found if facts.exists), None)
 
 
 def queue_of(connection: Connection, durable: DurableSubscription) -> str | None:

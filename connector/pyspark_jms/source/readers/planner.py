@@ -209,6 +209,10 @@ class ReaderSource:
     def _require_broker(self, address: Address, named: str | None) -> str | None:
         return require_broker(self._protocol, self._options.connection, address, named)
 
+    def _require_same_broker(self, link: ReaderLink) -> None:
+        if self._broker is not None:
+            self._require_broker(link.address, self._broker)
+
     def _drop_probe(self) -> None:
         probe, self._probe = self._probe, None
         if probe is not None:
@@ -236,7 +240,7 @@ class ReaderSource:
             TokenKeeper(lambda: uuid.uuid4().hex[:12], fail_on_data_loss=self._options.fail_on_data_loss),
             connect,
             peek=lambda: self._peek(base, keep.reader),
-            missing=lambda link: self._require_broker(link.address, self._broker),
+            missing=self._require_same_broker,
             pause=self._stop.pause,
             timeout=self._options.connection.reconnect_timeout if keep.batch else 0.0,
         )

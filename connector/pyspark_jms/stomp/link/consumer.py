@@ -15,6 +15,7 @@ from pyspark_jms.errors import (
 from pyspark_jms.jms.model import Destination, DestinationKind
 from pyspark_jms.jms.names import has_wildcards
 from pyspark_jms.jms.subscription import FULL_QUEUE_REMEDY, Subscription
+from pyspark_jms.management.link import ask
 from pyspark_jms.management.queue_facts import queue_facts
 from pyspark_jms.management.routing import is_fully_qualified, is_kept, is_queue_only, routing_of
 from pyspark_jms.network.connection import OnConnection, StateCondition
@@ -30,8 +31,6 @@ __all__ = ["Consumer", "subscribe_headers"]
 
 _log = logging.getLogger("pyspark_jms.link")
 _ID = "1"
-_LOOK_SECONDS = 5.0
-"""Limit for the connection and the request that ask what the broker has under the name of a topic."""
 
 
 def subscribe_headers(
@@ -69,11 +68,8 @@ def _refusal(settings: ConnectionSettings, subscription: Subscription, dialect: 
     name, has_reason = subscription.destination.name, not any(text in error.fact for text in dialect.subscribe_errors)
     if has_reason or subscription.durable or subscription.destination.kind is not DestinationKind.QUEUE:
         return error
-    try:
-        with StompManagementLink(settings.impatient(_LOOK_SECONDS)) as link:
-            facts = queue_facts(link, [name]).get(name)
-    except JMSError:
-        return error
+    about = f"whether queue {name} takes more consumers"
+    facts = ask(StompManagementLink, settings, lambda link: queue_facts(link, [name]).get(name), about)
     if facts is None or facts.max_consumers is None or (facts.consumers or 0) < facts.max_consumers:
         return error
     return SubscriptionInUseError(f"{error.fact.rstrip('.')}: queue {name} takes no more consumers.", FULL_QUEUE_REMEDY)
@@ -121,16 +117,11 @@ def _require_topic(settings: ConnectionSettings, destination: Destination, diale
     words = dialect.management
     if words is None or words.inspection is None or has_wildcards(destination.name):
         return
-    try:
-        with StompManagementLink(settings.impatient(_LOOK_SECONDS)) as link:
-            is_queue = is_queue_only(link, destination.name)
-    except JMSError as error:
-        _log.debug("= it is not known whether %s is a topic: %s", destination.name, error)
-        return
-    if is_queue:
+    name = destination.name
+    if ask(StompManagementLink, settings, lambda link: is_queue_only(link, name), f"whether {name} is a topic"):
         raise InvalidDestinationError(
-            f"{destination.name} is a queue on the broker, and no topic.",
-            f"A subscription would change its address for good. Use option queue={destination.name}, or create a topic"
+            f"{name} is a queue on the broker, and no topic.",
+            f"A subscription would change its address for good. Use option queue={name}, or create a topic"
             " of another name.",
         )
 
