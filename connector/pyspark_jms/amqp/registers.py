@@ -9,7 +9,14 @@ from dataclasses import dataclass
 from pyspark_jms.amqp.link.connection import Connection, connect
 from pyspark_jms.amqp.link.management import AmqpManagementLink
 from pyspark_jms.amqp.link.pull import browse
-from pyspark_jms.amqp.link.read_register import ReadRegister, RegisterName, driver_container, queue_at, tokens_of
+from pyspark_jms.amqp.link.read_register import (
+    DEFAULT_PREFIX,
+    ReadRegister,
+    RegisterName,
+    driver_container,
+    queue_at,
+    tokens_of,
+)
 from pyspark_jms.amqp.link.staged_messages import seen_block, stream_of
 from pyspark_jms.amqp.link.subscriptions import queue_names
 from pyspark_jms.blocks.block import StagedRange
@@ -23,6 +30,7 @@ from pyspark_jms.errors import (
 )
 from pyspark_jms.management.link import ManagementLink
 from pyspark_jms.network.settings import ConnectionSettings
+from pyspark_jms.sentences import counted
 
 __all__ = [
     "ListedRegister",
@@ -32,6 +40,7 @@ __all__ = [
     "names_of_registers",
     "queue_in",
     "registers_in",
+    "require_registers",
     "show_register",
     "staged_in",
 ]
@@ -190,6 +199,24 @@ def staged_in(settings: ConnectionSettings, name: RegisterName) -> tuple[Counter
     return counts, max((token.batch for token in tokens), default=None)
 
 
+def require_registers(settings: ConnectionSettings, names: Sequence[RegisterName]) -> None:
+    """``InvalidDestinationError`` if a queue of such a name is, or may be, the subscription of another application."""
+    with AmqpManagementLink(settings) as link:
+        queues = {name: queue for name in names if (queue := queue_in(link, name))}
+    with contextlib.closing(connect(settings)) as connection:
+        for name, queue in queues.items():
+            tokens = len(_tokens(connection, name, queue))
+            blocks = [stream_of(message) is not None for message in browse(connection, queue)]
+            others = blocks.count(False) - tokens
+            if others or not (blocks or name.address.startswith(DEFAULT_PREFIX)):
+                why = f"{counted(others, 'message')} of another application" if others else "no token of a reader"
+                raise InvalidDestinationError(
+                    f"{queue} may be no staging queue: it has {why}. Nothing was deleted.",
+                    "If it is a durable subscription, end it with pyspark-jms unsubscribe. If nobody needs it, delete"
+                    " it with the broker's own tools.",
+                )
+
+
 def drop_registers(settings: ConnectionSettings, names: Sequence[RegisterName]) -> None:
     """``SubscriptionInUseError`` while a query runs. Needs the permission ``manage``: between its batches a query has
     no lock, and only the connection of its driver shows that it runs.
@@ -200,6 +227,7 @@ def drop_registers(settings: ConnectionSettings, names: Sequence[RegisterName]) 
         raise SubscriptionInUseError(
             f"A query uses {', '.join(used)}. Nothing was deleted.", "Stop the query, and wait until its tasks end."
         )
+    require_registers(settings, names)
     registers: list[ReadRegister] = []
     try:
         for name in names:

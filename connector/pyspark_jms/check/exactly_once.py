@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 from pyspark_jms.amqp.link.commit_ledger import MISSING_SECONDS, ledger_register
 from pyspark_jms.amqp.link.connection import Connection, connect
-from pyspark_jms.amqp.link.read_register import RegisterName
+from pyspark_jms.amqp.link.read_register import DEFAULT_PREFIX, RegisterName
 from pyspark_jms.amqp.link.register import Register
 from pyspark_jms.amqp.link.subscriptions import end_subscription
 from pyspark_jms.amqp.reading import ReaderLink
@@ -38,7 +38,6 @@ from pyspark_jms.management.link import ManagementLink
 from pyspark_jms.management.queue_facts import queue_facts
 from pyspark_jms.network.connection import StateCondition
 from pyspark_jms.network.settings import ConnectionSettings
-from pyspark_jms.source.readers.connecting import DEFAULT_PREFIX
 
 __all__ = ["ExactlyOnce"]
 

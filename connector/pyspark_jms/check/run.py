@@ -6,7 +6,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass, replace
 
 from pyspark_jms.amqp.link.management import open_amqp_management
-from pyspark_jms.amqp.link.read_register import RegisterName
+from pyspark_jms.amqp.link.read_register import DEFAULT_PREFIX, RegisterName
 from pyspark_jms.amqp.registers import queue_in, registers_in, staged_in
 from pyspark_jms.amqp.source import AmqpSource
 from pyspark_jms.check.amqp import amqp_findings, described_queue
@@ -38,7 +38,6 @@ from pyspark_jms.network.settings import ConnectionSettings
 from pyspark_jms.sentences import counted
 from pyspark_jms.source.links import SourceProtocol
 from pyspark_jms.source.queues import tried_out
-from pyspark_jms.source.readers.connecting import DEFAULT_PREFIX
 from pyspark_jms.stomp.link.management import StompManagementLink
 from pyspark_jms.stomp.source import StompSource
 

@@ -115,12 +115,11 @@ def _text(value: object) -> str:
 
 
 def _drop(options: argparse.Namespace, settings: "ConnectionSettings") -> int:
-    from pyspark_jms.amqp.registers import drop_registers, show_register
+    from pyspark_jms.amqp.registers import drop_registers, require_registers, show_register
 
     registers = _registers(options, settings)
     shown = [show_register(settings, each) for each in registers]
-    if options.yes:
-        drop_registers(settings, registers)
+    (drop_registers if options.yes else require_registers)(settings, registers)
     if options.json:
         print(json.dumps([asdict(each) | {"dropped": options.yes} for each in shown], indent=2))
         return 0 if options.yes else 1

@@ -1,8 +1,12 @@
 """The commands are tested in tests/connector/cli/test_staging.py; here are names, and locks that others have."""
 
+from dataclasses import replace
+
 import pytest
+from amqp_sending import put, subscription_to
 from registers import left_registers
 
+from pyspark_jms.amqp.link.consumer import Consumer
 from pyspark_jms.amqp.link.read_register import ReadRegister, RegisterName
 from pyspark_jms.amqp.registers import (
     drop_registers,
@@ -12,7 +16,8 @@ from pyspark_jms.amqp.registers import (
     show_register,
     staged_in,
 )
-from pyspark_jms.errors import SubscriptionInUseError
+from pyspark_jms.errors import InvalidDestinationError, SubscriptionInUseError
+from pyspark_jms.jms.model import DurableSubscription
 
 
 def test_queues_are_found_by_their_names():
@@ -58,3 +63,24 @@ def test_looking_for_a_staging_queue_makes_none(broker, settings_for, queue):
     assert show_register(settings, name).tokens == ()
     drop_registers(settings, [name])
     assert not broker.has_queue(f"{queue}.0")
+
+
+@pytest.mark.parametrize("texts", [(), ("theirs",)])
+def test_a_subscription_that_is_named_as_a_register_is_not_deleted(broker, settings_for, queue, texts):
+    base, settings = queue.replace(".", "-"), settings_for(broker)
+    theirs = Consumer(replace(settings, client_id=base))
+    theirs.subscribe(subscription_to(f"{base}.0", kind="topic", durable=DurableSubscription("0", base)))
+    theirs.close()
+    for text in texts:
+        put(broker, f"{base}.0", text, kind="topic")
+    with pytest.raises(InvalidDestinationError, match=r"may be no staging queue: it has .*Nothing was deleted"):
+        drop_registers(settings, names_of_registers(settings, base, None))
+    assert broker.message_count(f"{base}.0") == len(texts)
+
+
+def test_a_register_to_which_others_have_sent_is_not_deleted(broker, settings_for, queue):
+    base, settings = left_registers(broker, queue, "one", readers=1), settings_for(broker)
+    put(broker, f"{base}.0", "theirs", kind="topic")
+    with pytest.raises(InvalidDestinationError, match="it has 1 message of another application"):
+        drop_registers(settings, [RegisterName(base, 0)])
+    assert staged_in(settings, RegisterName(base, 0))[0][f"queue://{queue}"] == 1

@@ -24,9 +24,21 @@ from pyspark_jms.errors import JMSError
 from pyspark_jms.network.connection import StateCondition
 from pyspark_jms.network.settings import ConnectionSettings
 
-__all__ = ["ReadRegister", "RegisterName", "connected", "driver_container", "keep", "queue_at", "tokens_of"]
+__all__ = [
+    "DEFAULT_PREFIX",
+    "ReadRegister",
+    "RegisterName",
+    "connected",
+    "driver_container",
+    "keep",
+    "queue_at",
+    "tokens_of",
+]
 
 _log = logging.getLogger("pyspark_jms.link")
+
+DEFAULT_PREFIX = "pyspark-jms.staging."
+"""Of the addresses of registers, unless option ``stagingQueue`` names others."""
 
 _ADDRESS = re.compile(r"(?P<base>.+)\.(?P<reader>0|[1-9][0-9]{0,5})", re.DOTALL)
 """As :attr:`RegisterName.address` writes it: the number is ASCII and has no leading zeros."""

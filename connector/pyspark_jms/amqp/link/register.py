@@ -169,7 +169,9 @@ class Register(OnConnection[Dialect], Generic[T]):
         try:
             return Pull(self.connection, source, self.place.link, head_bytes=head_bytes)
         except InvalidDestinationError as error:
-            if source is not None or NOT_FOUND not in error.fact:
+            if NOT_FOUND not in error.fact:  # as of a queue, which is no subscription
+                raise _foreign(self.place, error.fact) from None
+            if source is not None:
                 raise
             return None
         except JMSSecurityError as error:

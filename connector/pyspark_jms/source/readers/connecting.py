@@ -1,6 +1,6 @@
 """The options of a read → its registers, what a task subscribes to, and whether the broker is the checkpoint's."""
 
-from pyspark_jms.amqp.link.read_register import RegisterName
+from pyspark_jms.amqp.link.read_register import DEFAULT_PREFIX, RegisterName
 from pyspark_jms.amqp.reading import ReaderLink
 from pyspark_jms.delivery.register.plan import require_place
 from pyspark_jms.delivery.register.token import Offset
@@ -14,7 +14,6 @@ from pyspark_jms.options.source import SourceOptions
 from pyspark_jms.source.links import SourceProtocol
 
 __all__ = [
-    "DEFAULT_PREFIX",
     "connect_register",
     "place_of",
     "queue_of",
@@ -23,8 +22,6 @@ __all__ = [
     "require_broker",
     "subscriptions_of",
 ]
-
-DEFAULT_PREFIX = "pyspark-jms.staging."
 
 
 def queue_of(options: SourceOptions, stream: str) -> str:

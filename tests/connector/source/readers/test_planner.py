@@ -323,6 +323,17 @@ def test_an_offset_of_another_way_to_read_is_refused(query):
         running.plan()
 
 
+def test_a_queue_that_is_named_as_a_staging_queue_is_left_alone(broker, queue, put):
+    base = f"{queue}.staging"
+    broker.create_queue(f"{base}.0")
+    put(broker, queue, "one")
+    running = ReaderQuery(broker, queue=queue, stagingQueue=base)
+    with pytest.raises(InvalidDestinationError, match=r"actual type was: ANYCAST.*give another stagingQueue"):
+        running.plan()
+    running.source.stop()
+    assert ExactlyOnce(settings_of(broker)).staging_queue(base).advice.endswith("give another stagingQueue.")
+
+
 @pytest.mark.parametrize("user", ["artemis", "worker"], ids=["management", "no management"])
 def test_a_subscription_that_is_named_as_a_staging_queue_is_left_alone(restricted, queue, put, user):
     base = queue.replace(".", "-")
