@@ -257,7 +257,7 @@ def test_every_place_to_reply_to(java, queue, rows):
     topic = java._session.createTemporaryTopic()
     message.setJMSReplyTo(topic)
     java._producer.send(java._destination(queue), message)
-    assert [row["JMSReplyTo"] for row in rows()] == [*places, f"topic://{topic.getTopicName()}"]
+    assert [row["JMSReplyTo"] for row in rows()] == [*places, f"temp-topic://{topic.getTopicName()}"]
 
 
 def test_a_message_that_was_delivered_before(broker, java, queue, rows):

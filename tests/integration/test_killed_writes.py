@@ -82,7 +82,7 @@ def test_a_driver_killed_between_the_sink_and_sparks_commit_log(broker, queue, t
     lines(tmp_path, 3, 50)
     with Proxy(broker.host, broker.port, "amqp") as proxy:
         proxy.to_client.before_cut = proxy.refuse
-        proxy.to_client.cut_at(ACCEPTED, nth=3)
+        proxy.to_client.cut_at(ACCEPTED, nth=5)
         with job(tmp_path, proxy, broker, queue):
             assert proxy.to_client.cut_done.wait(90)
         await_count(broker, queue, 50)
@@ -99,7 +99,9 @@ def test_a_worker_killed_after_its_commit_was_carried_out(broker, queue, tmp_pat
     lines(tmp_path, 1, 50)
     with Proxy(broker.host, broker.port, "amqp") as proxy:
         proxy.to_client.before_cut = proxy.refuse
-        proxy.to_client.cut_at(ACCEPTED, nth=3)  # after those of the first token and of its acceptance
+        proxy.to_client.cut_at(
+            ACCEPTED, nth=5
+        )  # after two requests to the management, the first token and its acceptance
         # slow rows, and wide ones, or Spark's buffers would hold them back until the last
         slow = "concat(value, repeat(' ', 20000), coalesce(java_method('java.lang.Thread', 'sleep', 100L), ''))"
         with job(tmp_path, proxy, broker, queue, master="local[2,3]", text=slow) as running:

@@ -227,7 +227,9 @@ def test_a_duplicate_id_of_a_row_is_left_out(broker, queue):
 # --- the discharge and its confirmation ------------------------------------------------------------------
 
 DISCHARGE, ACCEPTED = b"\x00\x53\x32", b"\x00\x53\x24"
-"""AMQP 1.0 §4.5.3 and §3.4.2. The third ``accepted`` of a new ledger confirms the discharge, after those of the first
+"""AMQP 1.0 §4.5.3 and §3.4.2."""
+DISCHARGED = 5
+"""This ``accepted`` of a new ledger confirms the discharge, after those of two requests to the management, of the first
 token and of its acceptance."""
 
 
@@ -237,7 +239,7 @@ def proxied(broker, proxy, queue, **options):
 
 def test_a_confirmation_that_is_lost_is_looked_up_and_found(broker, queue):
     with Proxy(broker.host, broker.port, "amqp") as proxy:
-        proxy.to_client.cut_at(ACCEPTED, nth=3)
+        proxy.to_client.cut_at(ACCEPTED, nth=DISCHARGED)
         assert send_exactly_once(proxied(broker, proxy, queue), task(), rows(1, 2)) == 2
         assert proxy.to_client.cut_done.wait(10)
     assert bodies(broker, queue) == ["1", "2"]
@@ -259,7 +261,7 @@ def test_a_failed_look_up_leaves_the_commit_in_doubt(broker, queue):
     first = task()
     with Proxy(broker.host, broker.port, "amqp") as proxy:
         proxy.to_client.before_cut = proxy.refuse
-        proxy.to_client.cut_at(ACCEPTED, nth=3)
+        proxy.to_client.cut_at(ACCEPTED, nth=DISCHARGED)
         with pytest.raises(CommitInDoubtError, match=r"not known .*pyspark-jms\.commits"):
             send_exactly_once(proxied(broker, proxy, queue), first, rows(1, 2))
         with pytest.raises(CommitInDoubtError, match=r"not known .*sent.*Nothing was sent"):
@@ -275,7 +277,7 @@ def test_a_broker_killed_at_the_commit_is_waited_for_and_the_ledger_read(killabl
         first = task()
         options = proxied(killable, proxy, queue, reconnectTimeout="60s")
         way = proxy.to_client if carried_out else proxy.to_broker
-        way.cut_at(ACCEPTED if carried_out else DISCHARGE, nth=3 if carried_out else 1)
+        way.cut_at(ACCEPTED if carried_out else DISCHARGE, nth=DISCHARGED if carried_out else 1)
 
         def kill_and_restart():
             assert way.cut_done.wait(20)

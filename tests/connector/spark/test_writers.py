@@ -126,7 +126,9 @@ def test_bad_rows_are_dropped(spark, broker, queue):
 
 def test_a_column_that_is_no_property_s_is_refused_before_anything_connects(spark):
     frame = rows(spark, 1).selectExpr("text", "current_date() price")
-    with pytest.raises(AnalysisException, match=r"\[JMS_SCHEMA\] Column price has the type date, .*boolean"):
+    with pytest.raises(
+        AnalysisException, match=r"\[JMS_SCHEMA\] Column price of propertyColumns has the type date, .*boolean"
+    ):
         write(frame, Nowhere, queue="q", propertyColumns="price")
 
 

@@ -180,7 +180,7 @@ def test_a_temporary_queue_ends_with_its_client(java, broker, queue):
     assert own != other
     java.send(queue, "question", reply_to=own)
     with JmsClient(broker) as answerer:
-        theirs = answerer.temporary_queue().removeprefix("queue://")
+        theirs = answerer.temporary_queue().removeprefix("temp-queue://")
         reply_to = answerer.receive(queue).reply_to
         assert reply_to == own
         answerer.send(reply_to, "answer")
