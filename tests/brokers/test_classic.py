@@ -4,14 +4,18 @@ import time
 
 import pyarrow as pa
 import pytest
+from numbered import fill
 from streaming import run_available
 from waiting import await_count, await_value, wait_until
 
 from pyspark_jms.amqp.sink import AmqpSinkLink
 from pyspark_jms.cli import main
-from pyspark_jms.errors import JMSSecurityError
+from pyspark_jms.errors import JMSSecurityError, UnsupportedError
 from pyspark_jms.options.sink import SinkOptions
+from pyspark_jms.options.source import SourceOptions
 from pyspark_jms.sink.sending import send_at_least_once
+from pyspark_jms.source.peek import peek
+from pyspark_jms.stomp.source import StompSource
 from pyspark_jms.testing import EmbeddedClassic, User
 
 pytestmark = [pytest.mark.slow, pytest.mark.broker, pytest.mark.spark]
@@ -180,3 +184,27 @@ def test_time_to_live_and_delay(spark, classic, queue):
     wait_until(lambda: any(letter.queue == queue for letter in classic.dead_letters()), what="the expired one")
     wait_until(lambda: classic.message_count(queue) == 1, what="the delayed one")
     assert time.time() - began >= 1.4
+
+
+def test_a_browse_that_ends_at_a_limit_is_an_error_and_a_small_whole_queue_is_not(classic, queue, caplog):
+    policy = classic.jvm.org.apache.activemq.broker.region.policy
+    entry, entries, policies = policy.PolicyEntry(), classic.jvm.java.util.ArrayList(), policy.PolicyMap()
+    entry.setQueue(f"{queue}.>")
+    entry.setMaxBrowsePageSize(50)
+    entries.add(entry)
+    policies.setPolicyEntries(entries)
+    classic.server.setDestinationPolicy(policies)
+    whole, cut = f"{queue}.whole", f"{queue}.cut"
+    fill(classic, whole, 49)
+    fill(classic, cut, 51)
+
+    def shown(name, **limits):
+        options = SourceOptions.parse(access(classic) | {"queue": name} | limits, "batch")
+        return sum(map(len, peek(options, StompSource())))
+
+    assert shown(whole) == shown(whole, maxMessagesPerTrigger="100") == 49
+    assert caplog.text == ""
+    for limits in ({}, {"maxMessagesPerTrigger": "51"}):
+        with pytest.raises(UnsupportedError, match=r"shows 50 messages .* the broker has more"):
+            shown(cut, **limits)
+    assert shown(cut, maxMessagesPerTrigger="50") == 50

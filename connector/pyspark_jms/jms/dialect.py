@@ -22,8 +22,8 @@ class BrokerDialect:
     browse_end_id: bytes = b""
     """The id, as a received block has it, of the mark by which the broker ends a browse. Empty: it sends no mark."""
 
-    browse_limit: int = 0
-    """How many messages a browse shows at most, unless the broker is configured otherwise. 0: there is no limit."""
+    browse_is_limited: bool = False
+    """Whether the broker may end a browse before the end of the queue."""
 
     has_transactions: bool = True
     """Whether a commit takes effect as a whole, and its confirmation proves that it did."""

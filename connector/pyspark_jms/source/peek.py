@@ -8,11 +8,12 @@ them until then.
 
 import logging
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
 from pyspark_jms.blocks.block import MessageBlock, PartitionSlice
+from pyspark_jms.columns.schema import WantedColumns
 from pyspark_jms.delivery.message_range import MessageRange
 from pyspark_jms.errors import ConnectionLostError, UnsupportedError
 from pyspark_jms.jms.model import Destination
@@ -35,6 +36,11 @@ _WINDOW_PER_SIZE = 2
 _BROWSE_MESSAGES = 1 << 15
 """How many messages of a browse are kept at most, two full blocks: of small ones the window of bytes holds a million,
 and each takes a hundred bytes beside its own.
+"""
+
+_PAGE, _SMALL_PAGE = 200, 50
+"""ActiveMQ Classic loads messages for a browse in pages of maxPageSize, by default 200, and tests its memory after each
+(6.3.1): of a smaller number, only that of full small pages may be too few.
 """
 
 _MAX_QUESTIONS = 12
@@ -114,9 +120,17 @@ class Look:
     """What the read shows of one queue."""
 
     def __init__(
-        self, options: SourceOptions, protocol: SourceProtocol, destination: Destination, found: QueueFacts | None
+        self,
+        options: SourceOptions,
+        protocol: SourceProtocol,
+        destination: Destination,
+        found: QueueFacts | None,
+        *,
+        without: Sequence[str] | None = None,
     ) -> None:
-        """``found``: None if it is not known how many messages the queue has."""
+        """``found``: None if it is not known how many messages the queue has. ``without``: the ids of the messages that
+        a second look leaves out.
+        """
         self._options, self._protocol = options, protocol
         self._destination = destination
         self._had = None if found is None else found.messages
@@ -127,6 +141,10 @@ class Look:
         self._is_whole = self._is_used_up = self._met_later = False
         self._questions, self._is_answered = 0, False
         self._may_be_cut = False
+        self._without = without
+        self._first_ids: Sequence[str] = ()
+        """The first message's id in a row and on the broker, if it has any."""
+        self._is_first_unknown = False
 
     def ranges(self, limited: Bounds) -> Iterator[tuple[MessageRange, SourceLink]]:
         """What the queue shows, as long as there is room."""
@@ -143,21 +161,39 @@ class Look:
             if bounds.is_left:
                 link.subscribe(self._subscription(link, bounds))
                 yield from self._receive(link, bounds, condition.pause)
-                self._require_all(link.dialect.browse_limit)
             self._is_used_up = not bounds.is_left or bounds.is_used_up
         finally:
             link.close()
+        if link.dialect.browse_is_limited and self._had is None and not self._is_used_up and self._without is None:
+            self._require_all()
 
-    def _require_all(self, limit: int) -> None:
-        """``limit``: of a browse, by default. The broker marks the end of a browse in the same way in each case."""
-        self._may_be_cut = self._is_whole and limit > 0 and self._had is None and not self._met_later
-        if self._may_be_cut and self._shown == limit:
+    def _require_all(self) -> None:
+        """The broker marks the end of a browse in the same way in each case, and tells nobody its limit. A browse that
+        leaves out one message shows as many only if it ends at a limit, or if another message has come meanwhile: so
+        the queue is counted with and without this message, if the broker knows it by an id that the row has.
+        """
+        if self._met_later:
+            return
+        first = self._first_ids
+        self._is_first_unknown = self._met > 0 and not first
+        if first and all(self._shows_as_many(without) for without in (first, (), first, ())):
             raise UnsupportedError(
-                f"The read shows {limit:,} messages of queue {self._destination.name}, which is where the broker ends a"
-                " browse by default. It does not tell how many messages the queue has.",
-                "Set maxBrowsePageSize=-1 in the broker's policyEntry for this queue. If the queue has no more, set"
-                f" maxMessagesPerTrigger={limit}. readStream with trigger(availableNow=True) reads and consumes all.",
+                f"The read shows {self._shown:,} messages of queue {self._destination.name}, and the broker has more:"
+                " it ends a browse at the maxBrowsePageSize of the policyEntry for this queue, by default 400.",
+                "Set maxBrowsePageSize=2147483647 there (not -1: then a browse loads nothing), or read at most"
+                f" {self._shown} messages. readStream with trigger(availableNow=True) reads and consumes all.",
             )
+        is_full = self._met >= _PAGE or (self._met > 0 and self._met % _SMALL_PAGE == 0)
+        self._may_be_cut = is_full or self._is_first_unknown or self._options.selector is not None
+
+    def _shows_as_many(self, without: Sequence[str]) -> bool:
+        again = Look(self._options, self._protocol, self._destination, None, without=without)
+        again._started_ms = self._started_ms
+        for _ in again.ranges(Bounds(self._met + 1, _NO_LIMIT)):
+            if not set(without).isdisjoint(again._first_ids):
+                self._is_first_unknown = True
+                return False
+        return again._met == self._met and not again._met_later
 
     def _whole_queue(self) -> Bounds:
         return Bounds(0 if self._has_shown_all() else _NO_LIMIT, _NO_LIMIT)
@@ -186,6 +222,8 @@ class Look:
         while True:
             blocks, has_ended = take_browsed(link)
             for block in blocks:
+                if link.dialect.browse_is_limited and not self._met:
+                    self._first_ids = self._ids_of(block.slice(0, 1), link.dialect.name)
                 earlier = block.slice(0, self._sent_before_start(link, block))
                 unexpired = link.unexpired(earlier, self._started_ms)
                 self._expired += len(earlier) - len(unexpired)
@@ -206,6 +244,14 @@ class Look:
                 quiet_since = time.monotonic()
             _check(link)
             pause(_POLL_SECONDS)
+
+    def _ids_of(self, block: MessageBlock, dialect: str) -> Sequence[str]:
+        wanted = WantedColumns.of(["JMSMessageID"], [])
+        batch = self._protocol.decode(
+            block, dialect=dialect, source=self._destination, first_sequence=0, body_type="text", wanted=wanted
+        )
+        found: str | None = batch.column("JMSMessageID")[0].as_py()
+        return () if found is None else (found, found.replace("ID:AMQP_NO_PREFIX:", "ID:", 1))
 
     def _is_end(self, link: SourceLink, pause: Any) -> bool:
         """Whether the silence of ``idleTimeout`` is the end of the queue.
@@ -261,9 +307,14 @@ class Look:
             window_messages=messages,
             transform=self._options.body_type == "auto",
             browse=True,
-            selector=self._options.selector_for(link.dialect),
+            selector=self._selector(link),
             probes=True,
         )
+
+    def _selector(self, link: SourceLink) -> str | None:
+        given = self._options.selector_for(link.dialect)
+        terms = ["JMSMessageID <> '{}'".format(each.replace("'", "''")) for each in self._without or ()]
+        return " AND ".join(terms if given is None else [f"({given})", *terms]) or None
 
     # --- what was not shown ---------------------------------------------------------------------
 
@@ -271,7 +322,8 @@ class Look:
         if self._may_be_cut:
             _log.warning(
                 "! the read shows %s messages of queue %s, and the broker does not tell how many it has. A browse"
-                " ends at maxBrowsePageSize and at the memoryLimit of the queue's policyEntry",
+                " ends at the memoryLimit of the queue's policyEntry, and with a selector when none of the next"
+                " maxPageSize messages matches",
                 f"{self._shown:,}",
                 self._destination.name,
             )

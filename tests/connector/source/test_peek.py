@@ -189,11 +189,12 @@ def classic_with_policies():
     with EmbeddedClassic() as broker:
         policy = broker.jvm.org.apache.activemq.broker.region.policy
         entries = broker.jvm.java.util.ArrayList()
-        for queues, memory in (("paged.>", 0), ("small.>", 100_000)):
+        for queues, page, memory in (("paged.>", 0, 0), ("fifty.>", 50, 0), ("small.>", 2_147_483_647, 100_000)):
             entry = policy.PolicyEntry()
             entry.setQueue(queues)
+            if page:
+                entry.setMaxBrowsePageSize(page)
             if memory:
-                entry.setMaxBrowsePageSize(-1)
                 entry.setMemoryLimit(memory)
                 entry.setProducerFlowControl(False)  # else it takes no more than the browse shows
             entries.add(entry)
@@ -203,24 +204,47 @@ def classic_with_policies():
         yield broker
 
 
+CUT = "the broker has more"
+UNCERTAIN = "the broker does not tell how many it has"
+REACHED = "reached its limit"
+
+
 @pytest.mark.deep
 @pytest.mark.parametrize("protocol", ["stomp", "amqp"])
-@pytest.mark.parametrize("kind", ["whole", "paged", "small"])
-def test_no_short_browse_of_classic_looks_whole(classic_with_policies, protocol, kind, caplog):
-    broker, count = classic_with_policies, 1_000
-    name = f"{kind}.{protocol}"
+@pytest.mark.parametrize(
+    ("queues", "count", "most", "shown", "said"),
+    [
+        ("whole", 1_000, None, 1_000, UNCERTAIN),
+        ("paged", 1_000, None, 400, CUT),
+        ("paged", 1_000, 600, 400, CUT),
+        ("paged", 1_000, 100, 100, REACHED),
+        ("paged", 400, None, 400, UNCERTAIN),
+        ("paged", 3, None, 3, ""),
+        ("fifty", 120, None, 50, CUT),
+        ("fifty", 120, 100, 50, CUT),
+        ("fifty", 49, 100, 49, ""),
+        ("small", 1_000, None, 200, UNCERTAIN),
+    ],
+)
+def test_no_short_browse_of_classic_looks_whole(
+    classic_with_policies, protocol, queues, count, most, shown, said, caplog
+):
+    broker = classic_with_policies
+    name = f"{queues}.{protocol}.{count}.{most}"
     fill(broker, name, count)
     await_count(broker, name, count)
     url = broker.amqp_url if protocol == "amqp" else broker.url
-    options = SourceOptions.parse(access(broker) | {"brokerUrl": url, "queue": name, "idleTimeout": "1s"}, "batch")
+    given = access(broker) | {"brokerUrl": url, "queue": name, "idleTimeout": "1s"}
+    limit = {} if most is None else {"maxMessagesPerTrigger": str(most)}
+    options = SourceOptions.parse(given | limit, "batch")
     batches = peek(options, source_protocol(options))
-    if kind == "paged":
-        with pytest.raises(UnsupportedError, match=r"shows 400 messages .* maxBrowsePageSize=-1"):
+    if said == CUT:
+        with pytest.raises(UnsupportedError, match=rf"shows {shown} messages .* {CUT}.* maxBrowsePageSize=2147483647"):
             list(batches)
         return
-    shown = sum(map(len, batches))
-    assert (shown == count) is (kind == "whole")
-    assert f"shows {shown:,} messages of queue {name}, and the broker does not tell how many it has" in caplog.text
+    assert sum(map(len, batches)) == shown
+    assert f"shows {shown:,} messages of queue {name}" in caplog.text if said else not caplog.text
+    assert said in caplog.text
 
 
 class _Watched(AmqpSource):

@@ -35,7 +35,7 @@ CLASSIC = Dialect(
     window_header="activemq.prefetchSize",
     window_unit=WindowUnit.MESSAGES,
     browses=True,
-    browse_limit=400,  # maxBrowsePageSize, as soon as a policy entry matches the queue
+    browse_is_limited=True,  # by maxBrowsePageSize, as soon as a policy entry matches the queue
     browse_headers={"browser": "true"},
     browse_end_id=b",0",  # the only MESSAGE without a header ack
     # The only transformation that keeps the values of a map (jms-json changes -0.0 and "true").
