@@ -138,8 +138,8 @@ def _fact_findings(
     queue: str,
     features: Iterable[Feature],
 ) -> Iterator[Finding]:
-    for facts in facts_with_settings(management, [queue]).values():
-        yield from fact_findings(tried_out(facts, protocol, settings), features)
+    for facts in tried_out(list(facts_with_settings(management, [queue]).values()), protocol, settings):
+        yield from fact_findings(facts, features)
 
 
 def _staged_findings(management: ManagementLink, request: CheckRequest, queue: str) -> Iterator[Finding]:

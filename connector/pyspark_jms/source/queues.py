@@ -2,20 +2,22 @@
 
 import logging
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import closing
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack, closing
 from dataclasses import replace
+from functools import partial
 
 from pyspark_jms.jms.dialect import BrokerDialect
 from pyspark_jms.jms.features import Feature
 from pyspark_jms.jms.model import Destination, DestinationKind
 from pyspark_jms.jms.subscription import Subscription
+from pyspark_jms.management.link import ask
 from pyspark_jms.management.queue_facts import QueueFacts, keeps_delivered, look_up_queues, warn_of_missing
 from pyspark_jms.management.queue_rules import require_own, require_usable
 from pyspark_jms.network.connection import StateCondition
 from pyspark_jms.network.settings import ConnectionSettings
 from pyspark_jms.options.source import SourceOptions
-from pyspark_jms.source.links import SourceProtocol
+from pyspark_jms.source.links import SourceLink, SourceProtocol
 
 __all__ = ["features_of", "require_queues", "require_removal", "tried_out", "warn_of_undelivered"]
 
@@ -54,11 +56,10 @@ def require_queues(options: SourceOptions, protocol: SourceProtocol) -> dict[str
 
 
 def require_removal(options: SourceOptions, protocol: SourceProtocol, found: Sequence[QueueFacts]) -> None:
-    """Refuse a queue that keeps what is acknowledged. A queue without a message is not tried."""
+    """Refuse a queue that keeps what is acknowledged. A queue without a message to deliver is not tried."""
     features = [(each, needed) for each, needed in features_of(options) if each is not Feature.AT_LEAST_ONCE_READ]
-    tried = [facts for facts in found if facts.non_destructive is None and facts.messages]
-    for facts in tried[:_MOST_TRIED] if features else ():
-        known = tried_out(facts, protocol, options.connection, options.selector_for)
+    tried = [facts for facts in found if facts.non_destructive is None and facts.undelivered][:_MOST_TRIED]
+    for known in tried_out(tried, protocol, options.connection, options.selector_for) if features else ():
         require_usable((known, feature, needed) for feature, needed in features if known.non_destructive)
 
 
@@ -78,38 +79,41 @@ def warn_of_undelivered(options: SourceOptions, protocol: SourceProtocol) -> Non
 
 
 def tried_out(
-    facts: QueueFacts,
+    found: Sequence[QueueFacts],
     protocol: SourceProtocol,
     settings: ConnectionSettings,
     selector_for: Callable[[BrokerDialect], str | None] = lambda _: None,
-) -> QueueFacts:
-    """Add whether the queue is non-destructive, by one message that is in flight meanwhile. It is given back without a
-    delivery attempt. A queue that a consumer more or less would change, or that would not deliver, is not tried.
+) -> list[QueueFacts]:
+    """Add whether each queue is non-destructive, by one message that is in flight meanwhile. It is given back without a
+    delivery attempt. The queues have a second together to deliver one: of the others it stays unknown.
     """
+    kept: dict[str, bool | None] = {}
+    links: dict[str, SourceLink] = {}
+    condition = StateCondition()
+    with ExitStack() as stack:
+        for name in (facts.name for facts in found if _can_be_tried(facts)):
+            try:
+                link = stack.enter_context(closing(protocol.connect(settings, condition)))
+                link.subscribe(_of_one_message(name, selector_for(link.dialect)))
+                links[name] = link
+            except Exception as error:  # noqa: BLE001  # an unexpected reply must not stop a query that could read
+                _log.debug("= it is not known whether queue %s is non-destructive: %s", name, error)
+        deadline = time.monotonic() + _ARRIVAL_SECONDS
+        while time.monotonic() < deadline and not all(link.waiting()[0] for link in links.values()):
+            condition.pause(_POLL_SECONDS)
+        for name in [name for name, link in links.items() if link.waiting()[0]]:
+            about = f"whether queue {name} is non-destructive"
+            kept[name] = ask(protocol.open_management, settings, partial(keeps_delivered, queue=name), about)
+    return [replace(facts, non_destructive=kept.get(facts.name, facts.non_destructive)) for facts in found]
+
+
+def _can_be_tried(facts: QueueFacts) -> bool:
+    """A queue that a consumer more or less would change, or that would not deliver, cannot."""
     is_open = facts.max_consumers is None or facts.max_consumers > (facts.consumers or 0)
     is_kept = facts.purge_on_no_consumers is False  # unknown on a broker that does not list messages either
-    if not facts.messages or facts.paused or not is_kept or not is_open:
-        return facts
-    destination, condition = Destination(DestinationKind.QUEUE, facts.name), StateCondition()
-    try:
-        with closing(protocol.connect(settings, condition)) as link:
-            link.subscribe(
-                Subscription(
-                    destination=destination, window_bytes=1, window_messages=1, selector=selector_for(link.dialect)
-                )
-            )
-            if not any(link.waiting()[0] for _ in _moments(condition)):
-                return facts
-            with protocol.open_management(settings) as management:
-                return replace(facts, non_destructive=keeps_delivered(management, facts.name))
-    except Exception as error:  # noqa: BLE001  # an unexpected reply must not stop a query that could read
-        _log.debug("= it is not known whether queue %s is non-destructive: %s", facts.name, error)
-        return facts
+    return bool(facts.undelivered and not facts.paused and is_kept and is_open)
 
 
-def _moments(condition: StateCondition) -> Iterator[None]:
-    deadline = time.monotonic() + _ARRIVAL_SECONDS
-    yield
-    while time.monotonic() < deadline:
-        condition.pause(_POLL_SECONDS)
-        yield
+def _of_one_message(queue: str, selector: str | None) -> Subscription:
+    destination = Destination(DestinationKind.QUEUE, queue)
+    return Subscription(destination=destination, window_bytes=1, window_messages=1, selector=selector)

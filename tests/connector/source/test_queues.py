@@ -9,19 +9,23 @@ import pytest
 from amqp_messages import TRUE, list_, section, string
 from amqp_sending import put, put_encoded, settings_of, subscription_to
 from configured_artemis import ConfiguredArtemis
+from connections import Connections
 from rawstomp import RawStomp
 from receivers import OpenReceiver
 from registers import ReaderQuery
-from streaming import access
-from waiting import await_count
+from streaming import access, scheduled
+from waiting import await_count, await_value, settled
 
 from pyspark_jms.amqp.link.commit_ledger import opened
 from pyspark_jms.amqp.link.consumer import Consumer
 from pyspark_jms.amqp.link.management import open_amqp_management
+from pyspark_jms.amqp.source import AmqpSource
 from pyspark_jms.delivery.commit_token import LedgerEntry, LedgerOwner
 from pyspark_jms.errors import InvalidDestinationError, UnsupportedError
+from pyspark_jms.management.queue_facts import look_up_queues
 from pyspark_jms.options.sink import SinkOptions
 from pyspark_jms.options.source import SourceOptions
+from pyspark_jms.source.queues import tried_out
 from pyspark_jms.testing import AddressSettings, EmbeddedArtemis, JmsClient
 
 
@@ -223,6 +227,50 @@ def test_a_topic_is_not_read_as_a_queue_and_stays_a_topic(broker, queue, tmp_pat
             client.request("SUBSCRIBE", [("id", "1"), ("destination", queue), ("subscription-type", "MULTICAST")])
             java.send(f"topic://{queue}", "to the subscription")
             assert client.receive().body == b"to the subscription"
+
+
+# --- which queues are tried --------------------------------------------------------------------------
+
+
+@pytest.fixture
+def tried(broker):
+    """Returns whether each queue is non-destructive, and the connections that this took."""
+
+    def tried(names, selector=None):
+        facts = look_up_queues(open_amqp_management, settings_of(broker), names)
+        settled(broker.server.getConnectionCount)
+        with Connections(broker) as seen:
+            known = tried_out(list(facts.values()), AmqpSource(), settings_of(broker), lambda _: selector)
+        return [each.non_destructive for each in known], seen
+
+    return tried
+
+
+def test_queues_are_tried_together(broker, queue, tried):
+    """So they have one second together: those whose messages do not match the selector deliver nothing."""
+    names = [f"{queue}.{number}" for number in range(5)]
+    for name in names:
+        create(broker, name, non_destructive=name == names[-1])
+        put(broker, name, "mine" if name in names[-2:] else "of another", subject=string(name))
+    found, seen = tried(names, f"JMSType IN ('{names[-2]}', '{names[-1]}')")
+    assert found == [None, None, None, False, True]
+    assert seen.made == 7
+    assert seen.most > 5, "a connection that has ended may be counted a moment longer"
+
+
+def test_a_queue_without_a_message_to_deliver_is_not_tried(broker, queue, tried):
+    later, held = f"{queue}.later", f"{queue}.held"
+    create(broker, held)
+    put(broker, held, "one")
+    other = Consumer(settings_of(broker))
+    other.subscribe(subscription_to(held))
+    await_value(lambda: other.waiting()[0], 1)
+    with RawStomp(broker) as client:
+        client.send(later, [([("AMQ_SCHEDULED_DELAY", "600000")], "one")])
+    await_value(lambda: scheduled(broker, later), 1)
+    found, seen = tried([later, held])
+    assert (found, seen.made) == ([None, None], 0)
+    other.close()
 
 
 # --- management that is of no help -------------------------------------------------------------------
