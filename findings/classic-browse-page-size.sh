@@ -3,7 +3,7 @@
 #   broker of its own, all messages.
 # So (Classic 6.3.1): without any policy it shows all. As soon as any policy entry matches the queue, even one that sets
 #   nothing, it shows 400 and ends as a browse ends that has shown all. The activemq.xml of the distribution has such
-#   entries.
+#   entries. -1, which the broker's schema allows, is no unlimited page: the first browse shows nothing.
 # Why it matters here: a batch read browses. On nearly every broker in production a table of a queue would have 400 rows
 #   and look complete, and on the brokers of tests it is complete.
 set -euo pipefail
@@ -31,21 +31,22 @@ import org.apache.activemq.broker.region.policy.*;
 public class Finding {
   public static void main(String[] args) throws Exception {
     System.out.println("version " + BrokerService.class.getPackage().getImplementationVersion());
-    for (boolean policy : new boolean[] {false, true}) {
+    for (Integer page : new Integer[] {null, 400, -1, 2147483647}) {
       var broker = new BrokerService();
       broker.setPersistent(false);
       broker.setUseJmx(false);
-      broker.setBrokerName("b" + policy);
-      if (policy) {
+      broker.setBrokerName("b" + page);
+      if (page != null) {
         var entry = new PolicyEntry();
         entry.setQueue(">");
+        if (page != 400) entry.setMaxBrowsePageSize(page);
         var map = new PolicyMap();
         map.setPolicyEntries(List.of(entry));
         broker.setDestinationPolicy(map);
       }
       broker.start();
       broker.waitUntilStarted();
-      try (var connection = new ActiveMQConnectionFactory("vm://b" + policy + "?create=false").createConnection()) {
+      try (var connection = new ActiveMQConnectionFactory("vm://b" + page + "?create=false").createConnection()) {
         connection.start();
         var session = connection.createSession(false, Session.AUTO_ACKNOWLEDGE);
         var queue = session.createQueue("orders");
@@ -53,7 +54,7 @@ public class Finding {
         for (int i = 0; i < 1000; i++) producer.send(session.createTextMessage("order " + i));
         int shown = 0;
         for (var each = session.createBrowser(queue).getEnumeration(); each.hasMoreElements(); each.nextElement()) shown++;
-        System.out.println((policy ? "an empty policy entry: " : "no policy: ") + shown + " of 1000");
+        System.out.println((page == null ? "no policy: " : page == 400 ? "an empty policy entry: " : "maxBrowsePageSize " + page + ": ") + shown + " of 1000");
       }
       broker.stop();
     }
@@ -67,5 +68,7 @@ diff - out <<'OUT'
 version 6.3.1
 no policy: 1000 of 1000
 an empty policy entry: 400 of 1000
+maxBrowsePageSize -1: 0 of 1000
+maxBrowsePageSize 2147483647: 1000 of 1000
 OUT
 echo "as stated"
