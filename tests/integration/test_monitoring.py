@@ -244,9 +244,11 @@ def test_prometheus_sees_a_query_and_answers_the_dashboard(spark, broker, queue,
         for expression in dashboard_expressions():
             ask("query", query=expression)  # an error is an HTTP error
         empty = {each for each in dashboard_expressions() if value(each) is None and "[1m]" not in each}
-        absent = {"oldest_age", "journal", "backlog"}
+        absent = {"oldest_age", "journal", "backlog", "empty_batches"}
         if exactly_once:
-            absent = {"lost_credit", "journal", "in_flight", "oldest_age", "stuck"} if is_staged else {"lost_credit"}
+            absent = {"lost_credit", "empty_batches"}
+            if is_staged:
+                absent = {"lost_credit", "journal", "in_flight", "oldest_age", "stuck"}
         assert all(any(part in each for part in absent) for each in empty), empty
         rules = [rule for group in ask("rules")["groups"] for rule in group["rules"]]
         assert len(rules) == len(rule_expressions())

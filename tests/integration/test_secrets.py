@@ -139,9 +139,9 @@ def test_tracebacks_with_local_variables_show_no_password(with_locals, broker, t
         "a batch": lambda: spark.read.format("jms").options(**access).load().collect(),
         "a sink": lambda: rows.write.format("jms").mode("append").options(**access).save(),
     }
-    # Of the connector's frames, only those of an option are shown. Spark 4.3 does not give the setting to the process
+    # Of the connector's frames, only that of the wrapper is shown. Spark 4.3 does not give the setting to the process
     # of a source.
-    shown = {"an option": "redacted", "a source": "", "a batch": "rows = <generator", "a sink": "named = {}"}
+    shown = {"an option": "named = {}", "a source": "", "a batch": "rows = <generator", "a sink": "named = {}"}
     for name, fail in failures.items():
         with pytest.raises(Exception, match=r"\[JMS_(SECURITY|INVALID_OPTION)\]") as failed:
             fail()

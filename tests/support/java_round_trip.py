@@ -36,7 +36,10 @@ CASES = {
     "stream, empty": {"body": []},
     "object": {"body": "an object"},
     "message without a body": {},
-    "properties of every type": {"body": "x", "properties": {f"p{name}": value for name, value in VALUES.items()}},
+    "properties of every type": {
+        "body": "x",
+        "properties": {f"p{name}": value for name, value in VALUES.items() if value},
+    },
     "JMSType, JMSCorrelationID, JMSReplyTo, priority": {
         "body": "x",
         "type": "t\n:",
