@@ -13,7 +13,7 @@ import time
 import uuid
 from collections.abc import Iterator, Mapping
 from contextlib import closing
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from pyspark_jms.amqp.dialects import Dialect
@@ -217,7 +217,7 @@ def describe_queue(settings: ConnectionSettings, address: str) -> DescribedQueue
 
     On a connection of its own, whose session the broker ends if the user lacks the permission.
     """
-    with closing(connect(replace(settings, client_id=None))) as connection:
+    with closing(connect(settings.of_management())) as connection:
         if _CAPABILITY not in connection.capabilities:
             return None
         sender, receiver = _attached_pair(connection)
