@@ -146,7 +146,7 @@ def test_a_batch_read_shows_every_message_and_none_that_has_expired(broker, prot
 def test_a_browse_that_a_policy_ends_is_an_error(broker, protocol, queue):
     access = access_over(broker, protocol)
     write_rows(access, queue, [{"text": text} for text in TEXTS * 4])
-    with pytest.raises(UnsupportedError, match="where the broker ends a browse"):
+    with pytest.raises(UnsupportedError, match="it ends a browse at the maxBrowsePageSize"):
         read_rows(access, queue)
 
 
