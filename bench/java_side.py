@@ -14,8 +14,8 @@ from typing import Self
 from bench.job import Job, Measured, orders
 from bench.processes import Meter
 from pyspark_jms.testing import EmbeddedArtemis
-from pyspark_jms.testing.jars import ResolverSettings, broker_classpath, cache_directory, resolve
-from pyspark_jms.testing.java import find_java
+from pyspark_jms.tools.testing.jars import ResolverSettings, broker_classpath, cache_directory, resolve
+from pyspark_jms.tools.testing.java import find_java
 
 __all__ = ["JavaSide"]
 

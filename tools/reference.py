@@ -15,7 +15,6 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from pyspark_jms.cli import _parser as command_line
 from pyspark_jms.errors import JMSError
 from pyspark_jms.jms.features import Feature
 from pyspark_jms.management.queue_rules import RULES, Effect, Use
@@ -24,6 +23,7 @@ from pyspark_jms.options.names import unknown_option
 from pyspark_jms.options.table import OPTIONS, Option
 from pyspark_jms.stomp.dialects import DIALECTS, Dialect
 from pyspark_jms.stomp.dialects.base import BodyRule, WindowUnit
+from pyspark_jms.tools.cli import _parser as command_line
 
 ROOT = Path(__file__).resolve().parent.parent
 BEGIN, END = "<!-- written by tools/reference.py: begin -->", "<!-- end -->"

@@ -17,13 +17,13 @@ from classic_as_run import distributed
 from registers import ReaderQuery
 from waiting import await_count, wait_until
 
-from pyspark_jms import cli
 from pyspark_jms.errors import UnsupportedError
 from pyspark_jms.options.source import SourceOptions
 from pyspark_jms.source.receiver import BatchReceiver
 from pyspark_jms.source.stopping import StopRequest
 from pyspark_jms.spark.protocols import source_protocol
 from pyspark_jms.testing import JmsClient
+from pyspark_jms.tools import cli
 
 pytestmark = [pytest.mark.broker, pytest.mark.deep]
 

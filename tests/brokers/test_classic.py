@@ -9,7 +9,6 @@ from streaming import run_available
 from waiting import await_count, await_value, wait_until
 
 from pyspark_jms.amqp.sink import AmqpSinkLink
-from pyspark_jms.cli import main
 from pyspark_jms.errors import JMSSecurityError, UnsupportedError
 from pyspark_jms.options.sink import SinkOptions
 from pyspark_jms.options.source import SourceOptions
@@ -17,6 +16,7 @@ from pyspark_jms.sink.sending import send_at_least_once
 from pyspark_jms.source.peek import peek
 from pyspark_jms.stomp.source import StompSource
 from pyspark_jms.testing import EmbeddedClassic, User
+from pyspark_jms.tools.cli import main
 
 pytestmark = [pytest.mark.slow, pytest.mark.broker, pytest.mark.spark]
 

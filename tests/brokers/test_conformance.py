@@ -10,8 +10,8 @@ from broker_stage import require_rabbitmq
 from installed_rabbit import InstalledRabbit
 from rabbit4 import Rabbit4, require_rabbit4
 
-from pyspark_jms import cli
 from pyspark_jms.testing import EmbeddedArtemis, EmbeddedClassic
+from pyspark_jms.tools import cli
 
 pytestmark = [pytest.mark.broker, pytest.mark.deep, pytest.mark.slow]  # minutes, and CI has an hour
 

@@ -9,7 +9,6 @@ from broker_rows import access_over
 from old_brokers import ARTEMIS, BROKER_J, CLASSIC, OldArtemis, OldBrokerJ, OldClassic
 from waiting import await_count, wait_until
 
-from pyspark_jms import cli
 from pyspark_jms.options.sink import SinkOptions
 from pyspark_jms.options.source import SourceOptions
 from pyspark_jms.sink.sending import send_at_least_once
@@ -17,6 +16,7 @@ from pyspark_jms.source.peek import peek
 from pyspark_jms.source.receiver import BatchReceiver
 from pyspark_jms.source.stopping import StopRequest
 from pyspark_jms.spark.protocols import connect_sink, source_protocol
+from pyspark_jms.tools import cli
 
 pytestmark = [pytest.mark.broker, pytest.mark.deep]
 

@@ -18,7 +18,6 @@ from rabbit4 import Rabbit4, require_rabbit4
 from streaming import batches_done, run_available
 from waiting import await_count, wait_until
 
-from pyspark_jms import cli
 from pyspark_jms.amqp.source import AmqpSource
 from pyspark_jms.jms.model import Destination
 from pyspark_jms.jms.subscription import Subscription
@@ -26,6 +25,7 @@ from pyspark_jms.network.connection import StateCondition
 from pyspark_jms.options.source import SourceOptions
 from pyspark_jms.source.admission import IdleCheck
 from pyspark_jms.testing import JmsClient, Typed
+from pyspark_jms.tools import cli
 
 pytestmark = [pytest.mark.broker, pytest.mark.spark, pytest.mark.deep]
 

@@ -9,7 +9,6 @@ import pytest
 from artemis_pair import ArtemisPair, ClusterNode
 from waiting import wait_until
 
-from pyspark_jms import cli
 from pyspark_jms.amqp.sink import AmqpSinkLink
 from pyspark_jms.amqp.source import AmqpSource
 from pyspark_jms.jms.model import Destination
@@ -19,7 +18,8 @@ from pyspark_jms.options.sink import SinkOptions
 from pyspark_jms.options.source import SourceOptions
 from pyspark_jms.sink.sending import send_at_least_once
 from pyspark_jms.source.peek import peek
-from pyspark_jms.testing.ports import free_port
+from pyspark_jms.tools import cli
+from pyspark_jms.tools.testing.ports import free_port
 
 pytestmark = [pytest.mark.broker, pytest.mark.deep, pytest.mark.slow]  # minutes, and CI has an hour
 

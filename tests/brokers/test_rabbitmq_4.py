@@ -13,7 +13,6 @@ from proton.utils import BlockingConnection
 from rabbit4 import Rabbit4, require_rabbit4
 from waiting import await_count, wait_until
 
-from pyspark_jms import cli
 from pyspark_jms.amqp.link.connection import connect
 from pyspark_jms.amqp.sink import AmqpSinkLink
 from pyspark_jms.amqp.source import AmqpSource
@@ -36,6 +35,7 @@ from pyspark_jms.source.stopping import StopRequest
 from pyspark_jms.spark.protocols import source_protocol
 from pyspark_jms.stomp.sink import StompSinkLink
 from pyspark_jms.stomp.source import StompSource
+from pyspark_jms.tools import cli
 
 pytestmark = [pytest.mark.broker, pytest.mark.deep]
 

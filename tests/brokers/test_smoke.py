@@ -7,7 +7,7 @@ from chosen_brokers import BROKER_AS
 from streaming import run_available
 from waiting import await_count, wait_until
 
-from pyspark_jms import cli
+from pyspark_jms.tools import cli
 
 COUNT = 600
 TEXT = "text {}: äöü € 😀 \\ : \t\r\nend"

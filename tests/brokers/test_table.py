@@ -13,10 +13,10 @@ from pyspark.errors import StreamingQueryException
 from streaming import run_available
 from waiting import await_count, await_value, wait_until
 
-from pyspark_jms.check.broker import identify_broker, open_management
 from pyspark_jms.options.source import SourceOptions
 from pyspark_jms.stomp.link.management import StompManagementLink
 from pyspark_jms.testing import JmsClient
+from pyspark_jms.tools.check.broker import identify_broker, open_management
 
 slow = pytest.mark.slow
 

@@ -7,13 +7,13 @@ import pytest
 from amqp_brokers import AMQP_BROKERS
 from broker_rows import access_over, read_batches, read_rows, write_batch
 
-from pyspark_jms.amqp.moving import AmqpMover
 from pyspark_jms.jms.model import Destination
 from pyspark_jms.options.source import SourceOptions
-from pyspark_jms.source.moving import move
 from pyspark_jms.spark.protocols import source_protocol
-from pyspark_jms.stomp.moving import StompMover
 from pyspark_jms.testing import JmsClient
+from pyspark_jms.tools.moving.amqp import AmqpMover
+from pyspark_jms.tools.moving.engine import move
+from pyspark_jms.tools.moving.stomp import StompMover
 
 pytestmark = [pytest.mark.broker]
 

@@ -9,7 +9,7 @@ import pytest
 from streaming import run_available
 from waiting import wait_until
 
-from pyspark_jms import cli
+from pyspark_jms.tools import cli
 
 slow = pytest.mark.slow
 

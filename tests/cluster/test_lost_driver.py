@@ -18,7 +18,7 @@ from standalone import may_hide
 from streaming import left
 from waiting import await_value, wait_until
 
-from pyspark_jms.amqp.registers import names_of_registers, show_register
+from pyspark_jms.tools.registers import names_of_registers, show_register
 
 pytestmark = [pytest.mark.broker, pytest.mark.spark, pytest.mark.deep, pytest.mark.timeout(1800)]
 

@@ -16,8 +16,8 @@ from numbered import fill, in_queue
 from session import kill_session
 from waiting import wait_until
 
-from pyspark_jms.amqp.registers import list_registers
 from pyspark_jms.testing import EmbeddedArtemis
+from pyspark_jms.tools.registers import list_registers
 
 pytestmark = [pytest.mark.slow, pytest.mark.broker, pytest.mark.spark]
 

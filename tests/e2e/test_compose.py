@@ -17,7 +17,7 @@ import spark_images
 from rawstomp import RawStomp
 from waiting import wait_until
 
-from pyspark_jms.testing.ports import free_port
+from pyspark_jms.tools.testing.ports import free_port
 
 pytestmark = [pytest.mark.container, pytest.mark.broker]
 

@@ -16,7 +16,7 @@ SECRET = "CHECK_PASSWORD"
 
 def check(broker, queue, *options, user=None, password=None):
     """The command as users run it: its exit code and its findings by name."""
-    command = [sys.executable, "-m", "pyspark_jms.cli", "check", "--broker-url", broker.url, "--json"]
+    command = [sys.executable, "-m", "pyspark_jms", "check", "--broker-url", broker.url, "--json"]
     command += ["--user", user or broker.user, "--password-env", SECRET, "--queue", queue, *options]
     environment = os.environ | {SECRET: password or broker.password}
     ended = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False, env=environment)

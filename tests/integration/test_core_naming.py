@@ -13,13 +13,13 @@ from configured_artemis import CORE_NAMING, ConfiguredArtemis
 from registers import ReaderQuery
 from streaming import access
 
-from pyspark_jms import cli
 from pyspark_jms.amqp.link.commit_ledger import opened
 from pyspark_jms.amqp.sink import CommitLedger
 from pyspark_jms.delivery.commit_token import LedgerOwner
 from pyspark_jms.options.sink import SinkOptions
 from pyspark_jms.sink import sending_once
 from pyspark_jms.sink.tasks import LedgerTask
+from pyspark_jms.tools import cli
 
 pytestmark = pytest.mark.broker
 

@@ -11,9 +11,9 @@ from pyspark.errors import StreamingQueryException
 from registers import ReaderQuery
 from streaming import left, run_available
 
-from pyspark_jms import cli
 from pyspark_jms.errors import JMSSecurityError, MaxConsumersError
 from pyspark_jms.testing import EmbeddedArtemis, User
+from pyspark_jms.tools import cli
 
 PAGE = Path(__file__).parents[2] / "docs" / "security.md"
 STATE = {"consume", "browse", "send"}

@@ -11,9 +11,9 @@ from driver_runs import end, is_stopped, require_each_once, start, texts
 from reader_driver import FENCED, OVERTAKEN, POINTS, POISON
 from waiting import await_value, wait_until
 
-from pyspark_jms import cli
 from pyspark_jms.delivery.register.reader import MAX_SOURCE_DELIVERIES
 from pyspark_jms.testing import EmbeddedArtemis
+from pyspark_jms.tools import cli
 
 COUNT = 60
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from pyspark_jms.testing.jars import CLASSIC_VERSION
+from pyspark_jms.tools.testing.jars import CLASSIC_VERSION
 
 ROOT = Path(__file__).parents[2]
 DOCKERFILE = (ROOT / "jobs/Dockerfile").read_text()

@@ -15,7 +15,7 @@ import pytest
 from session import kill_session
 from waiting import wait_until
 
-from pyspark_jms.testing.jars import ARTEMIS_VERSION
+from pyspark_jms.tools.testing.jars import ARTEMIS_VERSION
 
 pytestmark = [pytest.mark.slow, pytest.mark.releases, pytest.mark.timeout(1500)]
 

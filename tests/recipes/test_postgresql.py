@@ -11,7 +11,7 @@ import psycopg
 import pytest
 from installed_rabbit import InstalledRabbit
 
-from pyspark_jms.testing.ports import free_port
+from pyspark_jms.tools.testing.ports import free_port
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
 

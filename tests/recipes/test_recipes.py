@@ -13,7 +13,7 @@ from rawstomp import RawStomp
 from session import kill_session
 from waiting import await_count, wait_until
 
-from pyspark_jms.testing.ports import free_port
+from pyspark_jms.tools.testing.ports import free_port
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
 

@@ -1,7 +1,7 @@
 """Artemis 2.44: an older release, published under another group of packages."""
 
 from pyspark_jms.testing import EmbeddedArtemis
-from pyspark_jms.testing.jars import ResolverSettings, cache_directory, resolve
+from pyspark_jms.tools.testing.jars import ResolverSettings, cache_directory, resolve
 
 VERSION = "2.44.0"
 

@@ -6,9 +6,9 @@ from pathlib import Path
 
 from pyspark_jms.errors import EmbeddedBrokerError
 from pyspark_jms.testing import EmbeddedArtemis
-from pyspark_jms.testing.jars import ResolverSettings, cache_directory, resolve
-from pyspark_jms.testing.java import JavaMachine, tail
-from pyspark_jms.testing.ports import free_port
+from pyspark_jms.tools.testing.jars import ResolverSettings, cache_directory, resolve
+from pyspark_jms.tools.testing.java import JavaMachine, tail
+from pyspark_jms.tools.testing.ports import free_port
 
 CREATE = "2.53.0"
 """The newest ``artemis-cli`` that is published. Its ``broker.xml`` differs from the broker's release in one comment and

@@ -12,8 +12,8 @@ from pathlib import Path
 
 import root_fs
 
-from pyspark_jms.testing.config import Acceptor, AddressSettings, User, broker_xml
-from pyspark_jms.testing.jars import ARTEMIS_VERSION, broker_classpath
+from pyspark_jms.tools.testing.config import Acceptor, AddressSettings, User, broker_xml
+from pyspark_jms.tools.testing.jars import ARTEMIS_VERSION, broker_classpath
 
 NAME = f"apache/artemis:{ARTEMIS_VERSION}-alpine"
 """The version in docker-compose.yml."""

@@ -5,7 +5,7 @@ from waiting import wait_until
 
 from pyspark_jms.errors import EmbeddedBrokerError
 from pyspark_jms.testing import AddressSettings, EmbeddedArtemis
-from pyspark_jms.testing.ports import free_port
+from pyspark_jms.tools.testing.ports import free_port
 
 _CLUSTER = """<cluster-connections><cluster-connection name="c"><connector-ref>own</connector-ref>
 <retry-interval>500</retry-interval><message-load-balancing>ON_DEMAND</message-load-balancing><max-hops>1</max-hops>

@@ -4,8 +4,8 @@ import json
 import time
 
 from pyspark_jms.errors import EmbeddedBrokerError
-from pyspark_jms.testing.jars import ResolverSettings, cache_directory, resolve
-from pyspark_jms.testing.lifecycle import JavaBroker
+from pyspark_jms.tools.testing.jars import ResolverSettings, cache_directory, resolve
+from pyspark_jms.tools.testing.lifecycle import JavaBroker
 
 VERSION = "10.1.0"
 """10.0 was published without its AMQP 1.0 plugin."""

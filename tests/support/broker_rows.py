@@ -2,12 +2,12 @@
 
 import json
 
-from pyspark_jms.cli.json_rows import batches_of, json_of, read_lines
 from pyspark_jms.options.sink import SinkOptions
 from pyspark_jms.options.source import SourceOptions
 from pyspark_jms.sink.sending import send_at_least_once
 from pyspark_jms.source.peek import peek
 from pyspark_jms.spark.protocols import connect_sink, source_protocol
+from pyspark_jms.tools.cli.json_rows import batches_of, json_of, read_lines
 
 
 def access_over(broker, protocol):

@@ -5,10 +5,11 @@ import re
 from ivy_archive import archive
 
 from pyspark_jms.errors import EmbeddedBrokerError
-from pyspark_jms.testing import EmbeddedClassic, jars
-from pyspark_jms.testing.jars import CLASSIC_VERSION, ResolverSettings, cache_directory, resolve
-from pyspark_jms.testing.java import tail
-from pyspark_jms.testing.ports import free_port
+from pyspark_jms.testing import EmbeddedClassic
+from pyspark_jms.tools.testing import jars
+from pyspark_jms.tools.testing.jars import CLASSIC_VERSION, ResolverSettings, cache_directory, resolve
+from pyspark_jms.tools.testing.java import tail
+from pyspark_jms.tools.testing.ports import free_port
 
 _PACKAGES = (
     *jars._CLASSIC_PACKAGES,

@@ -11,7 +11,7 @@ from rawstomp import RawStomp
 from testcontainers.core.container import DockerContainer
 from testcontainers.core.waiting_utils import wait_for_logs
 
-from pyspark_jms.testing.ports import free_port
+from pyspark_jms.tools.testing.ports import free_port
 
 SERVING = "AMQ221007"
 """The log line of a broker that serves clients: the live broker, or the backup after a failover."""

@@ -20,9 +20,10 @@ from proton.reactor import SenderOption
 from proton.utils import BlockingConnection
 from rabbit4 import Rabbit4
 
-from pyspark_jms.testing import EmbeddedArtemis, EmbeddedClassic, JmsClient, jars
-from pyspark_jms.testing.java import JavaMachine
-from pyspark_jms.testing.ports import free_port
+from pyspark_jms.testing import EmbeddedArtemis, EmbeddedClassic, JmsClient
+from pyspark_jms.tools.testing import jars
+from pyspark_jms.tools.testing.java import JavaMachine
+from pyspark_jms.tools.testing.ports import free_port
 
 BODY = "plain"
 _EXCLUDED = ("org.apache.artemis:artemis-jms-client",)  # of javax, which artemis-jakarta-client replaces

@@ -20,9 +20,9 @@ from pathlib import Path
 from typing import Any, Self
 
 from pyspark_jms.errors import EmbeddedBrokerError
-from pyspark_jms.testing.java import tail
-from pyspark_jms.testing.lifecycle import OwnBroker
-from pyspark_jms.testing.ports import free_port, is_free
+from pyspark_jms.tools.testing.java import tail
+from pyspark_jms.tools.testing.lifecycle import OwnBroker
+from pyspark_jms.tools.testing.ports import free_port, is_free
 
 __all__ = ["Amqp", "InstalledRabbit", "RabbitUser", "require_pika"]
 

@@ -5,8 +5,8 @@ import tempfile
 import zipfile
 from pathlib import Path
 
-from pyspark_jms.testing.jars import ResolverSettings
-from pyspark_jms.testing.java import JavaMachine, spark_jars
+from pyspark_jms.tools.testing.jars import ResolverSettings
+from pyspark_jms.tools.testing.java import JavaMachine, spark_jars
 
 
 @functools.cache

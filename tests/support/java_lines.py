@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from pyspark_jms.testing.java import find_java, spark_jars
+from pyspark_jms.tools.testing.java import find_java, spark_jars
 
 HARNESS = """
 import com.fasterxml.jackson.databind.JsonNode;

@@ -5,7 +5,7 @@ Qpid Broker-J 9.
 from broker_j import EmbeddedBrokerJ
 
 from pyspark_jms.testing import EmbeddedArtemis, EmbeddedClassic
-from pyspark_jms.testing.jars import ResolverSettings, cache_directory, resolve
+from pyspark_jms.tools.testing.jars import ResolverSettings, cache_directory, resolve
 
 ARTEMIS, CLASSIC, BROKER_J = "2.19.1", "5.18.6", "9.2.1"
 

@@ -9,7 +9,7 @@ from proton.handlers import MessagingHandler
 from proton.reactor import ApplicationEvent, Container, EventInjector
 
 from pyspark_jms.options.source import SourceOptions
-from pyspark_jms.testing.ports import free_port
+from pyspark_jms.tools.testing.ports import free_port
 
 _CREDIT = 100
 

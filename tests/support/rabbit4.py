@@ -17,7 +17,7 @@ from pathlib import Path
 import pytest
 from installed_rabbit import InstalledRabbit
 
-from pyspark_jms.testing.jars import cache_directory
+from pyspark_jms.tools.testing.jars import cache_directory
 
 _PACKAGES = ("rabbitmq-server", "dash", "coreutils", "sed", "grep", "mawk", "base-files")
 """The server, and what its scripts call: apt leaves out what every Debian has."""

@@ -11,7 +11,7 @@ from installed_rabbit import Amqp, InstalledRabbit, RabbitUser
 from waiting import await_count, await_value
 
 from pyspark_jms.errors import EmbeddedBrokerError
-from pyspark_jms.testing.ports import free_port
+from pyspark_jms.tools.testing.ports import free_port
 
 needs_rabbit = pytest.mark.skipif(not InstalledRabbit.installed(), reason="no rabbitmq-server is installed")
 

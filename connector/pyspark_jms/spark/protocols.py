@@ -19,13 +19,11 @@ if TYPE_CHECKING:
     from pyspark_jms.management.link import ManagementLink
     from pyspark_jms.sink.links import ConnectSink
     from pyspark_jms.source.links import SourceProtocol
-    from pyspark_jms.source.moving import ConnectMover
     from pyspark_jms.source.readers.reader_input import ReaderInput
     from pyspark_jms.source.task_inputs import TaskInput
 
 __all__ = [
     "SourceEngine",
-    "connect_mover",
     "connect_sink",
     "open_management",
     "source_engine",
@@ -101,17 +99,6 @@ def open_management(settings: ConnectionSettings) -> ManagementLink:
     from pyspark_jms.stomp.link.management import StompManagementLink
 
     return StompManagementLink(settings)
-
-
-def connect_mover(options: SourceOptions) -> ConnectMover:
-    """For the command that moves messages from queue to queue."""
-    if _is_amqp(options.connection):
-        from pyspark_jms.amqp.moving import AmqpMover
-
-        return AmqpMover
-    from pyspark_jms.stomp.moving import StompMover
-
-    return StompMover
 
 
 def _is_amqp(settings: ConnectionSettings) -> bool:

@@ -17,8 +17,8 @@ from py4j.protocol import Py4JJavaError
 from jms_selector.syntax.kinds import to_float
 from pyspark_jms.errors import JMSError, MessageFormatError, NullValueError, NumberFormatError
 from pyspark_jms.jms.conversions import BASE64, READABLE_AS, ValueType, convert, parse, render
-from pyspark_jms.testing.jars import broker_classpath
-from pyspark_jms.testing.java import JavaMachine
+from pyspark_jms.tools.testing.jars import broker_classpath
+from pyspark_jms.tools.testing.java import JavaMachine
 
 TYPES = [*ValueType]
 PROPERTY_TYPES = TYPES[:8]

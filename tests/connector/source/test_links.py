@@ -7,12 +7,12 @@ import pytest
 
 import pyspark_jms.sink
 import pyspark_jms.source
-from pyspark_jms.amqp.moving import AmqpMover
 from pyspark_jms.amqp.source import AmqpSource, AmqpSourceLink
 from pyspark_jms.source.links import SourceLink, SourceProtocol
-from pyspark_jms.source.moving import MovingLink
-from pyspark_jms.stomp.moving import StompMover
 from pyspark_jms.stomp.source import StompSource, StompSourceLink
+from pyspark_jms.tools.moving.amqp import AmqpMover
+from pyspark_jms.tools.moving.engine import MovingLink
+from pyspark_jms.tools.moving.stomp import StompMover
 
 MOST_MEMBERS = 50
 

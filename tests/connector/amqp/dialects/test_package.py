@@ -10,7 +10,6 @@ import pytest
 from proton_broker import ProtonBroker
 from waiting import wait_until
 
-from pyspark_jms import cli
 from pyspark_jms.amqp.dialects import (
     AMQP,
     ARTEMIS,
@@ -33,6 +32,7 @@ from pyspark_jms.options.source import SourceOptions
 from pyspark_jms.sink.sending import send_at_least_once
 from pyspark_jms.source.receiver import BatchReceiver
 from pyspark_jms.source.stopping import StopRequest
+from pyspark_jms.tools import cli
 
 
 @pytest.mark.parametrize(

@@ -9,8 +9,6 @@ from waiting import wait_until
 
 from pyspark_jms.amqp.link.consumer import Consumer
 from pyspark_jms.amqp.link.read_register import ReadRegister, RegisterName
-from pyspark_jms.check.exactly_once import ExactlyOnce
-from pyspark_jms.check.findings import Verdict
 from pyspark_jms.errors import (
     DataLossError,
     InvalidDestinationError,
@@ -21,6 +19,8 @@ from pyspark_jms.errors import (
 )
 from pyspark_jms.jms.model import DurableSubscription
 from pyspark_jms.management.queue_watch import QueueWatch
+from pyspark_jms.tools.check.exactly_once import ExactlyOnce
+from pyspark_jms.tools.check.findings import Verdict
 
 
 def numbered(*numbers):

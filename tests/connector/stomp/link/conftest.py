@@ -58,7 +58,7 @@ def key_store(broker):
 
 
 def add_acceptor(broker, name, options):
-    from pyspark_jms.testing.ports import free_port
+    from pyspark_jms.tools.testing.ports import free_port
 
     port = free_port(broker.host)
     uri = f"tcp://{broker.host}:{port}?protocols=STOMP;{options}"

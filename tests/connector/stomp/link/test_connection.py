@@ -31,7 +31,7 @@ from pyspark_jms.network.settings import TlsSettings
 from pyspark_jms.stomp.link import connection as module
 from pyspark_jms.stomp.link.connection import connect
 from pyspark_jms.stomp.wire.frame import Frame, encode_frame
-from pyspark_jms.testing.ports import free_port
+from pyspark_jms.tools.testing.ports import free_port
 
 SECRET = "s3cr3t"
 SHORT = 0.5

@@ -1,0 +1,160 @@
+"""The settings of the addresses in which exactly-once queries keep their state over AMQP -> a finding. Does no I/O.
+
+A broker with a harmful setting confirms every request, and deletes or withholds messages later.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from pyspark_jms.jms.features import Feature
+from pyspark_jms.management.attributes import Inspection
+from pyspark_jms.management.queue_facts import QueueFacts, with_settings
+from pyspark_jms.management.queue_rules import Effect, judge
+from pyspark_jms.tools.check.findings import Finding, Verdict
+
+__all__ = ["AddressNeeds", "settings_finding"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AddressNeeds:
+    """What is kept in addresses of one prefix, and what it needs of their settings."""
+
+    name: str
+    """The name of the finding."""
+
+    feature: Feature
+    """What they are to the table of queue facts."""
+
+    match: str
+    """The addresses, as in the broker's configuration."""
+
+    patience_seconds: float
+    """How long a token must be absent before it counts as lost. A redelivery delay must be shorter."""
+
+    deliveries: int
+    """A token with so many deliveries is replaced. The broker's limit must be higher."""
+
+    harm: str
+    """What happens when a token is absent for longer than the patience."""
+
+    has_first_token: bool = False
+    """Whether the broker must drop a second first token, by its duplicate id."""
+
+
+class _Fault(NamedTuple):
+    verdict: Verdict
+    fact: str
+    remedy: str
+
+
+def settings_finding(
+    needs: AddressNeeds, shown: Iterable[Mapping[str, Any]], words: Inspection, found: Iterable[QueueFacts] = ()
+) -> Finding:
+    """``shown``: the settings of each address, as the broker's management shows them, and those of the broker's cache
+    of duplicate ids. ``found``: the queues that are there.
+    """
+    every = list(shown)
+    would_be = [with_settings(QueueFacts(name=needs.match, exists=False), each, words) for each in every]
+    of_queues = [fault for facts in [*would_be, *found] for fault in _faults_of_queue(needs, facts)]
+    faults = list(dict.fromkeys([*of_queues, *(fault for each in every for fault in _faults(needs, each, words))]))
+    details = {"addresses": needs.match, "settings": every}
+    if not faults:
+        value = f"the broker keeps what queries store in {needs.match}"
+        return Finding(name=needs.name, value=value, details=details)
+    verdicts = {fault.verdict for fault in faults}
+    return Finding(
+        name=needs.name,
+        value=f"{needs.match}: {'; '.join(fault.fact for fault in faults)}",
+        verdict=Verdict.PROBLEM if Verdict.PROBLEM in verdicts else Verdict.NOTE,
+        advice=f"In the address-setting of {needs.match}: {'; '.join(fault.remedy for fault in faults)}.",
+        details=details,
+    )
+
+
+def _faults_of_queue(needs: AddressNeeds, facts: QueueFacts) -> Iterator[_Fault]:
+    for each in judge(facts, needs.feature):
+        verdict = Verdict.PROBLEM if each.effect is Effect.REFUSE else Verdict.NOTE
+        yield _Fault(verdict, f"a queue there {each.sentence}", each.remedy)
+
+
+def _faults(needs: AddressNeeds, settings: Mapping[str, Any], words: Inspection) -> Iterator[_Fault]:
+    if (expiry := float(settings.get(words.settings.max_expiry_delay, -1))) >= 0:
+        yield _Fault(
+            Verdict.PROBLEM,
+            f"max-expiry-delay is {expiry / 1000:g} s, after which the broker removes messages that are still needed",
+            "set max-expiry-delay to -1",
+        )
+    yield from _delivery_limit(needs, settings, words)
+    yield from _redelivery_delay(needs, settings, words)
+    if needs.has_first_token:
+        yield from _id_cache(settings, words)
+
+
+def _id_cache(settings: Mapping[str, Any], words: Inspection) -> Iterator[_Fault]:
+    """One id is enough: only first tokens have one. A negative size is no limit."""
+    harm = "so a batch whose token is lost is written again"
+    if acceptors := ", ".join(settings.get(words.settings.undetecting_acceptors, ())):
+        yield _Fault(
+            Verdict.NOTE,  # whether the query uses such an acceptor, the trial of the ledger finds out
+            f"{words.detects_duplicates} is false at acceptor {acceptors}, {harm} by clients of this acceptor",
+            f"remove {words.detects_duplicates} from the acceptor in broker.xml",
+        )
+    if int(settings.get(words.settings.id_cache_size, 1)) == 0:
+        yield _Fault(
+            Verdict.PROBLEM,
+            f"id-cache-size is 0, {harm}",
+            "set id-cache-size to 20000, the broker's default",
+        )
+    elif not settings.get(words.persists_id_cache, True):
+        yield _Fault(
+            Verdict.PROBLEM,
+            f"persist-id-cache is false, {harm} after a restart of the broker",
+            "remove persist-id-cache from the core element of broker.xml",
+        )
+
+
+def _delivery_limit(needs: AddressNeeds, settings: Mapping[str, Any], words: Inspection) -> Iterator[_Fault]:
+    """Artemis: no limit if it is not positive."""
+    attempts = int(settings.get(words.delivery_attempts_key, words.default_delivery_attempts))
+    if 0 < attempts <= needs.deliveries:
+        yield _Fault(
+            Verdict.PROBLEM,
+            f"max-delivery-attempts is {attempts}, so the broker removes a token before a query can replace it"
+            f" (after {needs.deliveries} deliveries)",
+            "set max-delivery-attempts to 10 or more, or to -1",
+        )
+    if attempts > 0 and not settings.get(words.dead_letter_key):
+        yield _Fault(
+            Verdict.NOTE,
+            f"there is no dead-letter-address, so a token is deleted after {attempts} deliveries",
+            "set a dead-letter-address, from which the token can be moved back",
+        )
+
+
+def _redelivery_delay(needs: AddressNeeds, settings: Mapping[str, Any], words: Inspection) -> Iterator[_Fault]:
+    longest = _longest_delay_ms(settings, words) / 1000
+    if longest >= needs.patience_seconds:
+        yield _Fault(
+            Verdict.PROBLEM,
+            f"redelivery-delay is up to {longest:g} s, and a query waits {needs.patience_seconds:g} s for its token:"
+            f" after a crash, {needs.harm}",
+            "set redelivery-delay to 0",
+        )
+    elif longest > 0:
+        yield _Fault(
+            Verdict.NOTE,
+            f"redelivery-delay is up to {longest:g} s, for which a restart after a crash may wait",
+            "set redelivery-delay to 0",
+        )
+
+
+def _longest_delay_ms(settings: Mapping[str, Any], words: Inspection) -> float:
+    """With a multiplier the delay grows with each delivery, up to its limit."""
+    keys = words.settings
+    delay = float(settings.get(keys.redelivery_delay, 0))
+    limit = float(settings.get(keys.max_redelivery_delay, -1))
+    if limit < 0:
+        limit = delay * keys.max_redelivery_factor
+    grows = float(settings.get(keys.redelivery_multiplier, 1)) > 1
+    return limit if grows and delay > 0 else min(delay, limit)

@@ -1,0 +1,303 @@
+"""Whether exactly-once queries can keep their state on a broker over AMQP: the staging queue and the commit ledger.
+
+The permissions are tried with a staging queue and a ledger of the check's own, which are empty or deleted afterwards.
+In a staging queue that queries use, nothing is changed.
+The settings of their addresses are read with management.
+"""
+
+import contextlib
+import json
+import uuid
+from collections.abc import Iterator, Sequence
+from contextlib import closing
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+from pyspark_jms.amqp.link.commit_ledger import MISSING_SECONDS, ledger_register
+from pyspark_jms.amqp.link.connection import Connection, connect
+from pyspark_jms.amqp.link.read_register import DEFAULT_PREFIX, RegisterName
+from pyspark_jms.amqp.link.register import Register
+from pyspark_jms.amqp.link.subscriptions import end_subscription
+from pyspark_jms.amqp.reading import ReaderLink
+from pyspark_jms.delivery.commit_token import LEDGER_PREFIX, CommitToken, LedgerOwner
+from pyspark_jms.delivery.register.token import MAX_VALUE_DELIVERIES, Token
+from pyspark_jms.errors import (
+    InvalidDestinationError,
+    JMSError,
+    JMSSecurityError,
+    ReceiptTimeoutError,
+    SubscriptionInUseError,
+    UnsupportedError,
+)
+from pyspark_jms.jms.features import Feature
+from pyspark_jms.jms.model import Destination, DestinationKind, DurableSubscription
+from pyspark_jms.management.attributes import Inspection
+from pyspark_jms.management.link import ManagementLink
+from pyspark_jms.management.queue_facts import queue_facts
+from pyspark_jms.network.connection import StateCondition
+from pyspark_jms.network.settings import ConnectionSettings
+from pyspark_jms.tools.check.address_settings import AddressNeeds, settings_finding
+from pyspark_jms.tools.check.findings import Finding, Verdict
+
+__all__ = ["ExactlyOnce"]
+
+_NAME = "check"
+"""All runs use one name, because the broker may keep an auto-created address for ever."""
+_STAGING, _OWNER = RegisterName(f"{DEFAULT_PREFIX}{_NAME}", 0), LedgerOwner("query", _NAME)
+_LEDGER = _OWNER.queue
+_TOKEN_SECONDS = 5.0
+
+
+class ExactlyOnce:
+    def __init__(self, settings: ConnectionSettings) -> None:
+        self._settings = settings
+        self._needs: list[tuple[AddressNeeds, Sequence[str]]] = []
+        """What the broker can keep, and in which queues."""
+
+    def reading(self) -> Finding:
+        name = "reading, staging"
+        try:
+            self._try_staging()
+        except UnsupportedError as error:
+            return Finding(name=name, value=f"at-least-once only: {error.fact}", verdict=Verdict.NOTE)
+        except ReceiptTimeoutError as error:
+            return Finding.of_error(name, error, Verdict.PROBLEM)
+        except JMSError as error:
+            return _refused(name, error, f"{DEFAULT_PREFIX}#", "reads")
+        return Finding(name=name, value="exactly-once, with deliveryGuarantee=exactly-once")
+
+    def staging_queue(self, address: str) -> Finding:
+        """The user's own queue. As a query does, creates it if it does not exist."""
+        name = "staging queue"
+        try:
+            self._look_at_staging(address)
+        except SubscriptionInUseError:
+            return Finding(name=name, value=f"a query uses {address} now: it was not tried", verdict=Verdict.NOTE)
+        except JMSSecurityError as error:
+            address, _, queue = _register_of(address).queue.partition("::")
+            remedy = (
+                f"Create the address {address} with the multicast queue {queue} and max-consumers 1, and grant consume,"
+                " browse and send there."
+            )
+            return Finding.of_error(name, error, Verdict.PROBLEM, remedy)
+        except JMSError as error:
+            return Finding.of_error(name, error, Verdict.PROBLEM)
+        return Finding(name=name, value=f"{address} has the lock of one query, and this user may use it")
+
+    def writing(self) -> Finding:
+        name = "writing, ledger"
+        try:
+            trial = self._try_ledger()
+        except UnsupportedError as error:
+            return Finding(name=name, value=f"at-least-once only: {error.fact}", verdict=Verdict.NOTE)
+        except ReceiptTimeoutError as error:
+            return Finding.of_error(name, error, Verdict.PROBLEM)
+        except JMSError as error:
+            return _refused(name, error, f"{LEDGER_PREFIX}#", "writes")
+        value = "exactly-once, with deliveryGuarantee=exactly-once"
+        if not trial.drops_duplicates:
+            return Finding(
+                name=name,
+                value=f"{value}; but a batch whose token is lost is written again: the broker does not drop a second"
+                " message with the same duplicate id",
+                verdict=Verdict.PROBLEM,
+                advice="Remove amqpDuplicateDetection=false from the broker's acceptor, and set id-cache-size to 20000,"
+                " the default.",
+            )
+        if trial.unseen is None:
+            return Finding(name=name, value=value)
+        return Finding(
+            name=name,
+            value=f"{value}; {trial.unseen.fact}",
+            verdict=Verdict.NOTE,
+            advice="Without browse, each look-up after a crash costs the token a delivery attempt."
+            f" Grant browse on {LEDGER_PREFIX}#.",
+        )
+
+    def settings(self, management: ManagementLink | None) -> Iterator[Finding]:
+        """Nothing if the broker cannot keep the state anyway."""
+        if not self._needs:
+            return
+        words = None if management is None else management.words.inspection
+        if management is None or words is None:
+            yield _NOT_READ
+            return
+        for needs, queues in self._needs:
+            shown = [_shown(management, words, needs, each.partition("::")[0]) for each in queues]
+            found = [facts for facts in queue_facts(management, queues).values() if facts.exists]
+            yield settings_finding(needs, shown, words, found)
+
+    # --- trying --------------------------------------------------------------------------------
+
+    def _try_staging(self) -> None:
+        """What a read does, with a token only."""
+        link = ReaderLink(self._settings, _STAGING, StateCondition())
+        try:
+            needs = _staging_needs("staging settings", f"{DEFAULT_PREFIX}#", link.patience_seconds)
+            self._needs.append((needs, (_STAGING.address,)))
+            link.require_same_topic(self._settings)
+            link.lock()
+            try:
+                link.require_lock()
+                link.peek()
+                link.create(Token(stream=_NAME, name=_NAME, reader=_STAGING.reader, batch=0))
+                _take_token(link)
+            finally:
+                with contextlib.suppress(JMSError):
+                    link.release(closed=True)
+        finally:
+            link.close()
+
+    def _look_at_staging(self, address: str) -> None:
+        name = _register_of(address)
+        link = ReaderLink(self._settings, name, StateCondition())
+        try:
+            needs = _staging_needs("its settings", name.address, link.patience_seconds)
+            self._needs.append((needs, (name.queue,)))
+            link.require_same_topic(self._settings)
+            link.lock()
+            link.require_lock()
+            link.peek()
+            link.open()
+        finally:
+            link.close()
+
+    def _try_ledger(self) -> "_LedgerTrial":
+        """What a write does, with tokens only."""
+        own = replace(self._settings, client_id=_LEDGER)
+        with closing(connect(own)) as connection:
+            if connection.dialect.no_register:
+                raise UnsupportedError(f"the broker {connection.dialect.no_register}", "")
+            self._needs.append((_LEDGER_NEEDS, (ledger_register(connection, _OWNER).place.queue,)))
+            trial = _replace_token(connection, own)
+        with contextlib.suppress(JMSError):  # without the permission to delete it, the subscription stays
+            topic = Destination(DestinationKind.TOPIC, _OWNER.address)
+            end_subscription(own, topic, DurableSubscription("token", client_id=_LEDGER))
+        return trial
+
+
+class _LedgerTrial(NamedTuple):
+    unseen: JMSError | None
+    """Why the token cannot be browsed."""
+
+    drops_duplicates: bool
+
+
+def _shown(management: ManagementLink, words: Inspection, needs: AddressNeeds, address: str) -> dict[str, Any]:
+    """The settings of the address. If it has first tokens, those of the broker's cache of duplicate ids too."""
+    broker = management.words.broker_resource
+    shown = dict(json.loads(management.operation(broker, words.address_settings, address)))
+    if not needs.has_first_token:
+        return shown
+    cache = {
+        words.settings.id_cache_size: management.attribute(broker, words.id_cache_size),
+        words.persists_id_cache: management.attribute(broker, words.persists_id_cache),
+    }
+    return cache | shown | {words.settings.undetecting_acceptors: _undetecting_acceptors(management, words)}
+
+
+def _undetecting_acceptors(management: ManagementLink, words: Inspection) -> list[str]:
+    """The names of the acceptors that ignore duplicate ids over AMQP."""
+    try:
+        acceptors = json.loads(management.attribute(management.words.broker_resource, words.acceptors))
+    except InvalidDestinationError:
+        return []
+    options = {each["name"]: {**each.get("params", {}), **each.get("extraProps", {})} for each in acceptors}
+    return [
+        name
+        for name, each in options.items()
+        if "AMQP" in str(each.get("protocols", "AMQP")).upper()
+        and str(each.get(words.detects_duplicates, "true")).lower() == "false"
+    ]
+
+
+def _register_of(address: str) -> RegisterName:
+    """The queue of a reader ends in its number. Without a number it is that of the first reader."""
+    return RegisterName.of(address) or RegisterName(address, 0)
+
+
+def _replace_token(connection: Connection, settings: ConnectionSettings) -> _LedgerTrial:
+    register, token = ledger_register(connection, _OWNER), CommitToken(owner=str(_OWNER))
+    register.require_same_topic(settings)
+    register.lock(wait_seconds=_TOKEN_SECONDS)
+    try:
+        if not register.take():
+            register.create(token)
+        _take_token(register)
+        register.accept()
+        register.send(token)
+        register.transactions.discharge()
+        unseen = _browse_error(register)
+        return _LedgerTrial(unseen, _drops_duplicates(register, token))
+    finally:
+        register.release()
+
+
+def _take_token(register: Register[Any]) -> None:
+    if register.take(wait_seconds=_TOKEN_SECONDS):
+        return
+    address, _, queue = register.queue.partition("::")
+    raise ReceiptTimeoutError(
+        f"The broker has confirmed a message for {queue}, and has not delivered it within {_TOKEN_SECONDS:g} s.",
+        f"In the address-setting of {address}: remove default-consumers-before-dispatch and"
+        f" default-delay-before-dispatch. If the queue {queue} is paused, resume it.",
+    )
+
+
+def _browse_error(register: Register[Any]) -> JMSError | None:
+    try:
+        register.peek()
+    except JMSError as error:
+        return error
+    return None
+
+
+def _drops_duplicates(register: Register[CommitToken], token: CommitToken) -> bool:
+    """Send a duplicate id twice, as two first tokens are sent: no other id ever comes to a ledger's address, so an id
+    cache of one entry is enough.
+
+    The id is new for each run, because the broker may remember that of an earlier run.
+    """
+    before = len(register.take(wait_seconds=_TOKEN_SECONDS))
+    identifier = uuid.uuid4().hex
+    for _ in range(2):
+        register.create(token, once=True, duplicate_id=identifier)
+    return len(register.take()) - before == 1
+
+
+def _staging_needs(name: str, match: str, patience_seconds: float) -> AddressNeeds:
+    return AddressNeeds(
+        name=name,
+        feature=Feature.STAGING_QUEUE,
+        match=match,
+        patience_seconds=patience_seconds,
+        deliveries=MAX_VALUE_DELIVERIES,
+        harm="a query may take its token for lost, and stop",
+    )
+
+
+_LEDGER_NEEDS = AddressNeeds(
+    name="ledger settings",
+    feature=Feature.COMMIT_LEDGER,
+    match=f"{LEDGER_PREFIX}#",
+    patience_seconds=MISSING_SECONDS,
+    deliveries=MAX_VALUE_DELIVERIES,
+    harm="a write may take its token for lost, and stop",
+    has_first_token=True,
+)
+_NOT_READ = Finding(
+    name="exactly-once",
+    value=f"the settings of {DEFAULT_PREFIX}# and {LEDGER_PREFIX}# were not read: the broker did not answer this user's"
+    " management requests",
+    verdict=Verdict.NOTE,
+    advice="Run the check as an administrator, too: an address-full-policy DROP, a max-expiry-delay or a long"
+    " redelivery-delay breaks the exactly-once guarantee without an error.",
+)
+
+
+def _refused(name: str, error: JMSError, addresses: str, what: str) -> Finding:
+    if not isinstance(error, JMSSecurityError):
+        return Finding.of_error(name, error)
+    needed = "createAddress, createDurableQueue, consume, browse and send"
+    remedy = f"Exactly-once {what} over AMQP need {needed} on {addresses}, or queues that an administrator has created."
+    return Finding.of_error(name, error, remedy=remedy)

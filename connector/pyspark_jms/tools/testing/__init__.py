@@ -1,0 +1,1 @@
+"""The brokers and the Java client of ``pyspark_jms.testing``."""

@@ -1,0 +1,166 @@
+"""The Java virtual machine of a JMS client: that of the embedded broker, or a new one for any other broker.
+
+Broker or address -> JVM and a function that connects.
+"""
+
+import shutil
+import socket
+import tempfile
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol
+from urllib.parse import urlsplit
+
+from py4j.protocol import Py4JError, Py4JJavaError
+
+from pyspark_jms.errors import EmbeddedBrokerError
+from pyspark_jms.tools.testing.external import ExternalBroker
+from pyspark_jms.tools.testing.jars import broker_classpath, qpid_classpath
+from pyspark_jms.tools.testing.java import JavaMachine
+
+__all__ = ["ClientMachine", "JvmBroker", "client_machine"]
+
+_CONNECT_SECONDS = 10.0
+
+
+class JvmBroker(Protocol):
+    """A broker in a virtual machine that this process started: ``EmbeddedArtemis``, ``EmbeddedClassic``."""
+
+    user: str
+    password: str
+
+    @property
+    def jvm(self) -> Any: ...
+
+    @property
+    def gateway(self) -> Any: ...
+
+    @property
+    def running(self) -> bool: ...
+
+    def connection_factory(self) -> Any: ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClientMachine:
+    jvm: Any
+    gateway: Any
+    connect: Callable[[str | None, str | None], Any]
+    """User and password (None: the broker's own) -> a ``jakarta.jms.Connection``."""
+
+    alive: Callable[[], bool]
+    close: Callable[[], None]
+    """End the machine, unless it is the broker's."""
+
+
+def client_machine(broker: "JvmBroker | ExternalBroker | str") -> ClientMachine:
+    """The machine for a client of ``broker``: a broker of this process, another broker, or its address."""
+    if isinstance(broker, str):
+        broker = _parse_address(broker)
+    if isinstance(broker, ExternalBroker):
+        return _start_machine(broker)
+    return _use_broker_machine(broker)
+
+
+def _use_broker_machine(broker: JvmBroker) -> ClientMachine:
+    def connect(user: str | None, password: str | None) -> Any:
+        return broker.connection_factory().createConnection(user or broker.user, password or broker.password)
+
+    return ClientMachine(
+        jvm=broker.jvm,
+        gateway=broker.gateway,
+        connect=connect,
+        alive=lambda: broker.running,
+        close=lambda: None,
+    )
+
+
+# --- a broker of another process ---------------------------------------------------------------------
+
+
+def _parse_address(url: str) -> ExternalBroker:
+    try:
+        parts = urlsplit(url)
+        named = parts.scheme in {"stomp", "tcp", "amqp"} and parts.hostname and parts.port
+    except ValueError:
+        named = None
+    if not named:
+        raise EmbeddedBrokerError(
+            f"{url} is not an address that a Java client can connect to.",
+            "Use stomp://HOST:PORT of a `pyspark-jms broker`, tcp://HOST:PORT of an Artemis acceptor for CORE, or"
+            " amqp://HOST:PORT of any broker. TLS is not supported: open a port without TLS (--plain-port).",
+        )
+    return ExternalBroker(url)
+
+
+def _start_machine(broker: ExternalBroker) -> ClientMachine:
+    _require_listening(broker)
+    is_amqp = broker.url.startswith("amqp")
+    create = _create_qpid_connection if is_amqp else _create_core_connection
+    folder = Path(tempfile.mkdtemp(prefix="jms-client-"))
+    machine = JavaMachine(qpid_classpath() if is_amqp else broker_classpath(), log=folder / "client.log")
+
+    def close() -> None:
+        machine.kill()
+        shutil.rmtree(folder, ignore_errors=True)
+
+    def connect(user: str | None, password: str | None) -> Any:
+        with machine.killed_after(2 * _CONNECT_SECONDS):
+            return create(machine, broker, user or broker.user, password or broker.password)
+
+    try:
+        machine.connect()
+    except BaseException:
+        close()
+        raise
+    return ClientMachine(jvm=machine.jvm, gateway=machine.gateway, connect=connect, alive=machine.alive, close=close)
+
+
+def _require_listening(broker: ExternalBroker) -> None:
+    """Fail without the second that a machine takes to start if no broker listens on the port."""
+    try:
+        socket.create_connection((broker.host, broker.port), _CONNECT_SECONDS).close()
+    except OSError as error:
+        raise EmbeddedBrokerError(
+            f"No broker listens at {broker.host}:{broker.port}: {error.strerror or error}.",
+            "Start a broker: pyspark-jms broker.",
+        ) from None
+
+
+def _create_core_connection(machine: JavaMachine, broker: ExternalBroker, user: str, password: str) -> Any:
+    url = f"tcp://{broker.host}:{broker.port}?callTimeout={int(_CONNECT_SECONDS * 1000)}&initialConnectAttempts=1"
+    try:
+        factory = machine.jvm.org.apache.activemq.artemis.jms.client.ActiveMQConnectionFactory(url)
+        return factory.createConnection(user, password)
+    except (Py4JJavaError, Py4JError) as error:
+        reason = _reason(error, broker, user)
+    raise EmbeddedBrokerError(
+        "Only the embedded broker and `pyspark-jms broker` accept Java clients on their STOMP port;"
+        f" {broker.host}:{broker.port} does not: {reason}.",
+        "Use the port of an Artemis acceptor for CORE: JmsClient('tcp://HOST:61616', user, password).",
+    ) from None
+
+
+def _create_qpid_connection(machine: JavaMachine, broker: ExternalBroker, user: str, password: str) -> Any:
+    wait = int(_CONNECT_SECONDS * 1000)
+    url = f"amqp://{broker.host}:{broker.port}?amqp.saslMechanisms=PLAIN&jms.connectTimeout={wait}"
+    try:
+        return machine.jvm.org.apache.qpid.jms.JmsConnectionFactory(url).createConnection(user, password)
+    except (Py4JJavaError, Py4JError) as error:
+        reason = _reason(error, broker, user)
+    raise EmbeddedBrokerError(
+        f"{broker.host}:{broker.port} does not accept an AMQP client: {reason}.", "Use a port for AMQP 1.0."
+    ) from None
+
+
+def _reason(error: Py4JError, broker: ExternalBroker, user: str) -> str:
+    """Read while the machine runs. ``EmbeddedBrokerError`` for a wrong password."""
+    if not isinstance(error, Py4JJavaError):
+        return "no answer"
+    reason = str(error.java_exception.getMessage())
+    if "Security" in str(error.java_exception.getClass().getSimpleName()):
+        raise EmbeddedBrokerError(
+            f"{broker.host}:{broker.port} refused user {user}: {reason}.", "Pass user and password to JmsClient."
+        ) from None
+    return reason

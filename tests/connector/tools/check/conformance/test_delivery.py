@@ -1,0 +1,64 @@
+"""What is said of what came, and what came again."""
+
+import pytest
+
+from pyspark_jms.amqp.dialects import AMQP
+from pyspark_jms.stomp.dialects import dialect_named
+from pyspark_jms.tools.check.conformance.delivery import _came_back, _compared, _order, _recognised, _redelivered
+from pyspark_jms.tools.check.findings import Verdict
+
+
+def rows(numbers, *, again=False, ids=True):
+    return [
+        {"text": f"n {number}", "JMSRedelivered": again, "delivery_id": f"id {number}" if ids else None}
+        for number in numbers
+    ]
+
+
+@pytest.mark.parametrize(
+    ("works", "trusted", "verdict", "said"),
+    [
+        (True, True, Verdict.FINE, "yes"),
+        (False, False, Verdict.FINE, "no; the dialect does not use it"),
+        (True, False, Verdict.NOTE, "yes"),
+        (False, True, Verdict.PROBLEM, "no"),
+    ],
+)
+def test_only_what_the_dialect_relies_on_is_a_problem(works, trusted, verdict, said):
+    found = _compared("browse", works=works, trusted=trusted, yes="yes", no="no")
+    assert (found.verdict, found.value) == (verdict, said)
+
+
+@pytest.mark.parametrize(
+    ("first", "lost", "stopped", "left", "verdict"),
+    [
+        (range(6), range(2, 6), range(2, 6), [], Verdict.FINE),
+        (range(6), range(6), range(2, 6), [], Verdict.NOTE),
+        (range(6), range(2, 6), range(2, 6), [3], Verdict.NOTE),
+        (range(6), range(3, 6), range(2, 6), [], Verdict.PROBLEM),
+        (range(6), range(2, 6), [], [], Verdict.PROBLEM),
+        (range(5), range(2, 5), range(2, 5), [], Verdict.PROBLEM),
+    ],
+)
+def test_a_message_that_does_not_come_again_is_lost_and_one_too_many_is_at_least_once(
+    first, lost, stopped, left, verdict
+):
+    found = _came_back(*map(rows, (first, lost, stopped, left)), confirms=True)
+    assert found.verdict is verdict
+
+
+def test_the_order_and_the_marks_of_redeliveries():
+    assert _order(["n 0", "n 1"]).verdict is Verdict.FINE
+    assert _order(["n 1", "n 0"]).verdict is Verdict.NOTE
+    again = rows(range(2, 6), again=True)
+    found = _redelivered(rows(range(6)), again, again, [1, 1, 1, 1], [2, 1, 1, 1])
+    assert found.verdict is Verdict.FINE
+    assert "failed deliveries: 1 after a lost connection, 2 after a stop" in found.value
+    assert _redelivered(rows(range(6)), rows(range(2, 6)), again, None, None).verdict is Verdict.NOTE
+
+
+def test_a_redelivery_is_recognised_where_the_dialect_says_so():
+    first, again = rows(range(6)), rows(range(2, 6))
+    assert _recognised(first, again, AMQP).verdict is Verdict.FINE
+    assert _recognised(first, rows(range(2, 6), ids=False), AMQP).verdict is Verdict.PROBLEM
+    assert _recognised(first, rows(range(2, 6), ids=False), dialect_named("rabbitmq")).verdict is Verdict.FINE
