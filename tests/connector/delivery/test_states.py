@@ -1,4 +1,4 @@
-"""Every state with every event, against the tables written out here, and against the diagrams of ARCHITECTURE.md."""
+"""Every state with every event, against the tables written out here, and against the diagrams of its page."""
 
 import re
 from pathlib import Path
@@ -8,7 +8,7 @@ import pytest
 from pyspark_jms.delivery.states import IN_JOURNAL, WITH_JOURNAL, WITHOUT_JOURNAL, Event, MessageState
 from pyspark_jms.errors import IllegalStateError
 
-ARCHITECTURE = Path(__file__).parents[3] / "ARCHITECTURE.md"
+PAGE = Path(__file__).parents[3] / "docs/internals-acknowledgement.md"
 TABLES = {table.name: table for table in (WITHOUT_JOURNAL, WITH_JOURNAL, IN_JOURNAL)}
 
 # ruff: noqa: E501  # tables
@@ -106,12 +106,12 @@ def test_a_table_cannot_be_changed(name):
         )
 
 
-# --- ARCHITECTURE.md ---------------------------------------------------------------------------
+# --- docs/internals-acknowledgement.md ---------------------------------------------------------
 
 
 def drawn(name):
     """The arrows of the diagram: from, event, to."""
-    text = ARCHITECTURE.read_text()
+    text = PAGE.read_text()
     diagram = text.partition(f"stateDiagram-v2\n    %% {name}\n")[2].partition("```")[0]
     arrows = re.findall(r"^ +(\w+) --> (\w+): (.+)$", diagram, re.MULTILINE)
     assert len(arrows) == diagram.count("-->")
