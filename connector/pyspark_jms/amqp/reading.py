@@ -191,9 +191,9 @@ class Probe(OnConnection[Dialect]):
         return copy_of(self.dialect.send.source_address(destination.kind, destination.name), selector)
 
     def _subscribed(self, topic: Destination, durable: DurableSubscription, selector: str | None) -> Source:
-        """From now on the broker keeps what is sent. The subscription is browsed by its queue, which has the messages
-        that match the selector. ``SelectorChangedError``: it has another selector; ``InvalidDestinationError``: it
-        belongs to another topic.
+        """Subscribe: from then on the broker keeps what is sent. The subscription is browsed by its queue, which has
+        the messages that match the selector. ``SelectorChangedError``: it has another selector;
+        ``InvalidDestinationError``: it belongs to another topic.
         """
         self.dialect.refused_subscriptions.check(topic.name, durable)
         subscription = Subscription(destination=topic, window_bytes=1, durable=durable, selector=selector)

@@ -57,7 +57,9 @@ class AmqpSinkLink:
         return blocks
 
     def _open(self, destination: Destination | None) -> None:
-        """Where rows name their destinations, each message is routed by its ``to`` (the anonymous relay)."""
+        """Open the links. Where rows name their destinations, each message is routed by its ``to`` (the anonymous
+        relay).
+        """
         if destination is not None:
             address = self._producer.dialect.send.target_address(destination.kind, destination.name)
             self._producer.open(Target(address=address, capabilities=(str(destination.kind),)))

@@ -47,7 +47,7 @@ class AmqpSourceLink(Consumer, MessageAnswers):
     """A ``Consumer`` with the answers that only reading needs."""
 
     def subscribe(self, subscription: Subscription) -> None:
-        """What else a broker refuses, its attach shows."""
+        """Subscribe. What else a broker refuses, its attach shows."""
         durable = subscription.durable
         try:
             require_connections(self.dialect, subscription.connections)
@@ -70,7 +70,7 @@ class AmqpSourceLink(Consumer, MessageAnswers):
         return unexpired(block, at_ms)
 
     def shown(self, block: MessageBlock) -> None:
-        """Without a browse, what was shown stays in the window until the end, and is given back then."""
+        """Keep what was shown: without a browse it stays in the window until the end, and is given back then."""
         if not self.dialect.browses:
             return
         with self.connection.core():
@@ -125,7 +125,7 @@ _BARE = replace(RECOGNITION, identity=_bare_fingerprint, fingerprint=_bare_finge
 
 
 def recognition_of(dialect: Dialect) -> Recognition:
-    """For messages that a broker of this dialect delivers."""
+    """Return how messages that a broker of this dialect delivers are recognised."""
     return _BARE if dialect.changes_annotations else RECOGNITION
 
 
@@ -136,7 +136,7 @@ def suspects(block: MessageBlock, least: int) -> dict[int, int]:
 
 
 def identity_of(block: MessageBlock, index: int) -> str:
-    """What identifies a message in every delivery. Equal messages have the same."""
+    """Return what identifies a message in every delivery. Equal messages have the same."""
     return _fingerprint(block, index).hex()
 
 

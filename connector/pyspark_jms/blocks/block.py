@@ -52,8 +52,9 @@ class MessageBlock:
     Empty where the protocol or the reader needs none."""
     ends: Index = field(default_factory=_new_index)
     ids: list[bytes | None] = field(default_factory=list)
-    """The id under which each message can be acknowledged; None: the connection of that id is gone. Empty where nothing
-    is acknowledged by this block, as in a task."""
+    """The id under which each message can be acknowledged, or None if the connection of that id is gone. Empty where
+    nothing is acknowledged by this block, as in a task.
+    """
 
     def __len__(self) -> int:
         return len(self.ends)
@@ -114,7 +115,8 @@ def fit(
     messages: int | None = None,
     at_least_one: bool = False,
 ) -> int:
-    """How many of the messages ``first`` to ``last`` (not included) fit: into ``size`` bytes, at most ``messages``.
+    """Return how many of the messages ``first`` to ``last`` (not included) fit: into ``size`` bytes, at most
+    ``messages``.
 
     None is no limit. ``at_least_one``: the first message fits, however large it is.
     """
@@ -129,7 +131,8 @@ def fit(
 
 
 def part_starts(ends: "Index | Positions", size: int) -> list[int]:
-    """Where each part begins, after the first one, when the messages are split into parts of at most ``size`` bytes.
+    """Return where each part begins, after the first one, when the messages are split into parts of at most ``size``
+    bytes.
 
     A message that is larger is a part of its own.
     """
@@ -169,7 +172,7 @@ class PartitionSlice:
         return len(self.place)
 
     def load(self) -> "PartitionSlice":
-        """The same part with its messages at hand."""
+        """Return this part with its messages at hand."""
         return replace(self, place=self.place.load())
 
 

@@ -14,7 +14,7 @@ __all__ = ["KEPT", "DeadLetter", "OversizedMessage", "not_kept", "too_large"]
 
 
 class OversizedMessage:
-    """``identifier`` as a block has it, ``size`` counts the bytes so far. ``body`` None: they are not kept.
+    """``identifier`` as a block has it, ``size`` counts the bytes so far. ``body`` is None if they are not kept.
 
     Over STOMP ``head`` is the frame up to its blank line, and the body follows it. Over AMQP all bytes are the body.
     """
@@ -52,7 +52,7 @@ class OversizedMessage:
 
 
 def too_large(size: int, limit: int) -> MessageTooLargeError:
-    """For onTooLarge=fail."""
+    """Return the error for onTooLarge=fail."""
     return MessageTooLargeError(
         f"A message of {size:,} bytes exceeds maxMessageBytes ({limit:,}).",
         "It stays on the broker. Choose onTooLarge=deadLetter or drop, take the message off with another client, or"

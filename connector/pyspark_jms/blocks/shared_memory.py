@@ -124,5 +124,5 @@ def new_memory(size: int) -> int | None:
 
 
 def memory_path(descriptor: int) -> str:
-    """Where processes of the same user on this machine can open it."""
+    """Return where processes of the same user on this machine can open it."""
     return f"/proc/{os.getpid()}/fd/{descriptor}"

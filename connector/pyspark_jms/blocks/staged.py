@@ -37,7 +37,7 @@ def compress(data: ByteArray) -> bytes:
 
 
 def compressed_share(sample: ByteArray) -> float:
-    """What compression leaves of the bytes: 0.25 is a quarter. About 1, if they cannot be compressed."""
+    """Return what compression leaves of the bytes: 0.25 is a quarter. About 1, if they cannot be compressed."""
     return len(compress(sample)) / len(sample) if len(sample) else 1.0
 
 
@@ -91,7 +91,7 @@ def pack_all(block: MessageBlock, *, source: str, dialect: str) -> Iterator[tupl
 def _pack_compressed(
     block: MessageBlock, first: int, last: int, source: str, dialect: str
 ) -> Iterator[tuple[int, int, Packed]]:
-    """In halves, if there is less to save than the first messages promised."""
+    """Pack in halves, if there is less to save than the first messages promised."""
     size = block.start(last) - block.start(first)
     packed = pack(block, first, last, source=source, dialect=dialect, compressed=size <= _MOST_BYTES)
     if last - first == 1 or len(packed[1]) <= STAGED_BYTES:

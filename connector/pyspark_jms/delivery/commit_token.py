@@ -93,7 +93,7 @@ class LedgerEntry:
     digest: str
     """Of the rows' messages, the same in any order of the rows."""
     execution: str | None = None
-    """The run of all tasks of the write that sent the rows. None: of the whole write, after its end."""
+    """The run of all tasks of the write that sent the rows, or None for the whole write, after its end."""
 
 
 # --- the value of a ledger --------------------------------------------------------------------------
@@ -167,7 +167,7 @@ class CommitToken:
 
 
 def _writes(entries: Iterable[LedgerEntry]) -> list[list[Any]]:
-    """What the tasks of one run of a write have in common stands once. Runs stay in the order of their last commits."""
+    """Write what the tasks of one run of a write have in common once. Runs stay in the order of their last commits."""
     runs: dict[tuple[str, str], list[list[Any]]] = {}
     for entry in entries:
         run = (write_of(entry), entry.execution or "")
@@ -195,7 +195,7 @@ def write_of(entry: LedgerEntry) -> str:
 
 
 def merged(tokens: Iterable[CommitToken]) -> CommitToken:
-    """What several tokens of one owner say together. There is one, unless somebody sent another one."""
+    """Return what several tokens of one owner say together. There is one, unless somebody sent another one."""
     found = list(tokens)
     batch = max(token.batch for token in found)
     entries = dict.fromkeys(entry for token in found if token.batch == batch for entry in token.entries)

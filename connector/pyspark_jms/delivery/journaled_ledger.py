@@ -151,7 +151,7 @@ class JournaledLedger(SubscriptionLedgers[_Durable]):
             self._ledgers[subscription].add_round(ids, _Durable(fingerprints, size), again[0][1].state)
 
     def due(self, subscription: int) -> list[AckRound[_Durable]]:
-        """As of every ledger, and only while this process is the one that writes the journal."""
+        """Return what every ledger returns, but only while this process is the one that writes the journal."""
         due = super().due(subscription)
         if due:
             self._store.require_writer()
@@ -283,7 +283,7 @@ class Backlog:
             self.size += int(ends[-1])
 
     def take(self, *, max_messages: int | None, max_bytes: int | None) -> Positions:
-        """Where each message of the next batch ends. The first fits always."""
+        """Return where each message of the next batch ends. The first fits always."""
         taken: list[Positions] = []
         messages, size = 0, 0
         while self._ends:

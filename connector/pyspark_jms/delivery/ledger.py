@@ -122,7 +122,7 @@ class Ledger(SubscriptionLedgers[_Finished]):
         known.add_round(ids, _Finished([], [_repeated(known.source, block, index) for block, index in messages]), state)
 
     def store_received(self) -> None:
-        """Without a journal there is nothing to do: what was received is offered from memory."""
+        """Do nothing: without a journal, what was received is offered from memory."""
 
     # --- offered -------------------------------------------------------------------------------
 
@@ -155,7 +155,7 @@ class Ledger(SubscriptionLedgers[_Finished]):
         return self.offered
 
     def batch(self, start: int, end: int) -> Batch | None:
-        """The batch of exactly these sequences; None: it ends where this process started, an earlier one received it.
+        """Return the batch of exactly these sequences, or None if an earlier process received it.
 
         ``IllegalStateError`` for any other range: its messages would be acknowledged without having been read.
         """

@@ -20,7 +20,7 @@ class Ack(Protocol):
     def sent(self, receipt: str) -> None: ...
 
     def confirmed(self) -> int:
-        """How many messages the broker has confirmed."""
+        """Return how many messages the broker has confirmed."""
 
 
 class DeliveryLedger(Protocol):
@@ -60,16 +60,16 @@ class DeliveryLedger(Protocol):
         """Make durable what was received, where there is a journal."""
 
     def expects(self, subscription: int) -> bool:
-        """Whether messages of this subscription may still be redelivered."""
+        """Return whether messages of this subscription may still be redelivered."""
 
     def redelivered(self, subscription: int, block: MessageBlock) -> set[int]:
         """The messages of the block that were received before, by index."""
 
     def due(self, subscription: int) -> Sequence[Ack]:
-        """What is to be acknowledged now."""
+        """Return what is to be acknowledged now."""
 
     def unconfirmed(self, subscription: int) -> Sequence[Ack]:
-        """What was sent and is not confirmed, the oldest first."""
+        """Return what was sent and is not confirmed, the oldest first."""
 
     def offer(self, *, max_messages: int | None, max_bytes: int | None) -> int:
         """End the next batch, and return its end."""

@@ -62,7 +62,7 @@ class MessageRange:
         return self.block.slice(self.first, self.last)
 
     def fit(self, *, size: int | None, messages: int | None = None, at_least_one: bool) -> int:
-        """As ``blocks.block.fit``, of its messages."""
+        """Return what ``blocks.block.fit`` returns for the messages of the range."""
         return fit(self.block.ends, self.first, self.last, size=size, messages=messages, at_least_one=at_least_one)
 
     def split(self, messages: int) -> "tuple[MessageRange, MessageRange]":

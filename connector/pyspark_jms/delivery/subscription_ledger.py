@@ -62,7 +62,7 @@ def other_content() -> OtherBrokerError:
 
 
 def unrecognisable(broker: str) -> UnsupportedError:
-    """For a journal, which keeps messages until it has recognised each redelivery."""
+    """Return the error for a journal, which keeps messages until it has recognised each redelivery."""
     return UnsupportedError(
         f"{broker} gives a message a new id at each delivery, so an exactly-once read could not recognise a"
         " redelivered message in its journal.",
@@ -113,7 +113,7 @@ class ExpectedRedelivery:
 class ExpectedRedeliveries:
     """One source of a query: the redeliveries that it may send on any of its subscriptions.
 
-    ``recognition`` None: redelivered messages cannot be recognised.
+    If ``recognition`` is None, redelivered messages cannot be recognised.
     """
 
     def __init__(self, table: StateTable, recognition: Recognition | None) -> None:
@@ -141,7 +141,7 @@ class ExpectedRedeliveries:
     def split_redelivered(
         self, block: MessageBlock, last: int, without: Collection[int] = ()
     ) -> tuple[list[tuple[int, int]], list[tuple[int, ExpectedRedelivery]]]:
-        """What is new of the block's first ``last`` messages, and what was redelivered in all of it.
+        """Return what is new of the block's first ``last`` messages, and what was redelivered in all of it.
 
         ``without``: indices of messages that are neither.
         ``OtherBrokerError`` when a known id comes with other content; then nothing has changed.
@@ -182,7 +182,7 @@ class ExpectedRedeliveries:
 
     @property
     def is_counted(self) -> bool:
-        """Whether several messages may have one identity."""
+        """Return whether several messages may have one identity."""
         return self.recognition is not None and not self.recognition.by_broker
 
     def unknown(self, blocks: Sequence[MessageBlock]) -> list[bytes]:
@@ -293,7 +293,7 @@ class SubscriptionLedgers(Generic[T]):
         return len(self._ledgers)
 
     def expects(self, subscription: int) -> bool:
-        """Whether messages of this subscription's source may still be redelivered."""
+        """Return whether messages of this subscription's source may still be redelivered."""
         return bool(self._ledgers[subscription].source.expected)
 
     def redelivered(self, subscription: int, block: MessageBlock) -> set[int]:
@@ -301,9 +301,9 @@ class SubscriptionLedgers(Generic[T]):
         return {index for index, one in self._ledgers[subscription].source.known([block]) if one is not None}
 
     def due(self, subscription: int) -> list[AckRound[T]]:
-        """What is to be acknowledged now. Each round is then ``sent``, or the subscription is ``lost``."""
+        """Return what is to be acknowledged now. Each round is then ``sent``, or the subscription is ``lost``."""
         return [ack for ack in self._ledgers[subscription].rounds if ack.receipt is None]
 
     def unconfirmed(self, subscription: int) -> list[AckRound[T]]:
-        """What was sent and is not confirmed, the oldest first."""
+        """Return what was sent and is not confirmed, the oldest first."""
         return [ack for ack in self._ledgers[subscription].rounds if ack.receipt is not None]

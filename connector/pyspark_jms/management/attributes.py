@@ -36,25 +36,25 @@ class QueueAttributes:
     """The address that routes messages to the queue."""
 
     scheduled: str | None = None
-    """The number of messages whose delivery time has not come. None: the broker does not count them."""
+    """The number of messages whose delivery time has not come, or None if the broker does not count them."""
 
     paused: str | None = None
-    """Whether the delivery is paused. None: the broker does not tell it."""
+    """Whether the delivery is paused, or None if the broker does not tell it."""
 
     filter: str | None = None
-    """The selector of the queue itself. None: the broker does not show it."""
+    """The selector of the queue itself, or None if the broker does not show it."""
 
     routing_type: str | None = None
-    """Whether the queue is of a queue or of a topic subscription. None: its name is its address."""
+    """Whether the queue is of a queue or of a topic subscription, or None if its name is its address."""
 
     multicast: str = ""
     """That value for a topic subscription."""
 
     durable: str | None = None
-    """Whether the queue is kept without a consumer. None: the broker does not show it."""
+    """Whether the queue is kept without a consumer, or None if the broker does not show it."""
 
     non_destructive: str | None = None
-    """Whether an acknowledgement removes nothing. None: the broker does not show it."""
+    """Whether an acknowledgement removes nothing, or None if the broker does not show it."""
 
     purge_on_no_consumers: str | None = None
     """Whether the queue deletes its messages when its last consumer leaves, and keeps none without a consumer."""
@@ -296,13 +296,15 @@ class Management:
     """What separates address and queue in the fully qualified name of a queue."""
 
     identity: str | None = None
-    """The attribute of the broker with its id, which belongs to its store. None: it has none."""
+    """The attribute of the broker with its id, which belongs to its store, or None if it has none."""
 
     clock: str | None = None
-    """The attribute of the broker with its time, in milliseconds since the epoch. None: the broker does not show it."""
+    """The attribute of the broker with its time, in milliseconds since the epoch, or None if the broker does not show
+    it.
+    """
 
     queues: QueueList | None = None
-    """The operation of the broker that lists queues. None: each attribute of each queue is asked for."""
+    """The operation of the broker that lists queues, or None if each attribute of each queue is asked for."""
 
     queue_names: str | None = None
     """The attribute of the broker with the names of all queues."""
@@ -311,7 +313,7 @@ class Management:
     """The operation of the broker that deletes a queue."""
 
     inspection: Inspection | None = None
-    """What else it answers. None: nothing but the metrics of a queue."""
+    """What else it answers, or None if it answers only for the metrics of a queue."""
 
 
 # Codes and losses as measured on 2.44.0 and 2.55.0 (docs/typed-messages.md, "What arrives as what").

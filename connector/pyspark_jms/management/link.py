@@ -51,7 +51,9 @@ class ManagementLink(ABC):
         self._user = settings.user
 
     def attribute(self, resource: str, name: str | None) -> Any:
-        """``attribute("queue.orders", "messageCount")``. None: an attribute that the broker does not have."""
+        """Return the value, as of ``attribute("queue.orders", "messageCount")``, or None if the broker has no such
+        attribute.
+        """
         return self._attribute(resource, self._required(name))
 
     def queue_name(self, name: str) -> str:
@@ -65,7 +67,9 @@ class ManagementLink(ABC):
         return self.operation(self.words.queue_resource.format(queue), name, *parameters)
 
     def operation(self, resource: str, name: str | None, *parameters: object) -> Any:
-        """``operation("queue.orders", "countMessages", "n = 1")``. None: an operation that the broker does not have."""
+        """Return the result, as of ``operation("queue.orders", "countMessages", "n = 1")``, or None if the broker has
+        no such operation.
+        """
         # Always with a list: Artemis answers an operation without one as if the permission were missing.
         return self._request(resource, {self.words.operation_header: self._required(name)}, json.dumps(parameters))
 
@@ -177,8 +181,8 @@ def ask(
     *,
     always: bool = False,
 ) -> T | None:
-    """Return the answer to what a query can do without. None: it is not known ``about`` what was asked, for instance
-    without the permission ``manage``.
+    """Return the answer to what a query can do without, or None if it is not known ``about`` what was asked, for
+    instance without the permission ``manage``.
 
     Where the first question of a run had no answer or was refused, only those that are asked ``always`` are asked.
     """
@@ -206,7 +210,9 @@ def ask(
 def broker_identity(
     open_link: Callable[[ConnectionSettings], ManagementLink], settings: ConnectionSettings, address: Address
 ) -> str | None:
-    """Of the broker at one address of the list. None: it does not tell, for instance without the permission manage."""
+    """Return the identity of the broker at one address of the list, or None if it does not tell it (without
+    ``manage``).
+    """
 
     def identity(link: ManagementLink) -> str:
         return str(link.attribute(link.words.broker_resource, link.words.identity))

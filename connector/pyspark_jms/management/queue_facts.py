@@ -79,12 +79,12 @@ class QueueFacts:
 
     @property
     def undelivered(self) -> int:
-        """How many messages the queue could deliver, and delivers to nobody."""
+        """Return how many messages the queue could deliver, and delivers to nobody."""
         return max(0, (self.messages or 0) - (self.delivering or 0) - (self.scheduled or 0))
 
     @property
     def is_topic(self) -> bool:
-        """Whether the name is that of a topic. A subscription of it may have a queue of the same name."""
+        """Return whether the name is that of a topic. A subscription of it may have a queue of the same name."""
         return self.routing_type is DestinationKind.TOPIC and self.address == self.name
 
     def name_to_read(self, separator: str) -> str:

@@ -54,9 +54,9 @@ class QueueWatch:
         features: Sequence[tuple[Feature, int]] = (),
         every: float = _EVERY_SECONDS,
     ) -> None:
-        """``in_flight``: how many messages of these queues this query has received and not acknowledged; None: that is
-        not known here. ``received``: how many it has received; None: it reads only some of their messages. Both are
-        called in another thread. ``connections``: how many consumers this query has at each queue.
+        """``in_flight``: how many messages of these queues this query has received and not acknowledged, or None if
+        that is not known here. ``received``: how many it has received, or None if it reads only some of their messages.
+        Both are called in another thread. ``connections``: how many consumers this query has at each queue.
         ``note_undelivered``: called in that thread with how many messages were delivered to nobody. ``features``: how
         the queues are read, if a line shall tell that one of them is non-destructive.
         """

@@ -18,7 +18,7 @@ def is_fully_qualified(name: str, words: Management | None) -> bool:
 
 
 def is_kept(link: ManagementLink, destination: Destination) -> bool:
-    """Whether the queue of a fully qualified name is durable. True also if there is no such queue."""
+    """Return whether the queue of a fully qualified name is durable. True also if there is no such queue."""
     try:
         return bool(link.queue_attribute(link.queue_name(destination.name), link.words.queue.durable))
     except InvalidDestinationError:
@@ -26,12 +26,12 @@ def is_kept(link: ManagementLink, destination: Destination) -> bool:
 
 
 def is_topic_only(link: ManagementLink, address: str) -> bool:
-    """Whether an address is a topic only: Artemis makes one of each name to which an MQTT client publishes."""
+    """Return whether an address is a topic only: Artemis makes one of each name to which an MQTT client publishes."""
     return _routes_only(link, address, DestinationKind.TOPIC)
 
 
 def is_queue_only(link: ManagementLink, address: str) -> bool:
-    """Whether an address has a queue, and no topic."""
+    """Return whether an address has a queue, and no topic."""
     inspection = link.words.inspection
     if inspection is None or not _routes_only(link, address, DestinationKind.QUEUE):
         return False

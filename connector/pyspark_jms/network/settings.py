@@ -73,7 +73,7 @@ class ManagementState:
     """Of one run, so that it waits once for a broker whose management does not answer. A new run asks again."""
 
     answers: bool | None = None
-    """False: the first question had no answer or was refused. None: nothing was asked yet."""
+    """False if the first question had no answer or was refused, None if nothing was asked yet."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -98,7 +98,7 @@ class ConnectionSettings:
     """Settings that are made of these share it."""
 
     def impatient(self, seconds: float) -> "ConnectionSettings":
-        """For a connection that a query can do without: it, and each answer, may take so long at most."""
+        """Return settings for a connection that a query can do without: it, and each answer, may take so long."""
         return replace(
             self,
             connect_timeout=min(seconds, self.connect_timeout),
@@ -106,8 +106,8 @@ class ConnectionSettings:
         )
 
     def of_management(self) -> "ConnectionSettings":
-        """For a connection to the broker's management: the query's connection has the client id, and its limits are for
-        messages, not for replies.
+        """Return settings for a connection to the broker's management: the query's connection has the client id, and
+        its limits are for messages, not for replies.
         """
         return replace(self, client_id=None, max_message_bytes=_MAX_REPLY_BYTES, on_too_large="fail")
 

@@ -28,7 +28,9 @@ _MAX_LOGGED_FAULTS = 5
 
 
 def nonempty_batches(options: SinkOptions, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch] | None:
-    """The batches that have rows, after a check of their columns. None: there are no rows, so do not connect."""
+    """Return the batches that have rows, after a check of their columns, or None if there are no rows, and so no
+    connection.
+    """
     nonempty = (batch for batch in batches if batch.num_rows)
     first = next(nonempty, None)
     if first is None:

@@ -68,7 +68,7 @@ def send_exactly_once(
 
 
 def _require_same_batch(task: LedgerTask, known: Iterable[LedgerEntry]) -> None:
-    """In ``foreachBatch``, each batch needs a ``writeId`` of its own; Spark gives the number of the batch."""
+    """Require a ``writeId`` for each batch in ``foreachBatch``; Spark gives the number of the batch."""
     other = next((entry.batch for entry in known if entry.batch != task.batch), None)
     if other is not None:
         raise ReplayMismatchError(

@@ -54,7 +54,8 @@ class LedgerTask:
 
 
 def require_identity(write_id: str, query: str | None, batch: str | None) -> WriteIdentity:
-    """Whose write this is: what ``write_id`` says or, in the thread that runs a ``foreachBatch``, what Spark says.
+    """Return whose write this is: what ``write_id`` says or, in the thread that runs a ``foreachBatch``, what Spark
+    says.
 
     Never a default: the rows of one owner could be taken for a retry of another one's, and not be sent.
     """
@@ -72,7 +73,7 @@ def require_identity(write_id: str, query: str | None, batch: str | None) -> Wri
 
 
 def may_be_repeated(run: str, batch: int, attempt: int) -> bool:
-    """Whether a streaming task may repeat one that was committed: the first batch of a run, or a later attempt."""
+    """Return whether a streaming task may repeat one that was committed: first batch of a run, or later attempt."""
     if len(_first_batches) > _MAX_RUNS:
         _first_batches.clear()
     return _first_batches.setdefault(run, batch) == batch or attempt > 0
@@ -97,7 +98,7 @@ class TaskOutcome:
     sent: Sent
     task: LedgerTask
     entry: LedgerEntry | None = None
-    """The entry that is in the ledger, or is to be written with the held rows. None: the task had no rows."""
+    """The entry that is in the ledger, or is to be written with the held rows, or None if the task had no rows."""
     held: tuple[MessageBlock, ...] = ()
     """The blocks of the rows that the driver is to send; empty if nothing is left to do."""
     finished: LedgerEntry | None = None

@@ -45,7 +45,7 @@ class AckLoop:
             self.acknowledge(subscription)
 
     def acknowledge(self, subscription: int) -> None:
-        """What is due, if anything is. Waits only for the receipts of earlier acknowledgements."""
+        """Acknowledge what is due, if anything is. Waits only for the receipts of earlier acknowledgements."""
         due = self._ledger.due(subscription)
         if not due:
             return
@@ -123,7 +123,9 @@ class AckLoop:
     # --- time ----------------------------------------------------------------------------------
 
     def _count_subscribed_time(self) -> None:
-        """For the journal's tombstones. A long gap between two calls may be a process that was stopped meanwhile."""
+        """Count the time for the journal's tombstones. A long gap between two calls may be a process that was stopped
+        meanwhile.
+        """
         if self._store is None:
             return
         before, self._subscribed_since = self._subscribed_since, time.monotonic()

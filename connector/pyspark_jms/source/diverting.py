@@ -34,17 +34,19 @@ class Diverter:
         self.skipped = 0
 
     def unmappable(self, link: SourceLink, block: MessageBlock, upto: int) -> dict[int, str]:
-        """What ``unmappable`` finds with the options of the query."""
+        """Return what ``unmappable`` finds with the options of the query."""
         return unmappable(self._protocol, link.dialect, link.subscription.destination, block, self._options, upto=upto)
 
     def divert(self, link: SourceLink, block: MessageBlock, bad: Mapping[int, str]) -> bool:
-        """Whether the messages were acknowledged. If not, the connection is gone and they are redelivered."""
+        """Send dead letters. Return whether the messages were acknowledged. If not, the connection is gone and they are
+        redelivered.
+        """
         source = link.subscription.destination
         self._send(link, [DeadLetter.of(block, index, reason, source) for index, reason in bad.items()])
         return _acknowledge(link, [block.ids[index] or b"" for index in bad])
 
     def divert_oversized(self, link: SourceLink) -> None:
-        """As ``divert``, of the messages above maxMessageBytes that came since the last call."""
+        """Divert the messages above maxMessageBytes that came since the last call."""
         for message in link.take_oversized():
             with message:
                 if message.is_kept:

@@ -29,7 +29,8 @@ class Drain:
     """Subscriptions that have shown a later message, or nothing more."""
 
     def sent_before_start(self, subscription: int, link: MessageSource, block: MessageBlock, *, now_ms: float) -> int:
-        """How many of the block's messages were sent before the start. The first later one ends the subscription.
+        """Return how many of the block's messages were sent before the start. The first later one ends the
+        subscription.
 
         A message from the future (a producer's clock that is wrong, or a test with a fixed time) ends nothing. What
         was sent since the start is given back at the end, when the query unsubscribes.
@@ -61,7 +62,7 @@ class Drain:
 
 
 def was_sent_later(sent_ms: int | None, *, started_ms: float, now_ms: float) -> bool | None:
-    """Whether a message was sent after the start. None: it has no timestamp, or one in the future."""
+    """Return whether a message was sent after the start, or None if it has no timestamp, or one in the future."""
     if sent_ms is None or sent_ms > max(started_ms, now_ms) + _CLOCKS_DIFFER_MS:
         return None
     return sent_ms > started_ms + _CLOCKS_DIFFER_MS

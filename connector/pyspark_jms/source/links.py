@@ -47,10 +47,10 @@ class MessageSource(Protocol):
         """
 
     def redelivered(self, block: MessageBlock) -> int:
-        """How many messages the broker marked as redelivered."""
+        """Return how many messages the broker marked as redelivered."""
 
     def sent_ms(self, block: MessageBlock, index: int) -> int | None:
-        """When a message was sent, in milliseconds since 1970; None if it does not say so."""
+        """Return when a message was sent, in milliseconds since 1970; None if it does not say so."""
 
     def message_id(self, identifier: bytes) -> str:
         """A message's id for a log line."""
@@ -71,7 +71,7 @@ class SourceLink(MessageSource, OpenConnection[BrokerDialect], Protocol):
 
     @property
     def confirms_acknowledgements(self) -> bool:
-        """Whether the broker has stored an acknowledgement once its receipt is there."""
+        """Return whether the broker has stored an acknowledgement once its receipt is there."""
 
     def subscribe(self, subscription: Subscription) -> None:
         """Once. After an error the connection is closed.
@@ -84,7 +84,9 @@ class SourceLink(MessageSource, OpenConnection[BrokerDialect], Protocol):
         """Send the acknowledgements, and return the receipt that will confirm them."""
 
     def has_receipt(self, receipt: str, *, wait: bool = False) -> bool:
-        """Whether the broker has confirmed it. The error of a refusal. ``wait``: until it has."""
+        """Return whether the broker has confirmed it, or raise the error of its refusal. With ``wait``, wait until it
+        has.
+        """
 
     def ping(self) -> str:
         """Request a receipt, as a sign of life. It changes nothing, and the call waits for nothing.
@@ -113,10 +115,10 @@ class SourceProtocol(Protocol):
         """
 
     def has_unheld_time(self, dialect: str, block: MessageBlock, index: int) -> bool:
-        """Whether the message has a time that no column can hold. A selector of the broker may have compared it."""
+        """Return whether the message has a time that no column can hold. A broker's selector may have compared it."""
 
     def recognition(self, dialect: str) -> Recognition | None:
-        """How a redelivered message is recognised; None where it cannot be."""
+        """Return how a redelivered message is recognised; None where it cannot be."""
 
     def open_management(self, settings: ConnectionSettings) -> ManagementLink:
         """A connection for management requests. ``UnsupportedError`` or ``JMSSecurityError`` if there can be none."""

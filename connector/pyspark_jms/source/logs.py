@@ -102,12 +102,12 @@ class _Log:
         self.position, self.read = (0, None) if last is None else (last.offset + 1, last.digest)
 
     def has_gap(self, taken: Taken) -> bool:
-        """Whether messages between those that were received and these may have been deleted, or are no messages."""
+        """Return whether messages between those that were received and these may have been deleted or are none."""
         return self.expected is not None and bool(taken) and taken[0][1][0] > self.expected
 
     @property
     def has_ended(self) -> bool:
-        """Whether a run with AvailableNow has received everything."""
+        """Return whether a run with AvailableNow has received everything."""
         return self.target == 0 or self.position >= (self.target or 1 << 62)
 
 
@@ -328,7 +328,7 @@ class LogSource:
         return all(log.has_ended for log in self._logs) and not any(log.waiting for log in self._logs)
 
     def _receive(self) -> None:
-        """What a lost connection had in flight comes again, because the position is behind it."""
+        """Receive. What a lost connection had in flight comes again, because the position is behind it."""
         for log in self._logs:
             assert log.link is not None
             try:
@@ -378,7 +378,7 @@ class LogSource:
         _log.warning("= reconnected to %s", log.link.address)
 
     def _next_pieces(self) -> list[_Piece]:
-        """What fits into a batch, from each log in turn."""
+        """Return what fits into a batch, from each log in turn."""
         size, messages = self._options.max_bytes, self._options.max_messages
         pieces: list[_Piece] = []
         for log in self._logs:
@@ -464,7 +464,7 @@ class LogSource:
         self._release(_parsed(end)[0])
 
     def progress(self) -> dict[str, object]:
-        """In flight is what was received and is not in a finished batch."""
+        """Return the metrics. What was received and is not in a finished batch is in flight."""
         in_flight = [range_ for ranges in self._batches.values() for range_ in ranges]
         in_flight += [piece.range_ for log in self._logs for piece in log.waiting]
         return {
@@ -488,7 +488,7 @@ class LogSource:
 
 
 def _digests(offset: dict[str, Any]) -> dict[str, str]:
-    """Of each log, the digest of the last message that was read, if there is one."""
+    """Return the digest of the last message that was read of each log, if there is one."""
     return dict(offset.get(_READ, {}))
 
 

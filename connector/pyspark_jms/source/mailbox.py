@@ -57,7 +57,7 @@ class Mailbox:
         self._read = 0
 
     def address(self) -> MailAddress | None:
-        """None where no task could write."""
+        """Return the address, or None where no task could write."""
         if self._memory is None:
             self._memory = new_memory(0)
         runner, driver = _process(os.getpid()), _process(os.getppid())
@@ -67,7 +67,7 @@ class Mailbox:
         return MailAddress(machine, runner, driver, memory_path(self._memory), os.fstat(self._memory).st_ino)
 
     def take(self) -> bytes:
-        """What was posted since the last call."""
+        """Return what was posted since the last call."""
         if self._memory is None:
             return b""
         posted = os.pread(self._memory, os.fstat(self._memory).st_size - self._read, self._read)
@@ -81,7 +81,7 @@ class Mailbox:
 
 
 def post(address: MailAddress, record: bytes) -> bool:
-    """In a task: append the record, whole, if this process runs on the runner's machine."""
+    """Append the record, whole, in a task, if this process runs on the runner's machine."""
     if not _is_near(address):
         return False
     try:
@@ -102,7 +102,9 @@ def _is_near(address: MailAddress) -> bool:
 
 
 def _machine() -> str | None:
-    """The same for two processes only if they see the same processes under the same numbers."""
+    """Identify the machine: two processes have the same text only if they see the same processes under the same
+    numbers.
+    """
     try:
         boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
         return f"{boot} {Path('/proc/self/ns/pid').readlink()}"
@@ -111,7 +113,7 @@ def _machine() -> str | None:
 
 
 def _stat(pid: int) -> list[str] | None:
-    """What follows the name, which may hold blanks and parentheses."""
+    """Return what follows the name, which may hold blanks and parentheses."""
     try:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     except OSError:
@@ -148,11 +150,11 @@ class LocalityProbe:
         self._mailbox = Mailbox()
 
     def question(self) -> MailAddress | None:
-        """None when the answer is known, or when no task could answer."""
+        """Return the question, or None when the answer is known, or when no task could answer."""
         return None if self.here else self._mailbox.address()
 
     def tasks_run_here(self) -> bool:
-        """Whether a task has answered by now."""
+        """Return whether a task has answered by now."""
         self.here = self.here or bool(self._mailbox.take())
         return self.here
 
@@ -162,7 +164,7 @@ class LocalityProbe:
 
 @functools.cache
 def answer(question: MailAddress) -> bool:
-    """In a task: post an answer if it runs on the runner's machine. Each process answers once."""
+    """Post an answer, in a task, if it runs on the runner's machine. Each process answers once."""
     return post(question, _HERE)
 
 
@@ -184,11 +186,11 @@ class DropReports:
         self._total = 0
 
     def address(self) -> MailAddress | None:
-        """For the tasks of a batch."""
+        """Return the address for the tasks of a batch."""
         return self._mailbox.address()
 
     def total(self) -> int:
-        """As reported so far: a task on another machine reports only to its own log."""
+        """Return the total as reported so far: a task on another machine reports only to its own log."""
         for sequence, dropped in _RECORD.iter_unpack(self._mailbox.take()):
             if sequence >= self._done_through and sequence not in self._open:
                 if not self._total:
@@ -211,7 +213,7 @@ class DropReports:
 
 
 def report_dropped(address: MailAddress | None, first_sequence: int, dropped: int, key: int | None = None) -> None:
-    """In a task, after it has dropped messages. ``key``: if several tasks count from the same sequence."""
+    """Report, in a task, that it has dropped messages. ``key`` is needed if tasks count from the same sequence."""
     if address is None or not post(address, _RECORD.pack(first_sequence if key is None else key, dropped)):
         _log.warning(
             "! %d messages that do not match the selector are dropped (from sequence %d)", dropped, first_sequence

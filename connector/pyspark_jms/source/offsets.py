@@ -28,7 +28,7 @@ CHANGED_GUARANTEE = (
 
 
 def offset(sequence: int, selector: str | None = None, journal: JournalMark | None = None) -> dict[str, Any]:
-    """In one order, so that the JSON text, by which Spark compares, has one form."""
+    """Make an offset. The order of its keys is fixed, so the JSON text, by which Spark compares, has one form."""
     made_with = {} if selector is None else {"selector": selector}
     return {"seq": sequence} | made_with | ({} if journal is None else {"journal": journal.id, "next": journal.next})
 
@@ -47,7 +47,7 @@ def mark_of(offset: dict[str, Any]) -> JournalMark | None:
 
 
 def selector_digest(selector: str | None) -> str:
-    """Of what the broker was given; short, and the same in every process."""
+    """Return a short digest of what the broker was given, which is the same in every process."""
     return hashlib.blake2b((selector or "").encode(), digest_size=8).hexdigest()
 
 
@@ -97,7 +97,7 @@ class CommitOrder:
         self._began = start if self._began is None else self._began
 
     def is_first(self, start: int) -> bool:
-        """Whether this is where the run began: an offset that Spark read from its log."""
+        """Return whether this is where the run began: an offset that Spark read from its log."""
         return start == self._began
 
     def committed(self, end: int) -> None:

@@ -147,7 +147,7 @@ class Look:
         self._is_first_unknown = False
 
     def ranges(self, limited: Bounds) -> Iterator[tuple[MessageRange, SourceLink]]:
-        """What the queue shows, as long as there is room."""
+        """Return what the queue shows, as long as there is room."""
         options = self._options
         has_limits = options.max_messages is not None or options.peek_bytes is not None
         if has_limits and not limited.is_left:
@@ -199,7 +199,7 @@ class Look:
         return Bounds(0 if self._has_shown_all() else _NO_LIMIT, _NO_LIMIT)
 
     def _has_shown_all(self) -> bool:
-        """Whether a read of the whole queue has shown as many messages as the queue had.
+        """Return whether a read of the whole queue has shown as many messages as the queue had.
 
         Artemis confirms a transaction before it has counted the messages of it. So the number is read once more when
         the read has shown what the queue had at the start.
@@ -214,7 +214,7 @@ class Look:
 
     @property
     def _met(self) -> int:
-        """How many messages the broker has shown."""
+        """Return how many messages the broker has shown."""
         return self._shown + self._expired
 
     def _receive(self, link: SourceLink, bounds: Bounds, pause: Any) -> Iterator[tuple[MessageRange, SourceLink]]:
@@ -254,7 +254,7 @@ class Look:
         return () if found is None else (found, found.replace("ID:AMQP_NO_PREFIX:", "ID:", 1))
 
     def _is_end(self, link: SourceLink, pause: Any) -> bool:
-        """Whether the silence of ``idleTimeout`` is the end of the queue.
+        """Return whether the silence of ``idleTimeout`` is the end of the queue.
 
         A broker that collects its garbage is silent too, and shows more afterwards. A consumer is asked whether there
         is more. A browse cannot be: so if messages are missing, the broker must have answered a question in this
@@ -273,8 +273,9 @@ class Look:
         return self._questions == _MAX_QUESTIONS
 
     def _sent_before_start(self, link: SourceLink, block: MessageBlock) -> int:
-        """How many of the first messages the read shows: what the queue had at the start, and beyond this number, or if
-        it is not known, what was sent before. Producers that go on sending would keep the read open for ever.
+        """Return how many of the first messages the read shows: what the queue had at the start, and beyond this
+        number, or if it is not known, what was sent before. Producers that go on sending would keep the read open for
+        ever.
         """
         known = 0 if self._had is None else max(0, self._had - self._met)
         if not self._is_whole or known >= len(block):

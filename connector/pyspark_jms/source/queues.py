@@ -64,7 +64,7 @@ def require_removal(options: SourceOptions, protocol: SourceProtocol, found: Seq
 
 
 def warn_of_undelivered(options: SourceOptions, protocol: SourceProtocol) -> None:
-    """When a run ends without a message: log a line for each queue that has messages."""
+    """Log a line, when a run ends without a message, for each queue that has messages."""
     if options.selector is not None:
         return  # they may be others
     names = [each.name for each in options.destinations if each.kind is DestinationKind.QUEUE]

@@ -205,7 +205,7 @@ class BatchReceiver:
     # --- metrics and offsets -----------------------------------------------------------------------
 
     def batch(self, start: int, end: int) -> Batch | None:
-        """What to read without a journal. None: an earlier process received it."""
+        """Return what to read without a journal, or None if an earlier process received it."""
         return None if self._in_memory is None else self._in_memory.batch(start, end)
 
     @property
@@ -214,7 +214,7 @@ class BatchReceiver:
 
     @property
     def selector_digest(self) -> str | None:
-        """Of the selector that a durable subscription has, for the checkpoint."""
+        """Return the digest of the selector that a durable subscription has, for the checkpoint."""
         return self._subscriptions.selector_digest
 
     def progress(self, dropped: int | str = 0) -> dict[str, object]:
@@ -233,7 +233,9 @@ class BatchReceiver:
 
 
 def required_recognition(protocol: SourceProtocol, dialect: str) -> Recognition:
-    """For a journal; ``UnsupportedError`` where redelivered messages cannot be recognised."""
+    """Return the recognition that a journal needs. Raise ``UnsupportedError`` where redelivered messages cannot be
+    recognised.
+    """
     recognition = protocol.recognition(dialect)
     if recognition is None:
         raise unrecognisable(dialect)
@@ -246,7 +248,7 @@ def required_recognition(protocol: SourceProtocol, dialect: str) -> Recognition:
 class Intake:
     """Which subscriptions are read, what waits, and when nothing more is to come.
 
-    ``drain`` None: the query goes on until it is stopped.
+    If ``drain`` is None, the query goes on until it is stopped.
     """
 
     def __init__(
@@ -385,7 +387,9 @@ class Intake:
         return bool(lost)
 
     def is_drained(self, quiet: float) -> bool:
-        """Whether everything was taken that was sent before the start. ``quiet``: seconds since something arrived."""
+        """Return whether everything was taken that was sent before the start. ``quiet`` is the number of seconds since
+        something arrived.
+        """
         drain, links = self._drain, self._subscriptions.links
         if drain is None:
             return False

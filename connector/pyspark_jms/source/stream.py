@@ -48,7 +48,7 @@ class StreamSource:
         self._tasks = TaskInputs(options, protocol)
 
     def initial_offset(self) -> dict[str, Any]:
-        """Of a new checkpoint: with a journal, the oldest message that is not done."""
+        """Return the offset of a new checkpoint: with a journal, the oldest message that is not done."""
         self._is_new = True
         store = self._journal.store()
         if store is not None and not store.is_new:
@@ -162,9 +162,9 @@ _NEARLY_FULL = 16
 def received_partitions(
     batch: Batch, origins: Sequence[tuple[str, str]], partition_bytes: int, memory: SharedMemory | None
 ) -> Iterator[list[PartitionSlice]]:
-    """``origins``: source and dialect of each subscription.
+    """Return the input partitions. ``origins`` are source and dialect of each subscription.
 
-    ``memory``: where tasks on this machine map the messages; None: the messages travel to the tasks.
+    ``memory`` is where tasks on this machine map the messages, or None if the messages travel to the tasks.
     """
     parts: list[PartitionSlice] = []
     first, room, delivered_ms = batch.start, partition_bytes, int(time.time() * 1000)
@@ -233,12 +233,12 @@ class QueryJournal:
         return self._store
 
     def _fingerprints(self, segment: Segment) -> list[bytes]:
-        """Of each stored message, what the fingerprint of its redelivery will be."""
+        """Return, for each stored message, what the fingerprint of its redelivery will be."""
         fingerprint = required_recognition(self._protocol, segment.dialect).fingerprint
         return [fingerprint(segment.block, index) for index in range(len(segment))]
 
     def mark(self) -> JournalMark | None:
-        """For an offset: the journal's id and its end."""
+        """Return the journal's id and its end, for an offset."""
         store = self.store()
         return None if store is None else JournalMark(store.meta.id, store.position.next)
 
@@ -266,7 +266,7 @@ class QueryJournal:
         return store
 
     def _reads(self, source: str, dialect: str) -> bool:
-        """Whether this query reads that subscription."""
+        """Return whether this query reads that subscription."""
         origin, durable = required_recognition(self._protocol, dialect).origin, self._options.durable
         return origin(source) in {origin(source_name(each, durable)) for each in self._options.destinations}
 

@@ -51,7 +51,7 @@ class ShortSessions:
         self._since[subscription] = now
 
     def consecutive(self, subscription: int) -> int:
-        """How many connections of the subscription in a row, the last one included, ended at once."""
+        """Return how many connections of the subscription in a row, the last one included, ended at once."""
         return self._consecutive.get(subscription, 0)
 
     def ended(
@@ -173,7 +173,7 @@ class Subscriptions:
         return [subscription for subscription, link in enumerate(self.links) if link.is_down]
 
     def end_of(self, subscription: int) -> JMSError | None:
-        """What ended the connection; raised if it cannot pass."""
+        """Return what ended the connection, or raise it if it cannot pass."""
         try:
             self.links[subscription].check()
         except JMSError as error:

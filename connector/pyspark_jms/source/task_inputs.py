@@ -97,7 +97,7 @@ def _without_past_expirations(rows: Any, delivered_ms: int) -> Any:
 
 
 def may_drop(source: Destination, dialect: str, options: SourceOptions) -> bool:
-    """Whether messages from there may become no row."""
+    """Return whether messages from there may become no row."""
     chosen = _selection(options, dialect)
     return chosen is not None and chosen.may_drop(source.kind)
 
@@ -110,7 +110,7 @@ def _selection(options: SourceOptions, dialect: str) -> Selection | None:
 
 
 def _wanted(options: SourceOptions, chosen: Selection | None) -> WantedColumns | None:
-    """What is decoded: what is asked for, and what decides about the rows. None: everything."""
+    """Return what is decoded (what is asked for, and what decides about the rows), or None for everything."""
     if options.columns is None or options.on_bad_message == "fail":
         return None
     return options.columns.wanted(() if chosen is None else chosen.columns())
@@ -165,11 +165,11 @@ class TaskReports:
         self._may_have_dropped = False
 
     def are_here(self) -> bool:
-        """Whether tasks run on the runner's machine, as far as one has answered."""
+        """Return whether tasks run on the runner's machine, as far as one has answered."""
         return self._locality.tasks_run_here()
 
     def addresses(self, dialects: Collection[str]) -> tuple[MailAddress | None, MailAddress | None]:
-        """Where to answer where a task runs, and where to report what it dropped.
+        """Return where to answer where a task runs, and where to report what it dropped.
 
         ``dialects`` of the brokers that the messages came from.
         """
@@ -178,7 +178,7 @@ class TaskReports:
         return self._locality.question(), drops
 
     def _may_drop(self, dialects: Collection[str]) -> bool:
-        """Whether the re-evaluation of the selector may drop messages of this query."""
+        """Return whether the re-evaluation of the selector may drop messages of this query."""
         return any(
             may_drop(destination, dialect, self._options)
             for destination in self._options.destinations

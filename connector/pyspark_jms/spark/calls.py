@@ -17,7 +17,7 @@ _Result = TypeVar("_Result")
 
 
 def short_traceback(call: Callable[_Arguments, _Result]) -> Callable[_Arguments, _Result]:
-    """For a method that Spark calls."""
+    """Shorten the traceback of a method that Spark calls."""
 
     @functools.wraps(call)
     def caller(*arguments: _Arguments.args, **named: _Arguments.kwargs) -> _Result:
@@ -30,7 +30,7 @@ def short_traceback(call: Callable[_Arguments, _Result]) -> Callable[_Arguments,
 
 
 def short_traceback_of_rows(rows: Iterator[_Result]) -> Iterator[_Result]:
-    """For the iterator that such a method returns."""
+    """Shorten the traceback of the iterator that such a method returns."""
     try:
         yield from rows
     except JMSError as error:

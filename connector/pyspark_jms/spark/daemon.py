@@ -35,7 +35,9 @@ MODULES = (
 
 
 def main() -> None:
-    """What is not installed here is left out: a worker that needs it reports that with the error of its import."""
+    """Import all, but leave out what is not installed: a worker that needs it reports that with the error of its
+    import.
+    """
     for name in MODULES:
         try:
             importlib.import_module(name)

@@ -174,7 +174,7 @@ class _Read:
         return self._raised(F.lit(self._text(error)))
 
     def _problem(self, text: Column, written: Column) -> Column:
-        """What ``convert`` raises, when there is no value."""
+        """Return what ``convert`` raises, when there is no value."""
         errors = {source: error for source in _T if (error := _error(_NO_VALUE, source, self.read))}
         texts = F.create_map(*(F.lit(word) for source, error in errors.items() for word in (source, self._text(error))))
         null = _error(None, None, self.read)

@@ -142,7 +142,9 @@ def _metrics(
 
 
 def _is_idle(progress: Mapping[str, Any]) -> bool:
-    """Whether Spark reported this while it had nothing to do: of a batch it also reports the duration of addBatch."""
+    """Return whether Spark reported this while it had nothing to do: of a batch it also reports the duration of
+    addBatch.
+    """
     durations = progress.get("durationMs")
     return isinstance(durations, Mapping) and "addBatch" not in durations
 

@@ -52,7 +52,7 @@ class SourceEngine(Protocol):
 
 
 def source_engine(options: SourceOptions) -> SourceEngine:
-    """For the driver: one of the two ways to read a stream."""
+    """Return, for the driver, one of the ways to read a stream."""
     if options.exactly_once and _is_amqp(options.connection):
         from pyspark_jms.amqp.source import AmqpSource
         from pyspark_jms.source.readers.planner import ReaderSource
@@ -69,7 +69,7 @@ def source_engine(options: SourceOptions) -> SourceEngine:
 
 
 def source_protocol(options: SourceOptions) -> SourceProtocol:
-    """For the driver and, with the same options, for every task."""
+    """Return the protocol for the driver and, with the same options, for every task."""
     if _is_amqp(options.connection):
         from pyspark_jms.amqp.source import AmqpSource
 
@@ -80,7 +80,7 @@ def source_protocol(options: SourceOptions) -> SourceProtocol:
 
 
 def connect_sink(options: SinkOptions) -> ConnectSink:
-    """For every task."""
+    """Return what opens the link of a task."""
     if _is_amqp(options.connection):
         from pyspark_jms.amqp.sink import AmqpSinkLink
 
@@ -91,7 +91,7 @@ def connect_sink(options: SinkOptions) -> ConnectSink:
 
 
 def open_management(settings: ConnectionSettings) -> ManagementLink:
-    """For what sends, and has no source."""
+    """Open management for what sends, and has no source."""
     if _is_amqp(settings):
         from pyspark_jms.amqp.link.management import open_amqp_management
 

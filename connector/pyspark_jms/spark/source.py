@@ -137,7 +137,7 @@ def _arrow_field(field: StructField) -> pa.Field:
 
 
 def _of_any_length(found: DataType) -> DataType:
-    """The same type with strings for CHAR and VARCHAR, as tasks get them.
+    """Return the type with strings for CHAR and VARCHAR, as tasks get them.
 
     Spark names CHAR and VARCHAR in a plan if spark.sql.preserveCharVarcharTypeInfo is set.
     """

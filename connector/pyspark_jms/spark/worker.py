@@ -59,7 +59,7 @@ def require_all_rows(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBat
 
 
 def _find_input() -> BufferedReader | BufferedRWPair | None:
-    """What ``pyspark.worker.main``, which called us, reads from; None outside of a worker."""
+    """Return what ``pyspark.worker.main``, which called us, reads from, or None outside of a worker."""
     frame = inspect.currentframe()
     while frame is not None:
         found = frame.f_locals.get("infile") if frame.f_code.co_name == "main" else None

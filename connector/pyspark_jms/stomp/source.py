@@ -52,7 +52,7 @@ class StompSourceLink(Consumer):
             require_same_subscription(self._settings, durable, wanted.destination, wanted.selector)
 
     def sent_ms(self, block: MessageBlock, index: int) -> int | None:
-        """None also where the producer switched timestamps off (0)."""
+        """Return None also where the producer switched timestamps off (0)."""
         header = self.dialect.header_of("JMSTimestamp")
         sent = None if header is None else header_of(block, index, header)
         return int(sent) * self.dialect.timestamp_unit_ms or None if sent is not None and sent.isdigit() else None
@@ -116,7 +116,9 @@ class _Ignored:
 
 
 def recognition_of(dialect: Dialect) -> Recognition | None:
-    """None for a dialect without stable ids, whose redeliveries cannot be recognised."""
+    """Return how messages are recognised, or None for a dialect without stable ids, whose redeliveries cannot be
+    recognised.
+    """
     if dialect.stable_id_separator is None:
         return None
     return Recognition(
@@ -161,7 +163,7 @@ def redelivered(block: MessageBlock) -> int:
 
 
 def _may_hold(block: MessageBlock, line: bytes) -> bool:
-    """Whether a header block may hold the line. Bodies are passed over where they are most of the bytes."""
+    """Return whether a header block may hold the line. Bodies are passed over where they are most of the bytes."""
     data = bytes(block.data) if isinstance(block.data, memoryview) else block.data
     if len(data) < _LARGE_BYTES * len(block):
         return data.find(line) >= 0

@@ -55,7 +55,7 @@ class Order:
 
     @property
     def body(self) -> str | dict[str, Any]:
-        """What the Java application sends: a JSON text, a map, or another text."""
+        """Return what the Java application sends: a JSON text, a map, or another text."""
         if not self.valid:
             return f"Dear shop, {self.quantity} of the usual please. {self.customer}"
         order = {"order": self.number, "customer": self.customer, "country": self.country}

@@ -77,7 +77,9 @@ class ShownRegister:
 
 
 def registers_in(queues: Iterable[str], prefix: str) -> Iterator[RegisterName]:
-    """Of queues by their names: ``BASE.N``, or with a client id ``CLIENT.BASE.N``. Dots may be escaped."""
+    """Yield the registers among queues by their names: ``BASE.N``, or with a client id ``CLIENT.BASE.N``. Dots may be
+    escaped.
+    """
     for queue in sorted(map(_unescaped, queues)):
         name = RegisterName.of(queue)
         if name is None:
@@ -189,7 +191,7 @@ def _blocks(connection: Connection, queue: str | None) -> list[StagedRange]:
 
 
 def staged_in(settings: ConnectionSettings, name: RegisterName) -> tuple[Counter[str], int | None]:
-    """How many messages a register has of each source, and of which batch."""
+    """Return how many messages a register has of each source, and of which batch."""
     queue = queue_at(settings, name)
     with contextlib.closing(connect(settings)) as connection:
         tokens, blocks = _tokens(connection, name, queue), _blocks(connection, queue)

@@ -51,7 +51,7 @@ def _check_case(case: Mapping[str, Any], dialect: str) -> Failure | None:
 
 
 def deliver_the_same_messages(text: str, other: str, dialect: Dialect) -> bool:
-    """Whether the broker delivers the same messages for both texts."""
+    """Return whether the broker delivers the same messages for both texts."""
     ours, theirs = parse(text, dialect=dialect), parse(other, dialect=dialect)
     if (ours.root, ours.convert) == (theirs.root, theirs.convert):
         return True

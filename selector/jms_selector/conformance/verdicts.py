@@ -43,7 +43,7 @@ def verdicts(case: Mapping[str, Any], only: str | None) -> Iterator[tuple[str, A
 
 
 def _is_live_case(case: Mapping[str, Any]) -> bool:
-    """Whether the case was observed on a running broker, where unknown and false look the same: no delivery."""
+    """Return whether the case was observed on a running broker, where unknown and false look the same: no delivery."""
     return str(case.get("source", "")).startswith("live ")
 
 

@@ -53,7 +53,7 @@ def evaluate(
     *,
     convert: bool | None = None,
 ) -> bool | None:
-    """Whether ``message`` is selected: True, False, or None for unknown, which selects nothing.
+    """Return whether ``message`` is selected: True, False, or None for unknown, which selects nothing.
 
     ``convert`` is ActiveMQ's ``convert_string_expressions``; by default the selector's prefix decides.
     Raises :class:`EvaluationError` where the broker would throw an exception.
@@ -310,7 +310,7 @@ def _to_basis(basis: Basis, left: Value, right: Value) -> tuple[object, object]:
 
 
 def _is_zero_id_comparison(node: Compare) -> bool:
-    """Whether an id header is compared with an id of zeros, which matches any message under ``zero_ids_match``."""
+    """Return whether an id is compared with an id of zeros, which matches any message under ``zero_ids_match``."""
     if node.operator != "=":
         return False
     for name, literal in ((node.left, node.right), (node.right, node.left)):

@@ -57,7 +57,7 @@ class NameLocation:
     """False: the broker may have a value, but no delivered message contains the value."""
 
     absent: tuple[Value, ...] | None
-    """The values that the broker may have if the row has none; None: any value."""
+    """The values that the broker may have if the row has none, or None for any value."""
 
     may_be_null: bool
     """The name can be NULL in the broker's evaluation although the row has a value."""
@@ -138,7 +138,7 @@ def may_match(
     *,
     convert: bool | None = None,
 ) -> bool:
-    """Whether the selector matches for some types of the row's texts. False: it matches for none."""
+    """Return whether the selector matches for some types of the row's texts. False: it matches for none."""
     return outcomes(selector, row, dialect, convert=convert).true
 
 
@@ -215,7 +215,7 @@ class _AssignedEvaluator(Evaluator):
 
 
 def candidates(row: Mapping[str, Any], name: str, dialect: Dialect) -> tuple[Value, ...] | None:
-    """Every value that the broker may have for ``name``; None: any value."""
+    """Return every value that the broker may have for ``name``, or None for any value."""
     location = locate(dialect, name)
     if not location.visible:
         return None

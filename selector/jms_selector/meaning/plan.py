@@ -275,7 +275,7 @@ class _Planner:
 
 
 def _refuse_nullable(*operands: ValuePlan) -> None:
-    """Where a value may be null, kinds do not determine the outcome: NULL takes precedence over types and faults."""
+    """Refuse operands that may be null: NULL takes precedence over types and faults, so kinds determine no outcome."""
     if any(_nullable(operand) for operand in operands):
         raise _NoPlanError
 

@@ -44,10 +44,10 @@ __all__ = ["Pushdown", "push"]
 @dataclass(frozen=True, slots=True)
 class Pushdown:
     text: str | None
-    """The text of the ``selector`` header of SUBSCRIBE; None: no selector."""
+    """The text of the ``selector`` header of SUBSCRIBE, or None for no selector."""
 
     residual: Selector | None
-    """The conditions that the reader must evaluate, in the specification's dialect; None: no residual."""
+    """The conditions that the reader must evaluate, in the specification's dialect, or None for no residual."""
 
     warnings: tuple[str, ...]
     """The reasons why conditions are not pushed, and unexpected behaviour of the broker."""
@@ -59,7 +59,7 @@ class Pushdown:
 @dataclass(frozen=True, slots=True)
 class _Part:
     node: Node | None
-    """The tree for the broker; None: nothing can be pushed."""
+    """The tree for the broker, or None if nothing can be pushed."""
 
     trust: Trust
     residual: Node | None

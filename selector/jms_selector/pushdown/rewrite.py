@@ -260,13 +260,15 @@ def _equality_without_exception(left: Property, right: Node) -> Node | None:
 
 
 def _is_not_boolean(operand: Property) -> Node:
-    """Whether an operand that is not NULL is a string or a number (NaN is above zero)."""
+    """Return whether an operand that is not NULL is a string or a number (NaN is above zero)."""
     zero = Literal(0, Kind.INT)
     return Or((Like(operand, "%"), Compare(">=", operand, zero), Compare("<", operand, zero)))
 
 
 def _is_floating(operand: Property) -> Node:
-    """Whether an operand that is not NULL is a float or a double: no string, with a text like 1.5, NaN or Infinity."""
+    """Return whether an operand that is not NULL is a float or a double: no string, with a text like 1.5, NaN or
+    Infinity.
+    """
     text = Arithmetic(("+",), (Literal("", Kind.STRING), operand))
     return And((Not(Like(operand, "%")), Or(tuple(Like(text, f"%{mark}%") for mark in ".NI"))))
 

@@ -52,7 +52,9 @@ def _tokenize(pattern: str, escape: str | None, *, activemq: bool) -> Iterator[T
 
 
 def _decode_java_hex_escape(character: str, after: str) -> tuple[str, int]:
-    r"""What Java reads from ``\x``, the digits of ``character`` and ``after``; and how much of ``after`` it reads."""
+    r"""Return what Java reads from ``\x``, the digits of ``character`` and ``after``; and how much of ``after`` it
+    reads.
+    """
     digits = f"{ord(character):x}"
     if len(digits) > 1:
         return chr(int(digits[:2], 16)) + digits[2:], 0

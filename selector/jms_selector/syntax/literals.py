@@ -55,7 +55,7 @@ def reserved_word(name: str, *, activemq: bool) -> str | None:
 
 
 def is_plain_name(name: str, *, activemq: bool) -> bool:
-    """Whether ``name`` may be written without quotes."""
+    """Return whether ``name`` may be written without quotes."""
     if reserved_word(name, activemq=activemq):
         return False
     if activemq:

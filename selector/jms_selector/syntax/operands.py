@@ -130,7 +130,9 @@ class Operands:
         return Item(Negative(node), start, grouped=True)
 
     def _folds(self, operand: Item) -> bool:
-        """Whether a minus becomes part of the literal (-2^63 is a long, 2^63 is not); ActiveMQ negates the literal."""
+        """Return whether a minus becomes part of the literal (-2^63 is a long, 2^63 is not); ActiveMQ negates the
+        literal.
+        """
         if self._dialect.activemq or operand.grouped or not isinstance(operand.node, Literal):
             return False
         return operand.node.kind in {Kind.INT, Kind.LONG, Kind.BIG, Kind.FLOAT, Kind.DOUBLE}

@@ -81,7 +81,9 @@ class TokenLedger:
         self._error: LinkError | None = None
 
     def find(self) -> CommitToken:
-        """Without entries if there is no token. ``MaxConsumersError``: the queue of the token is no lock."""
+        """Return the ledger, without entries if there is no token. Raise ``MaxConsumersError`` if the queue of the
+        token is no lock.
+        """
         return self._run(Find()).token
 
     def commit(self, entry: LedgerEntry, admit: Admit) -> bool:
@@ -171,7 +173,7 @@ class TokenLedger:
         transactions.discharge()
 
     def _peek(self) -> steps.Peeked[CommitToken]:
-        """What the broker does not show, without the permission ``browse``, is received."""
+        """Look at the token. What the broker does not show, without the permission ``browse``, is received."""
         self._register.require_lock()
         try:
             return steps.Peeked(self._register.peek())
@@ -207,6 +209,6 @@ class TokenLedger:
 
 
 def _release(register: Register[CommitToken]) -> None:
-    """In any case; when the connection is lost, the broker does."""
+    """Release the lock. If the connection is lost, the broker does."""
     with contextlib.suppress(JMSError):
         register.release()

@@ -369,7 +369,7 @@ class Endpoint(Protocol):
         """Seconds until the next call."""
 
     def lost(self, reason: BaseException | None) -> None:
-        """No more bytes will come. None: the peer closed the connection."""
+        """Note that no more bytes will come. ``reason`` is None if the peer closed the connection."""
 
 
 class Stream:

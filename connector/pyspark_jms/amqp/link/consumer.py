@@ -48,7 +48,7 @@ class Consumer(OnConnection[Dialect]):
         self._prefetch: Prefetch | None = None
         self._acknowledger: Acknowledger | None = None
         self._receipts: dict[str, Acknowledgement | None] = {}
-        """None: a probe."""
+        """None for a probe."""
         self._pings: set[str] = set()
         """The receipts of pings that are not sent, because no transaction has begun."""
         self._receipt_count = 0
@@ -220,7 +220,7 @@ class ReaderConsumer(OnConnection[Dialect]):
 
     @property
     def was_empty(self) -> bool:
-        """Whether the last ``pause`` has proven that the queue has no message for this link."""
+        """Return whether the last ``pause`` has proven that the queue has no message for this link."""
         return self.receiver.proven_empty > self._asked_empty
 
     def waiting(self) -> tuple[int, int]:
@@ -285,7 +285,7 @@ def check_oversized(receiver: Receiver, settings: ConnectionSettings) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Acknowledgement:
-    """``answer`` of the discharge; None: the broker confirms no acknowledgement."""
+    """An acknowledgement. ``answer`` is that of the discharge, or None if the broker confirms no acknowledgement."""
 
     answer: CoordinatorAnswer | None
     messages: int
@@ -329,12 +329,14 @@ class Acknowledger:
 
     @property
     def lost_session(self) -> bool:
-        """Whether the broker has no transactions, and ended the session to tell so. No message was delivered yet."""
+        """Return whether the broker has no transactions, and ended the session to tell so. No message was delivered
+        yet.
+        """
         return not self.is_confirmed and self._connection.session.state is EndpointState.ENDED
 
     @property
     def is_ready(self) -> bool:
-        """Whether a transaction has begun, so that ``acknowledge`` waits for nothing."""
+        """Return whether a transaction has begun, so that ``acknowledge`` waits for nothing."""
         return self._transactions.is_open
 
     def acknowledge(self, ids: Sequence[bytes]) -> Acknowledgement:

@@ -92,7 +92,9 @@ class LogReader(OnConnection[Dialect]):
             self._prefetch.released(messages)
 
     def take_to_end(self, through: int | None = None) -> list[tuple[MessageBlock, list[int]]]:
-        """What there is, until the broker has proven that there is no more for now, or offset ``through`` was met."""
+        """Yield what there is, until the broker has proven that there is no more for now, or offset ``through`` was
+        met.
+        """
         taken: list[tuple[MessageBlock, list[int]]] = []
         while True:
             self._prefetch.begin_probe()

@@ -212,8 +212,8 @@ class DescribedQueue:
 
 
 def describe_queue(settings: ConnectionSettings, address: str) -> DescribedQueue | None:
-    """What the broker says of the queue with this address. Returns None if it says nothing: the queue does not exist,
-    the broker has no such node, or the user lacks the permission ``configure`` for the queue.
+    """Return what the broker says of the queue with this address, or None if it says nothing: the queue does not
+    exist, the broker has no such node, or the user lacks the permission ``configure`` for the queue.
 
     On a connection of its own, whose session the broker ends if the user lacks the permission.
     """

@@ -147,7 +147,7 @@ class Prefetch:
 
     @property
     def is_probed(self) -> bool:
-        """Whether the queue is proven to be empty, or not to be."""
+        """Return whether the queue is proven to be empty, or not to be."""
         return self.receiver.proven_empty > self._proven_before or bool(self.waiting()[0])
 
     def await_probe(self) -> None:
@@ -215,7 +215,7 @@ class CreditWindow:
         self.messages = max(0, self.messages - messages)
 
     def credit(self) -> int:
-        """How many messages the broker may send now: at least one while nothing is in flight, so that one large
+        """Return how many messages the broker may send now: at least one while nothing is in flight, so that one large
         message passes any window.
         """
         mean = ASSUMED_MESSAGE_BYTES if not self._seen_messages else max(self._seen_bytes // self._seen_messages, 1)

@@ -40,7 +40,7 @@ class Producer(OnConnection[Dialect]):
 
     @property
     def has_anonymous_relay(self) -> bool:
-        """Whether messages may name their destinations themselves (AMQP Anonymous Terminus for Message Routing)."""
+        """Return whether messages may name their destinations (AMQP Anonymous Terminus for Message Routing)."""
         return "ANONYMOUS-RELAY" in self.connection.capabilities
 
     def open(self, target: Any) -> None:
@@ -78,7 +78,7 @@ class Producer(OnConnection[Dialect]):
             self.connection.check_refusal(sender)
 
     def send_pieces(self, pieces: Sequence[Buffer], *, in_transaction: bool) -> None:
-        """As ``send`` or ``send_at_once``, of one message whose bytes are in several places and are not copied."""
+        """Send one message, as ``send`` or ``send_at_once`` do. Its bytes are in several places and are not copied."""
         sender, txn_id = self._sender, self.transactions.begin() if in_transaction else None
         assert sender is not None
         self.connection.await_credit(sender, "messages")

@@ -62,9 +62,9 @@ class Pull:
     def __init__(
         self, connection: Connection, source: Source | None, name: str | None = None, *, head_bytes: int | None = None
     ) -> None:
-        """Attaches; the error of a refusal. The link is the only one of its ``name`` on the connection.
+        """Attach, or raise the error of the refusal. The link is the only one of its ``name`` on the connection.
 
-        ``source`` None: that of the durable subscription of this name (§2.6.3). ``head_bytes``: only so much of each
+        If ``source`` is None, it is that of the durable subscription of this name (§2.6.3). Only ``head_bytes`` of each
         message is kept.
         """
         self._connection = connection
@@ -91,7 +91,8 @@ class Pull:
         return self._taken()
 
     def available(self) -> MessageBlock:
-        """What the queue has now, in one round trip, if that is little: Artemis may answer a drain after a thousand.
+        """Return what the queue has now, in one round trip, if that is little: Artemis may answer a drain after a
+        thousand.
 
         It may have more, too, if the drain before was not answered.
         """
@@ -140,7 +141,7 @@ def look(connection: Connection, source: Source, most: int) -> MessageBlock:
 
 
 def has_message(connection: Connection, source: Source) -> bool:
-    """Whether a browse shows a message, of which at most the first frame is received.
+    """Return whether a browse shows a message, of which at most the first frame is received.
 
     The session takes one frame until the broker has confirmed the detach, and has forgotten the rest of the message.
     With a larger window before, Artemis sends another frame.

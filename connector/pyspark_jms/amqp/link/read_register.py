@@ -57,7 +57,7 @@ class RegisterName:
 
     @classmethod
     def of(cls, address: str, client_id: str | None = None) -> "RegisterName | None":
-        """The name of the register at this address, ``BASE.N``. None: no register has such an address."""
+        """Return the name of the register at this address, ``BASE.N``, or None if no register has such an address."""
         found = _ADDRESS.fullmatch(address)
         return cls(found["base"], int(found["reader"]), client_id) if found else None
 
@@ -110,7 +110,7 @@ class ReadRegister(Register[Token]):
         return sorted(found, key=lambda block: block.first)
 
     def send_value(self, stream: str, batch: int, blocks: Iterable[tuple[int, int, Packed]]) -> int:
-        """In the open transaction: first number, count, what ``pack`` made of the messages. Returns how many."""
+        """Send, in the open transaction, number, count and what ``pack`` made of the messages. Return how many."""
         now, sent = int(time.time() * 1000), 0
         for first, count, packed in blocks:
             message = block_message(packed, stream=_value_of(stream, batch), first=first, count=count, now_ms=now)
@@ -145,9 +145,10 @@ class ReadRegister(Register[Token]):
         self.connection.close()
 
     def finish(self, sources: Sequence[tuple[Receiver, bool]] = ()) -> None:
-        """As ``close``, when every message is accepted or given back: the connection is kept. Never raises.
+        """Close what ``close`` closes, but keep the connection, because every message is accepted or given back. Never
+        raises.
 
-        ``sources``: their links, and whether the broker shall forget them.
+        ``sources`` are their links, and whether the broker shall forget them.
         """
         links = [*sources, *([] if self.receiver is None else [(self.receiver, False)])]
         try:
@@ -180,7 +181,7 @@ def queue_at(settings: ConnectionSettings, name: RegisterName) -> str | None:
 
 
 def _value_of(stream: str, batch: int) -> str:
-    """What a block states as its stream."""
+    """Return what a block states as its stream."""
     return f"{stream}/{batch}"
 
 
@@ -212,7 +213,7 @@ def connected(settings: ConnectionSettings, condition: StateCondition | None = N
 
 
 def keep(settings: ConnectionSettings, connection: Connection, transactions: Transactions) -> None:
-    """Without a link that receives, and without an open transaction."""
+    """Keep the connection without a link that receives, and without an open transaction."""
     other = _kept.pop(settings, None)
     _kept[settings] = connection, transactions
     if other is not None:

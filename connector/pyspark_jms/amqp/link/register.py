@@ -284,7 +284,7 @@ class Register(OnConnection[Dialect], Generic[T]):
 
     @property
     def streams(self) -> frozenset[str]:
-        """What the blocks that were taken state as their streams."""
+        """Return what the blocks that were taken state as their streams."""
         return frozenset(self._streams)
 
     def _hold(self, taken: MessageBlock) -> None:
@@ -308,7 +308,7 @@ class Register(OnConnection[Dialect], Generic[T]):
         self.transactions.senders.attached(self._topic, TOPIC)
 
     def accept(self, transactions: Transactions | None = None) -> None:
-        """In the open transaction, what was taken. Return when the broker has confirmed that."""
+        """Accept what was taken, in the open transaction. Return when the broker has confirmed that."""
         receiver = self._held().receiver
         if not self._taken:
             raise IllegalStateError("A token is replaced before it was read.", "Nothing was sent. Report this.")
@@ -316,7 +316,7 @@ class Register(OnConnection[Dialect], Generic[T]):
         self._forget()
 
     def send(self, token: T, transactions: Transactions | None = None) -> None:
-        """In the open transaction, the next token."""
+        """Send the next token in the open transaction."""
         message = token_message(token.body(), marked=self.place.has_blocks)
         (transactions or self.transactions).send(self._topic, TOPIC, block_of(message))
 

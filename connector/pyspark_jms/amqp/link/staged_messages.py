@@ -84,7 +84,7 @@ def body_of(message: bytes) -> bytes:
 
 
 def stream_of(message: bytes) -> str | None:
-    """The stream that a block states. None: it is no block."""
+    """Return the stream that a block states, or None if the message is no block."""
     annotations = _sections(message, through=MESSAGE_ANNOTATIONS).get(MESSAGE_ANNOTATIONS)
     stream = annotations.get(_STREAM) if isinstance(annotations, dict) else None
     return stream if isinstance(stream, str) else None

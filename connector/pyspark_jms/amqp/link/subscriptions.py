@@ -86,7 +86,9 @@ def is_missing(error: JMSError) -> bool:
 
 
 def source_of(subscription: Subscription, dialect: Dialect) -> Source:
-    """Without the capability queue or topic, Artemis would make a new address a topic and lose what is sent there."""
+    """Return a source. Without the capability queue or topic, Artemis would make a new address a topic and lose what is
+    sent there.
+    """
     durable, destination = subscription.durable, subscription.destination
     capabilities = [str(destination.kind)]
     if durable is not None:
@@ -280,7 +282,9 @@ def _escaped(name: str) -> str:
 
 
 def _capabilities_of(durable: DurableSubscription) -> tuple[str, ...] | None:
-    """Of a shared subscription; ``global`` without a client id, so that every connection finds it."""
+    """Return the capabilities of a shared subscription: ``global`` without a client id, so that every connection finds
+    it.
+    """
     if not durable.shared:
         return None
     return ("shared",) if durable.client_id else ("shared", "global")

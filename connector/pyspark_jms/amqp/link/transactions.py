@@ -55,7 +55,7 @@ class Transactions:
             raise no_transactions(self._connection.address, error.fact) from None
 
     def await_open(self) -> bytes:
-        """As ``begin``; the error of a refusal, after which the session may have ended."""
+        """Begin and wait, or raise the error of the refusal, after which the session may have ended."""
         coordinator = self._coordinator or self._attached()
         declared = self._declared
         if declared is None:
@@ -97,7 +97,7 @@ class Transactions:
                 following = sender.send(block, following, len(block), txn_id=txn_id)
 
     def send_pieces(self, address: str, capability: str, pieces: Sequence[Buffer]) -> None:
-        """As ``send``, of one message whose bytes are in several places. They are not copied and must not change."""
+        """Send one message whose bytes are in several places. They are not copied and must not change."""
         sender, txn_id = self.sendable(address, capability)
         with self._connection.core():
             self.require_open(txn_id)
@@ -142,7 +142,7 @@ class Transactions:
             ) from None
 
     def discharge(self, meanwhile: Callable[[], object] | None = None) -> None:
-        """As ``commit``, but a ``LinkError`` means that the outcome is unknown. Then the connection is closed.
+        """Commit. A ``LinkError`` means that the outcome is unknown: then the connection is closed.
 
         ``meanwhile`` is called while the broker executes the transaction, and raises nothing.
         """

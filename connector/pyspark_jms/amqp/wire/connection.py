@@ -116,7 +116,7 @@ class Connection:
             self._to_send.append(EMPTY_FRAME)
 
     def data_to_send(self) -> list[Buffer]:
-        """What must be written now, in order."""
+        """Return what must be written now, in order."""
         self.session.answer()
         data = self._to_send[:]
         self._to_send.clear()  # the session appends to this very list
@@ -323,7 +323,7 @@ class Session:
         self._write(frame(0, performative, payload))
 
     def send_frames(self, pieces: Sequence[Buffer], transfers: int) -> None:
-        """Whole frames. The pieces must not change before they are written."""
+        """Send whole frames. The pieces must not change before they are written."""
         self._next_outgoing = (self._next_outgoing + transfers) % _SEQUENCE
         self._peer_window -= transfers
         for piece in pieces:
@@ -361,7 +361,7 @@ class Session:
         self._is_asked = False
 
     def narrow(self, frames: int | None) -> None:
-        """While no transfer is on its way: the peer may send so many more. None: as many as before."""
+        """Let the peer send so many more, while no transfer is on its way; with None, as many as before."""
         self._is_narrow = frames is not None
         self._left = self._window if frames is None else frames
         self.flow()

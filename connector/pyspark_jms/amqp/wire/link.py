@@ -20,7 +20,7 @@ class PeerError:
 
 
 def peer_error(error: Any) -> PeerError | None:
-    """Of a detach, end, close or rejection."""
+    """Return the error of a detach, end, close or rejection."""
     return PeerError(error.condition, error.description or "") if isinstance(error, Error) else None
 
 
@@ -43,7 +43,7 @@ class Channel(Protocol):
 
     @property
     def sendable(self) -> int:
-        """How many transfer frames the peer's window takes."""
+        """Return how many transfer frames the peer's window takes."""
 
     def flow(self, **fields: Any) -> None:
         """Send a flow with the fields of the session, and these of a link."""
@@ -78,7 +78,7 @@ class Link:
 
     @property
     def is_attached(self) -> bool:
-        """Whether the peer has not ended the link yet."""
+        """Return whether the peer has not ended the link yet."""
         return self.state is not EndpointState.ENDED
 
     @property

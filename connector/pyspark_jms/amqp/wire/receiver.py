@@ -93,7 +93,7 @@ class Receiver(Link):
     # --- credit --------------------------------------------------------------------------------
 
     def grant(self, credit: int) -> None:
-        """From now on the peer may send this many messages."""
+        """Let the peer send this many messages from now on."""
         self._allow(credit)
         self._flow(drain=False)
 
@@ -142,7 +142,7 @@ class Receiver(Link):
     # --- messages ------------------------------------------------------------------------------
 
     def take_plain(self, buffer: Buffer, position: int, handle: int = 0) -> tuple[int, int]:
-        """As ``Transfers.take_plain``."""
+        """Take transfers that look alike, as ``Transfers.take_plain`` does."""
         position, messages = self.transfers.take_plain(buffer, position, handle)
         self._use(messages)
         self._count(messages)
@@ -266,7 +266,7 @@ class Transfers:
         """Messages above the limit, in the order of their ends."""
 
     def __len__(self) -> int:
-        """Whole messages in the open block."""
+        """Return the number of whole messages in the open block."""
         return len(self._block)
 
     @property
@@ -372,7 +372,7 @@ def plain_handle(view: Buffer, position: int) -> int | None:
 
 
 def _shape_of(view: memoryview, position: int, handle: int) -> _Shape | None:
-    """The shape of the frame here; None: it is not plain, or its first bytes are not here yet."""
+    """Return the shape of the frame, or None if it is not plain, or if its first bytes are not here yet."""
     if len(view) - position < _SHORTEST:
         return None
     width = _LIST_BEGIN + view[position + _LIST_SIZE]

@@ -38,7 +38,9 @@ class Login:
 
     @property
     def mechanisms(self) -> tuple[str, ...]:
-        """What this login can use, the best first: a password is sent only to a server that cannot do without it."""
+        """Return what this login can use, the best first: a password is sent only to a server that cannot do without
+        it.
+        """
         certificate = ("EXTERNAL",) if self.external else ()
         if self.user is None:
             return (*certificate, "ANONYMOUS")

@@ -72,7 +72,7 @@ class Sender(Link):
 
     @property
     def sendable(self) -> int:
-        """How many messages of one frame each can be sent now."""
+        """Return how many messages of one frame each can be sent now."""
         return min(self.credit, self.channel.sendable) if self.is_ready else 0
 
     def send(
@@ -139,12 +139,12 @@ class Sender(Link):
 
 
 def _is_final(disposition: Disposition) -> bool:
-    """Whether the peer has decided on the deliveries. Before that it may tell how much of a message has arrived."""
+    """Return whether the peer has decided on the deliveries. Before, it may tell how much of a message has arrived."""
     return bool(disposition.settled) or not isinstance(_outcome(disposition.state), Received | None)
 
 
 def _refusal_of(state: Any) -> PeerError | None:
-    """Why the peer did not take a message, of the state in a final disposition. None: it did (§3.4).
+    """Return why the peer did not take a message, from the state in a final disposition, or None if it did (§3.4).
 
     RabbitMQ releases a message that no queue takes, and a router one that nobody takes at present.
     """

@@ -496,7 +496,7 @@ class Limits:
     """A message that has not ended at this size, the largest of one section, ends the connection."""
 
     keep_oversized: Callable[[], BinaryIO | None] = KEPT["drop"]
-    """Opens the place for the bytes of such a message; None: they are not kept."""
+    """Opens the place for the bytes of such a message. None if they are not kept."""
 
 
 def frame(channel: int, performative: Performative, payload: bytes = b"", *, sasl: bool = False) -> bytes:

@@ -87,7 +87,7 @@ class Folder:
         return self._write(name, parts, os.replace)
 
     def create(self, name: str, parts: Sequence[bytes | bytearray | memoryview]) -> int:
-        """As ``write``, for a new file: ``JournalError`` if a file of that name exists, which is not changed."""
+        """Write a new file. Raise ``JournalError`` if a file of that name exists, which is not changed."""
         return self._write(name, parts, _rename_to_new)
 
     def _write(
@@ -114,7 +114,9 @@ class Folder:
             _sync(self.path)
 
     def identity(self, name: str) -> tuple[int, int, int] | None:
-        """Device, inode and time of change of a file: they differ for another file of the same name. None: no file."""
+        """Return device, inode and time of change, which differ for another file of the same name, or None if there is
+        no file.
+        """
         with refusals(f"read {self.path / name}"):
             try:
                 found = (self.path / name).stat(follow_symlinks=False)
@@ -123,7 +125,7 @@ class Folder:
         return found.st_dev, found.st_ino, found.st_mtime_ns
 
     def changed(self, name: str) -> float:
-        """When the file was written, in seconds since 1970."""
+        """Return when the file was written, in seconds since 1970."""
         with refusals(f"read {self.path / name}"):
             return (self.path / name).stat(follow_symlinks=False).st_mtime
 

@@ -43,7 +43,7 @@ class WriterLock:
 
     @property
     def held(self) -> bool:
-        """Whether ``release`` has not been called. ``require`` checks the lock itself."""
+        """Return whether ``release`` has not been called. ``require`` checks the lock itself."""
         return self._descriptor is not None
 
     def require(self) -> None:
@@ -130,7 +130,7 @@ class WriterGuard:
             )
 
     def require_open(self, event: str) -> None:
-        """As ``require``; ``IllegalStateError`` when the journal has been closed."""
+        """Call ``require``, or raise ``IllegalStateError`` if the journal has been closed."""
         if not self._lock.held:
             raise IllegalStateError(f"Event {event} in a journal that is closed.")
         self.require()

@@ -116,7 +116,7 @@ class PendingReceipts:
     # --- tombstones ----------------------------------------------------------------------------
 
     def write_tombstones(self, done: Collection[SegmentInfo]) -> dict[int, UnconfirmedRange]:
-        """For those of these segments whose receipt was not recorded. Durable on return; see ``use_tombstones``."""
+        """Write tombstones for those of these segments whose receipt was not recorded. They are durable on return."""
         tombstones = {}
         for info in done:
             messages = self._unconfirmed.get(info.first)
@@ -126,7 +126,7 @@ class PendingReceipts:
         return tombstones
 
     def use_tombstones(self, tombstones: Mapping[int, UnconfirmedRange]) -> None:
-        """From now on they recognise the messages, and their segments may be deleted."""
+        """Let the tombstones recognise the messages, so that their segments may be deleted."""
         self._unconfirmed.update(tombstones)
 
     def expire(self) -> list[UnconfirmedRange]:

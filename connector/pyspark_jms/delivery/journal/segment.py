@@ -83,7 +83,7 @@ class Encoded(NamedTuple):
 
     @property
     def digest(self) -> bytes:
-        """As ``SegmentReader.digest``."""
+        """Return the digest that ``SegmentReader.digest`` will return."""
         return self.head[_DIGEST_AT:_COUNTS_AT]
 
 

@@ -30,7 +30,7 @@ class UnconfirmedRange:
     fingerprints: dict[bytes, bytes] = field(repr=False)
     """By id. Empty bytes as long as the segment exists, from which they can be made."""
     since: float | None = None
-    """Seconds that the query had been subscribed when the tombstone was written. None: the segment exists."""
+    """Seconds that the query had been subscribed when the tombstone was written, or None if the segment exists."""
     size: int = 0
     """Bytes of the tombstone."""
 

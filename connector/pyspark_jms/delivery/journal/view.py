@@ -40,7 +40,7 @@ class JournalView:
 
     @property
     def is_new(self) -> bool:
-        """Whether no message was ever stored here."""
+        """Return whether no message was ever stored here."""
         return self.position == Position(0, 0)
 
     @property
@@ -65,7 +65,7 @@ class JournalView:
         return None if stored is None else max(0.0, self._clock() - stored)
 
     def segments(self, start: int = 0, end: int | None = None) -> list[SegmentInfo]:
-        """In order, the segments that hold any of the sequences ``start`` to ``end`` (not included)."""
+        """Yield, in order, the segments that hold any of the sequences ``start`` to ``end`` (not included)."""
         limit = self._next if end is None else end
         return [
             replace(info, acknowledged=info.first not in self._receipts)

@@ -252,7 +252,7 @@ class Committer(Machine[CommitState, Command]):
     # --- the token ------------------------------------------------------------------------------------
 
     def _peeked(self, seen: steps.Peeked[CommitToken]) -> Command:
-        """What cannot be browsed is taken: the user may lack the permission, or a transaction has the token."""
+        """Take what cannot be browsed: the user may lack the permission, or a transaction has the token."""
         if seen.tokens and not needs_renewal(seen.tokens):
             return self._foreign(seen.tokens) or self._done(_merged(seen.tokens))
         return self._take(patient=bool(seen.tokens))

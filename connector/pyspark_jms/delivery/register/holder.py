@@ -121,7 +121,9 @@ class RegisterHolder(Machine[State, Command]):
         return steps.Open()
 
     def _count(self, tokens: Iterable[StoredToken[Token]]) -> int:
-        """How many messages a register has that shows these tokens, of which one may have been made beside another."""
+        """Return how many messages a register has that shows these tokens, of which one may have been made beside
+        another.
+        """
         return sum(1 + each.token.blocks for each in tokens)
 
     def _take(self) -> Command:

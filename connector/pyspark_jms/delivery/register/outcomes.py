@@ -52,7 +52,7 @@ class Keep:
 
     stream: str
     name: str | None
-    """None: the offset log names no token of this reader, so it is made."""
+    """None if the offset log names no token of this reader: then it is made."""
 
     reader: int
     batch: int

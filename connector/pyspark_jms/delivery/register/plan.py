@@ -9,7 +9,9 @@ __all__ = ["keeps", "planned", "reads", "require_place"]
 
 
 def keeps(start: Offset, stream: str, readers: int) -> tuple[Keep, ...]:
-    """What the planner asks of the registers: of those that the next batch uses, and of those that the last one did."""
+    """Return what the planner asks of the registers: of those that the next batch uses, and of those that the last one
+    did.
+    """
     asked = sorted({*range(readers), *start.readers})
     return tuple(_keep(start, stream, reader) for reader in asked)
 
@@ -44,7 +46,7 @@ def planned(start: Offset, kept: Mapping[int, Token], readers: int, *, stream: s
 
 
 def reads(start: Offset, end: Offset) -> tuple[Read, ...]:
-    """What each task of the batch asks."""
+    """Return what each task of the batch asks."""
     if end.stream is None:
         return ()
     known = dict(enumerate(start.used))

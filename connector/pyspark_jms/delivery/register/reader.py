@@ -203,5 +203,5 @@ class ReaderTask(RegisterHolder):
 
 
 def _without_token(read: Read, blocks: int) -> Token:
-    """With failOnDataLoss=false: the answer is what is there."""
+    """Answer with what is there, as failOnDataLoss=false asks for."""
     return Token(stream=read.stream, name=read.name, reader=read.reader, batch=read.batch, blocks=blocks)

@@ -87,7 +87,7 @@ class Peek:
     """
 
     name: str | None = None
-    """None: any token."""
+    """The token, or None for any token."""
 
     patient: bool = True
     """False: do not wait for the token."""
@@ -111,7 +111,8 @@ class Take:
     """Receive all messages of the register without accepting them → ``Taken``."""
 
     messages: int | None = None
-    """How many there should be. None: any number, and the event has no token only after the engine's patience."""
+    """How many there should be, or None for any number: then the event has no token only after the engine's patience.
+    """
 
     patient: bool = True
     """False: the engine waits for a token for a moment only."""
@@ -189,7 +190,7 @@ class Browse:
     stream: str
     batch: int
     blocks: int | None
-    """None: those that are there."""
+    """The messages, or None for those that are there."""
 
 
 @dataclass(frozen=True, slots=True)

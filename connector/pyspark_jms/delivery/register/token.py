@@ -156,7 +156,7 @@ class Offset:
     """A number of a batch, and what its tasks need. ``Offset()`` is what ``initialOffset`` answers."""
 
     stream: str | None = None
-    """One query's reading of its sources. None: there is no register yet."""
+    """One query's reading of its sources, or None if there is no register yet."""
 
     address: str | None = None
     """The registers of the stream are below this address, and at no other one."""

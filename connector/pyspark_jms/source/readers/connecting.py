@@ -30,12 +30,14 @@ def queue_of(options: SourceOptions, stream: str) -> str:
 
 
 def place_of(options: SourceOptions, stream: str) -> str:
-    """What the names of a stream's registers have in common: the broker puts the client id before the address."""
+    """Return what the names of a stream's registers share: the broker puts the client id before the address."""
     return str(DurableSubscription(queue_of(options, stream), options.durable.client_id if options.durable else None))
 
 
 def readers_of(options: SourceOptions) -> int:
-    """How many readers a batch has: each takes at least one message, whatever its size, so a small limit has fewer."""
+    """Return how many readers a batch has: each takes at least one message, whatever its size, so a small limit has
+    fewer.
+    """
     most = options.readers if options.max_messages is None else min(options.readers, options.max_messages)
     return max(1, min(most, options.max_bytes // ASSUMED_MESSAGE_BYTES))
 

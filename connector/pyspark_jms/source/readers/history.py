@@ -93,7 +93,7 @@ class BatchHistory:
         self._until = self._clock() + pause if self.fruitless else 0.0
 
     def pause_seconds(self) -> float:
-        """How long the next batch shall wait."""
+        """Return how long the next batch shall wait."""
         return max(0.0, self._until - self._clock())
 
     def warn(self) -> None:
@@ -115,7 +115,7 @@ class BatchHistory:
             )
 
     def warn_of_end(self) -> None:
-        """When a run ends although the broker shows messages."""
+        """Warn of a run that ends although the broker shows messages."""
         if self.fruitless and not self.moved():
             _log.warning(
                 "! the run ends without a message, although the broker shows messages: the queue may be paused or wait"
@@ -146,7 +146,7 @@ class BatchHistory:
         return self._sum("messages")
 
     def reconnects(self) -> int:
-        """Of tasks."""
+        """Return the number of reconnections of tasks."""
         return self._sum("reconnects")
 
     def _sum(self, name: str) -> int:

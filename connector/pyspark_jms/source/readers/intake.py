@@ -47,7 +47,9 @@ def divert_unmappable(
 
 
 def divert_oversized(link: ReaderLink, number: int, options: SourceOptions) -> tuple[int, int]:
-    """Of the messages above maxMessageBytes, how many went to the dead-letter queue, and how many were skipped."""
+    """Divert the messages above maxMessageBytes. Return how many went to the dead-letter queue, and how many were
+    skipped.
+    """
     source, letters, skipped = link.sources[number], 0, 0
     for message in source.take_oversized():
         with message:
@@ -184,7 +186,7 @@ class TaskIntake:
         return False
 
     def _before_suspects(self, link: ReaderLink, ranges: list[MessageRange]) -> list[MessageRange]:
-        """Of each source what comes before its first suspected message; the rest is given back.
+        """Take of each source what comes before its first suspected message, and give the rest back.
 
         So a message whose producer has written a high count is reached in its order, and costs two batches.
         """
@@ -221,7 +223,7 @@ class TaskIntake:
         )
 
     def _suspects_at(self, link: ReaderLink, range_: MessageRange) -> int:
-        """How many suspected messages the range begins with."""
+        """Return how many suspected messages the range begins with."""
         suspected = link.sources[range_.subscription].suspects(range_.block, _MOST)
         return next((at - range_.first for at in range(range_.first, range_.last) if at not in suspected), len(range_))
 
@@ -263,7 +265,7 @@ class TaskIntake:
         return [range_ for range_ in ranges if len(range_)]
 
     def _add(self, link: ReaderLink, ranges: list[MessageRange], value: NewValue) -> bool:
-        """As many as a batch may have, at least one; the rest is given back. Returns whether there is no rest."""
+        """Add as many as a batch may have, at least one, and give the rest back. Return whether there is no rest."""
         for at, range_ in enumerate(ranges):
             size, most = self._options.max_bytes - value.size, self._options.max_messages
             left = None if most is None else most - len(value)

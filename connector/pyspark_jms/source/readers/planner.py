@@ -171,7 +171,7 @@ class ReaderSource:
         return found
 
     def _waits(self, begin: Offset) -> bool:
-        """Whether the last batch took nothing, although there are messages: the next one would do the same.
+        """Return whether the last batch took nothing, although there are messages: the next one would do the same.
 
         The first batch of a run does not wait, because a run may have one batch. AvailableNow waits here: a query whose
         source has no next batch would end.

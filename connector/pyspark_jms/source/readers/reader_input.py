@@ -33,5 +33,5 @@ class ReaderInput:
 
 
 def report_number(batch: int, reader: int = 0) -> int:
-    """What identifies the report of a task; the sequences of two readers are the same."""
+    """Return what identifies the report of a task; the sequences of two readers are the same."""
     return batch << _READER_BITS | reader

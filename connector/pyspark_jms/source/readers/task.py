@@ -50,7 +50,7 @@ def read_reader(task: ReaderInput, options: SourceOptions, protocol: SourceProto
 
 
 def _staged(error: JMSError, task: ReaderInput) -> JMSError:
-    """Of a batch that was stored with other options, whose messages other consumers do not get any more."""
+    """Return rows of a batch that was stored with other options, whose messages other consumers do not get any more."""
     options = "onBadMessage=keep" if isinstance(error, BadMessageError) else "selectorInSpark=off"
     return type(error)(
         error.fact,

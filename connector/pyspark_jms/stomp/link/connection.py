@@ -203,7 +203,7 @@ class Connection:
         return self._inbox.take_oversized()
 
     def check_messages(self) -> None:
-        """As ``check``. Also raise the error of a message that was too large to be received."""
+        """Call ``check``, and also raise the error of a message that was too large to be received."""
         self.check()
         if self._inbox.refused is not None:
             raise self._inbox.refused

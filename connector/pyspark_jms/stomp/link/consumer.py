@@ -239,7 +239,7 @@ class Consumer(OnConnection[Dialect]):
         return receipt
 
     def probe(self) -> str:
-        """As ``ping``: STOMP has no question whether a queue is empty."""
+        """Send what ``ping`` sends: STOMP has no question whether a queue is empty."""
         return self.ping()
 
     def close(self) -> None:

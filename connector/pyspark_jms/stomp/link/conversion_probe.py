@@ -86,7 +86,7 @@ def _await_message(connection: Connection, seconds: float) -> MessageBlock | Non
 
 
 def _take_last(connection: Connection) -> MessageBlock | None:
-    """What has arrived is in the queue again at the end of the subscription, so nothing is kept."""
+    """Take what has arrived, and keep nothing: it is in the queue again at the end of the subscription."""
     for oversized in connection.take_oversized():
         with oversized:
             pass
@@ -95,7 +95,7 @@ def _take_last(connection: Connection) -> MessageBlock | None:
 
 
 def is_redelivered(block: MessageBlock) -> bool:
-    """Whether the first message of the block is marked as redelivered."""
+    """Return whether the first message of the block is marked as redelivered."""
     return header_of(block, 0, b"redelivered") == b"true"
 
 

@@ -123,7 +123,7 @@ def _kept(dialect: Dialect, lines: Iterable[bytes]) -> list[bytes]:
 
 
 def _sent_as(dialect: Dialect, name: str) -> str | None:
-    """The name in SEND of a header of MESSAGE. None: the header is not sent."""
+    """Return the name in SEND of a header of MESSAGE, or None if the header is not sent."""
     if name in (BODY_MARKER, TYPES_MARKER):
         return name
     if (column := dialect.message_headers.get(name)) is not None:

@@ -59,7 +59,7 @@ class Inbox:
             return messages, self._scanner.size + sum(len(block.data) for block in self._blocks)
 
     def _all_waiting(self) -> tuple[int, int]:
-        """With the messages above maxMessageBytes, which occupy the broker's window, too."""
+        """Count also the messages above maxMessageBytes, which occupy the broker's window, too."""
         messages, size = self.waiting()
         oversized = self._scanner.oversized
         return messages + len(oversized), size + sum(each.size for each in oversized)

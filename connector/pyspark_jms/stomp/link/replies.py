@@ -44,7 +44,7 @@ class Replies:
         self._receipts: set[str] = set()
         self._error: str | None = None
         self.server: str | None = None
-        """The header ``server`` of CONNECTED. None: no CONNECTED has arrived."""
+        """The header ``server`` of CONNECTED, or None if no CONNECTED has arrived."""
         self.dialect: Dialect | None = None
         """Set by the connection. It knows the meaning of an ERROR."""
         self.is_down = False
@@ -61,7 +61,7 @@ class Replies:
             self._condition.notify_all()
 
     def _is_final(self, error: str | None) -> bool:
-        """Whether the broker closes the connection after this ERROR, without a reply to anything that is sent."""
+        """Return whether the broker closes the connection after this ERROR, without a reply to what is sent."""
         return error is not None and any(
             text in error for text in (self.dialect.conversion_errors if self.dialect else ())
         )

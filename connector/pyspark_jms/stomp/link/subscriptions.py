@@ -26,7 +26,8 @@ _log = logging.getLogger("pyspark_jms.link")
 def require_same_subscription(
     settings: ConnectionSettings, durable: DurableSubscription, topic: Destination, selector: str | None
 ) -> None:
-    """For a broker that finds a subscription by its name, and keeps its old topic and selector without an error.
+    """Compare with a broker that finds a subscription by its name, and keeps its old topic and selector without an
+    error.
 
     ``SelectorChangedError``, ``InvalidDestinationError``. Without the permission ``manage``, the check is skipped and a
     log line states it.
@@ -85,7 +86,7 @@ def _delete_queue(settings: ConnectionSettings, topic: Destination, durable: Dur
 def _require_existing(
     settings: ConnectionSettings, dialect: Dialect, topic: Destination, durable: DurableSubscription
 ) -> None:
-    """For a broker that confirms the deletion of a subscription that does not exist."""
+    """Ask a broker that confirms the deletion of a subscription that does not exist."""
     if (queue := dialect.durable_subscriptions.destination_of_existing(durable)) is not None:
         _require_readable(settings, queue, durable)
     elif dialect.management is not None:

@@ -63,7 +63,7 @@ class FrameScanner:
 
     @property
     def messages(self) -> int:
-        """Whole frames in the open block."""
+        """Return the number of whole frames in the open block."""
         return len(self._block)
 
     @property
@@ -271,7 +271,7 @@ class FrameScanner:
             self._large = None
 
     def _exceeds(self, start: int, body: int) -> bool:
-        """Whether this is a MESSAGE that is too large."""
+        """Return whether this is a MESSAGE that is too large."""
         if self._pending.startswith(_MESSAGE, start):
             return body > self._max_body_bytes
         if body > MAX_HEADER_BYTES:  # the errors of a broker are short: the limit of the user is for messages

@@ -150,7 +150,7 @@ def _redelivery_delay(needs: AddressNeeds, settings: Mapping[str, Any], words: I
 
 
 def _longest_delay_ms(settings: Mapping[str, Any], words: Inspection) -> float:
-    """With a multiplier the delay grows with each delivery, up to its limit."""
+    """Return the longest delay: with a multiplier it grows with each delivery, up to its limit."""
     keys = words.settings
     delay = float(settings.get(keys.redelivery_delay, 0))
     limit = float(settings.get(keys.max_redelivery_delay, -1))

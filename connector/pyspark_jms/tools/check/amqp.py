@@ -72,7 +72,7 @@ def _transactions(producer: Producer, settings: ConnectionSettings, scratch_queu
 
 
 def _proven(dialect: Dialect) -> Iterator[Finding]:
-    """What the dialect trusts the broker with, because tests have seen this kind of broker do it."""
+    """Return what the dialect trusts the broker with, because tests have seen this kind of broker do it."""
     if dialect.browses:
         yield Finding(name="batch reads", value="show messages without delivering them")
     else:
@@ -101,7 +101,7 @@ def _proven(dialect: Dialect) -> Iterator[Finding]:
 
 
 def described_queue(settings: ConnectionSettings, queue: str) -> Finding | None:
-    """What a broker without other management tells of a queue. None: it tells nothing."""
+    """Return what a broker without other management tells of a queue, or None if it tells nothing."""
     with closing(connect(settings)) as connection:
         dialect = connection.dialect
     address = dialect.send.source_address(DestinationKind.QUEUE, queue)

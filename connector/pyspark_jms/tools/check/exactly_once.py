@@ -130,7 +130,7 @@ class ExactlyOnce:
     # --- trying --------------------------------------------------------------------------------
 
     def _try_staging(self) -> None:
-        """What a read does, with a token only."""
+        """Do what a read does, with a token only."""
         link = ReaderLink(self._settings, _STAGING, StateCondition())
         try:
             needs = _staging_needs("staging settings", f"{DEFAULT_PREFIX}#", link.patience_seconds)
@@ -163,7 +163,7 @@ class ExactlyOnce:
             link.close()
 
     def _try_ledger(self) -> "_LedgerTrial":
-        """What a write does, with tokens only."""
+        """Do what a write does, with tokens only."""
         own = replace(self._settings, client_id=_LEDGER)
         with closing(connect(own)) as connection:
             if connection.dialect.no_register:

@@ -41,7 +41,7 @@ class Finding:
 
     @classmethod
     def of_end(cls, name: str, error: JMSError) -> "Finding":
-        """Of an error that has ended checks: with its code, by which the pages explain it."""
+        """Make a finding of an error that has ended checks, with its code, by which the pages explain it."""
         return cls(name=name, value=f"[{error.code}] {error.fact}", verdict=Verdict.PROBLEM, advice=error.remedy)
 
 

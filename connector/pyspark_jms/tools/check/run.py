@@ -61,7 +61,7 @@ _LOSES_BODIES = (
 class CheckRequest:
     settings: ConnectionSettings
     queue: str | None = None
-    """None: check only the broker."""
+    """The queue, or None to check only the broker."""
     limit: int = 10_000
     """Maximum messages in delivery to list, and maximum messages to receive."""
     receive: bool = False

@@ -68,7 +68,7 @@ class Scratch:
     # --- the two tests -------------------------------------------------------------------------
 
     def bodies(self) -> Finding:
-        """Whether text and bytes, also empty ones, are received as the type that was sent."""
+        """Return whether text and bytes, also empty ones, are received as the type that was sent."""
         with closing(self._consumer("bodies", 1 << 20)) as consumer:
             before = time.time() * 1000
             for kind, body in _BODIES:
@@ -87,7 +87,7 @@ class Scratch:
         )
 
     def window(self) -> Finding:
-        """Whether the broker stops when windowBytes are in flight."""
+        """Return whether the broker stops when windowBytes are in flight."""
         with Producer(self._settings) as producer:
             for _ in range(_MESSAGES):
                 producer.send(self._frame("window", "text", b"x" * _BODY_BYTES, producer.transaction))

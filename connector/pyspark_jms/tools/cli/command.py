@@ -51,7 +51,7 @@ def escape_unprintable() -> None:
 
 
 def is_ascii_json() -> bool:
-    """Whether JSON has to escape all other characters: those of ``escape_unprintable`` are no escapes of JSON."""
+    """Return whether JSON has to escape all other characters: those of ``escape_unprintable`` are not JSON's."""
     return not (sys.stdout.encoding or "utf-8").lower().replace("_", "-").startswith("utf")
 
 

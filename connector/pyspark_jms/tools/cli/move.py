@@ -96,8 +96,8 @@ def _require_one_queue(parsed: "SourceOptions") -> None:
 
 
 def _messages_of(protocol: "SourceProtocol", parsed: "SourceOptions", queue: str, to: str | None) -> int | None:
-    """How many messages the queue has; None if it is not known. A missing queue is refused, and so not created. The
-    name of a topic is refused on either side.
+    """Return how many messages the queue has, or None if it is not known. A missing queue is refused, and so not
+    created. The name of a topic is refused on either side.
     """
     from pyspark_jms.management.queue_facts import look_up_queues
 

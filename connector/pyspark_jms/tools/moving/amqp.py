@@ -60,7 +60,7 @@ class AmqpMover(AmqpSourceLink):
             ) from None
 
     def origin(self, block: MessageBlock, index: int) -> Destination | None:
-        """None also where the queue's name is not its address's: a subscription to a topic."""
+        """Return None also where the queue's name is not its address's: a subscription to a topic."""
         for facts in _annotations_and_properties(block.message(index)):
             if named := {str(facts[name]) for name in self.dialect.origin_names if name in facts}:
                 return Destination(DestinationKind.QUEUE, named.pop()) if len(named) == 1 else None
@@ -113,7 +113,8 @@ class AmqpMover(AmqpSourceLink):
 
 
 def _annotations_and_properties(message: bytes) -> Iterator[Mapping[Any, Any]]:
-    """What a broker adds to a message as an annotation, or, if the message came over another protocol, a property.
+    """Return what a broker adds to a message as an annotation, or, if the message came over another protocol, a
+    property.
 
     The annotations come first (AMQP 1.0 part 3 §3.2): a producer's properties do not replace them.
     """

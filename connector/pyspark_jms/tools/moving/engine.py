@@ -99,7 +99,7 @@ def move(
     accept_claims: bool = False,
     targets: Collection[str] | None = None,
 ) -> Moved:
-    """Move at most ``limit`` messages, or all. ``to`` None: each goes to the queue that it came from.
+    """Move at most ``limit`` messages, or all. If ``to`` is None, each goes to the queue that it came from.
 
     ``accept_claims``: where the broker notes no queue, follow the property ``SOURCE_PROPERTY``. ``targets``: the queues
     that the user has seen; a message for another one stays.
@@ -224,7 +224,7 @@ class _Mover:
             on_moved(self.moved.messages)
 
     def movable(self, block: MessageBlock) -> list[Destination]:
-        """Where the messages that can be moved go, in their order."""
+        """Return where the messages that can be moved go, in their order."""
         targets = self._targets_of(block, self._rows_of(block))
         return [target for target in targets if isinstance(target, Destination)]
 
@@ -273,7 +273,7 @@ class _Mover:
         return kept
 
     def _target(self, block: MessageBlock, row: dict[str, Any], lossy: Collection[int]) -> Destination | str:
-        """Where a message goes, or why it stays."""
+        """Return where a message goes, or why it stays."""
         properties = dict(row["properties"] or ())
         if properties.get(MOVED_PROPERTY) == self._run:
             return _CAME_BACK

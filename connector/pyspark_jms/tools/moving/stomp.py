@@ -70,7 +70,7 @@ def require_kept_transactions(dialect: Dialect) -> None:
 
 
 def origin_of(block: MessageBlock, index: int, dialect: Dialect) -> Destination | None:
-    """None also where the queue's name is not its address's: a subscription to a topic."""
+    """Return None also where the queue's name is not its address's: a subscription to a topic."""
     found = {header_of(block, index, name.encode()) or b"" for name in dialect.origin_headers} - {b""}
     if len(found) != 1:
         return None

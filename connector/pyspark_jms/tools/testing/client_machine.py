@@ -47,7 +47,7 @@ class ClientMachine:
     jvm: Any
     gateway: Any
     connect: Callable[[str | None, str | None], Any]
-    """User and password (None: the broker's own) -> a ``jakarta.jms.Connection``."""
+    """User and password, or None for the broker's own -> a ``jakarta.jms.Connection``."""
 
     alive: Callable[[], bool]
     close: Callable[[], None]

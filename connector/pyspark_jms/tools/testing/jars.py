@@ -71,7 +71,7 @@ _RESOLVE_SECONDS = 600
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ResolverSettings:
-    """Three settings of Spark. An environment variable overrides ``spark-defaults.conf``; None: Spark's default."""
+    """Three settings of Spark. An environment variable overrides ``spark-defaults.conf``; None is Spark's default."""
 
     ivy: str | None = None
     """``spark.jars.ivy``, PYSPARK_JMS_IVY: the folder for the jars."""

@@ -28,8 +28,8 @@ _STOP_SECONDS = 30
 
 
 class OwnBroker(ABC):
-    """``directory`` stores the data (None: a temporary folder, removed at the end). ``port`` 0 selects a free port,
-    which stays the same after restarts.
+    """``directory`` stores the data; with None, it is a temporary folder that is removed at the end. ``port`` 0 selects
+    a free port, which stays the same after restarts.
     """
 
     def __init__(

@@ -34,7 +34,7 @@ def free_port(host: str) -> int:
 
 
 def is_free(host: str, port: int) -> bool:
-    """Whether a server can listen on the port. Lingering connections of an earlier server do not count."""
+    """Return whether a server can listen on the port. Lingering connections of an earlier server do not count."""
     with socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET) as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:

@@ -111,7 +111,7 @@ class SchemaColumns:
         return self._add_absent_values(location, column, absent)
 
     def _candidates_with_types(self, location: NameLocation, texts: pa.Array, types: pa.Array) -> Candidates:
-        """In rows with a stated type of JMS, that type is the only candidate."""
+        """Return the candidates: in rows with a stated type of JMS, that type is the only one."""
         codes, distinct = _encode(texts)
         type_codes, stated = _encode(types)
         size = len(distinct) + 1

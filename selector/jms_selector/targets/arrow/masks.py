@@ -168,7 +168,9 @@ class _BatchEvaluation:
         return mask if codes is None else mask[codes]
 
     def _table(self, node: Node) -> tuple[Masks, NDArray[np.intp] | None]:
-        """For a condition on one name: outcomes of its distinct values, and codes. Else: outcomes of rows, and None."""
+        """Return outcomes of distinct values and their codes for a condition on one name, else outcomes of rows and
+        None.
+        """
         used = names(node)
         if len(used) > self.max_names:
             return self._all_outcomes(self.rows_total), None

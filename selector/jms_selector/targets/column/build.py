@@ -75,7 +75,7 @@ def column(selector: Selector | str, *, dialect: str | Dialect = "spec", convert
 
 
 def _exceeds_limits(root: Node) -> bool:
-    """Whether the selector is too large for one Spark expression."""
+    """Return whether the selector is too large for one Spark expression."""
     tested = [node for node in postorder(root, conditions) if not isinstance(node, And | Or | Not)]
     return len(tested) > MAX_CONDITIONS or any(map(_exceeds_operator_limits, tested))
 
@@ -145,7 +145,7 @@ class _Builder:
         return fold(to_negation_normal_form(root), visit, junction_children)
 
     def condition(self, node: Node, outcome: str) -> Any:
-        """Whether ``outcome`` is possible for one condition."""
+        """Return whether ``outcome`` is possible for one condition."""
         used = names(node)
         locations = {name: locate(self.dialect, name) for name in used}
         if len(used) > MAX_NAMES or not all(location.visible for location in locations.values()):

@@ -83,7 +83,7 @@ def selector(queue: ConformanceQueue, dialect: Any) -> Iterator[Finding]:
 
 
 def browse(queue: ConformanceQueue, dialect: Any) -> Iterator[Finding]:
-    """Whether another consumer receives the messages while they are shown, and they stay."""
+    """Return whether another consumer receives the messages while they are shown, and they stay."""
     trusted = dialect.browses
     queue.send(_texts("shown", 3))
     try:

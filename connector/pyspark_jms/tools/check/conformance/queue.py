@@ -226,7 +226,9 @@ class Reader:
         return found
 
     def failed_deliveries(self) -> list[int] | None:
-        """How often each message was delivered before without success. None: the protocol does not have the number."""
+        """Return how often each message was delivered before without success, or None if the protocol does not have the
+        number.
+        """
         if self.link.address.protocol != "amqp":
             return None
         return [delivery_count(message) for _, message in self._own]
@@ -240,7 +242,7 @@ class Reader:
             self.link.has_receipt(self.link.acknowledge(ids), wait=True)
 
     def proves_end(self, seconds: float) -> bool:
-        """Whether the broker answers the question for the end of the queue (a drain, AMQP 1.0 §2.6.7)."""
+        """Return whether the broker answers the question for the end of the queue (a drain, AMQP 1.0 §2.6.7)."""
         receipt = self.link.probe()
         return self._until(lambda: self.link.has_receipt(receipt), seconds)
 
