@@ -3,12 +3,16 @@
 The differences were measured with the parsers and evaluators of eleven engines, in process, on one message.
 """
 
+import json
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
 
 from jms_selector.meaning.plan import junction_children, to_negation_normal_form
 from jms_selector.pushdown.rewrite import put_properties_left
+from jms_selector.syntax.kinds import Kind, integer_kind
 from jms_selector.syntax.parse import parse
 from jms_selector.syntax.tree import (
     And,
@@ -31,20 +35,12 @@ from jms_selector.syntax.tree import (
 )
 from jms_selector.targets.text import render
 
-__all__ = ["DIFFERENCES", "ENGINES", "Difference", "Portable", "portable", "with_spaced_minus"]
+__all__ = ["DATA", "DIFFERENCES", "ENGINES", "Difference", "Portable", "portable", "with_spaced_minus"]
 
-ENGINES = {
-    "Artemis": "2.55.0",
-    "Classic": "5.19.1 and 6.3.1",
-    "Broker-J": "9.2.1",
-    "IBM MQ JMS": "9.4.5.0",
-    "Liberty": "26.0.0.3",
-    "HornetQ": "2.4.7",
-    "OpenMQ": "6.7.0",
-    "JORAM": "5.10.0",
-    "FFMQ": "4.0.14",
-}
-"""Engine -> the versions that were measured. IBM MQ JMS is the evaluator in the Java client."""
+DATA = Path(__file__).parent / "engines.json"
+_MEASURED: dict[str, Any] = json.loads(DATA.read_text(encoding="utf-8"))
+ENGINES: dict[str, str] = _MEASURED["versions"]
+"""Engine -> the version that was measured. IBM MQ JMS is the evaluator in the Java client."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,52 +53,39 @@ class Difference:
     """The engines that refuse it, or select otherwise than the specification says."""
 
 
-_AMQ = ("Artemis", "Classic")
-_AMQ_FAMILY = (*_AMQ, "Broker-J")
-DIFFERENCES = {
-    "not": Difference("NOT before a condition without parentheses", "NOT a = 1", (*_AMQ, "FFMQ")),
-    "not-not": Difference("NOT NOT", "NOT NOT b", ("IBM MQ JMS", "Liberty", "HornetQ", "OpenMQ", "FFMQ")),
-    "missing": Difference(
-        "`<>` or NOT on a property that a message may lack",
-        "m <> 'a'",
-        ("Broker-J", "Liberty", "HornetQ", "OpenMQ", "JORAM"),
-    ),
-    "right": Difference("a property right of = or <>", "i <> m", (*_AMQ_FAMILY, "HornetQ", "OpenMQ")),
-    "small-minus": Difference("a minus directly before 0.…", "t > -0.5", ("IBM MQ JMS", "Liberty")),
-    "division": Difference("a division of whole numbers", "i / 2 = 2", (*_AMQ_FAMILY, "JORAM")),
-    "grouping": Difference("`-` or `/` before another operator", "10 - 5 - 2 = 3", ("IBM MQ JMS", "Liberty")),
-    "calculation": Difference(
-        "a calculation with a property that is not a number", "s * 2 > 5", (*_AMQ_FAMILY, "HornetQ", "OpenMQ", "FFMQ")
-    ),
-    "unlike": Difference(
-        "one property compared with texts and with numbers",
-        "NOT (s = 1) OR s = 'a'",
-        (*_AMQ_FAMILY, "IBM MQ JMS", "Liberty", "HornetQ", "OpenMQ", "FFMQ"),
-    ),
-    "number": Difference(
-        "octal, hexadecimal, a suffix L, f or d",
-        "i = 010",
-        (*_AMQ, "Broker-J", "IBM MQ JMS", "HornetQ", "OpenMQ", "FFMQ"),
-    ),
-    "exponent": Difference("an exponent", "i = 5E+0", ("OpenMQ", "FFMQ")),
-    "empty": Difference("the empty text", "o = ''", ("OpenMQ", "JORAM")),
-    "like": Difference("LIKE, which must match the whole text", "t LIKE 'blu'", ("OpenMQ", "JORAM", "FFMQ")),
-    "escape": Difference(
-        "ESCAPE other than before _, % or itself", "x LIKE 'a!xb' ESCAPE '!'", (*_AMQ, "Liberty", "HornetQ", "JORAM")
-    ),
-    "whole": Difference("`>=` or BETWEEN of a fraction with a whole number", "d >= 0", ("HornetQ",)),
-    "two": Difference("`<` or `>` of two properties", "a < b", (*_AMQ_FAMILY, "Liberty", "OpenMQ")),
-    "name": Difference("a name that is not ASCII, or in double quotes", "été = 5", tuple(ENGINES)),
-    "value": Difference(
-        "a condition as a value, or a test of an expression",
-        "m + 1 IS NULL",
-        ("IBM MQ JMS", "Liberty", "HornetQ", "JORAM", "FFMQ"),
-    ),
-    "comment": Difference(
-        "a comment", "i = 5 /* c */", ("IBM MQ JMS", "Liberty", "HornetQ", "OpenMQ", "JORAM", "FFMQ")
-    ),
-}
-"""The classes of disagreement that :func:`portable` finds."""
+def _difference(key: str, what: str, example: str) -> tuple[str, Difference]:
+    return key, Difference(what, example, tuple(_MEASURED["classes"][key]))
+
+
+DIFFERENCES = dict(
+    (
+        _difference("not", "NOT before a condition without parentheses", "NOT i = 9 AND i = 5"),
+        _difference("not-not", "NOT NOT", "NOT NOT b"),
+        _difference("missing", "`<>` or NOT on a property that a message may lack", "m <> 'a'"),
+        _difference("right", "a property right of = or <>", "i <> m"),
+        _difference("small-minus", "a minus directly before 0.…", "t > -0.5"),
+        _difference("sign", "a plus before a value, two minus, a minus before a point", "i = +5"),
+        _difference("division", "a division of whole numbers", "i / 2 = 2"),
+        _difference("grouping", "`-` or `/` before another operator", "10 - 5 - 2 = 3"),
+        _difference("parentheses", "parentheses in a calculation", "(i + 1) * 2 = 12"),
+        _difference("calculation", "a calculation with a property that is not a number", "-s < 5 OR i = 5"),
+        _difference("unlike", "one property compared with texts and with numbers", "NOT (s = 1) OR s = 'a'"),
+        _difference("number", "octal, hexadecimal, a suffix L, f or d", "n = 010"),
+        _difference("large", "a number beyond an int", "l = 3000000000"),
+        _difference("exponent", "an exponent", "i = 5E+0"),
+        _difference("empty", "the empty text", "o = ''"),
+        _difference("like", "LIKE, which must match the whole text", "s LIKE 'blu'"),
+        _difference("escape", "ESCAPE other than before _, % or itself", "x LIKE 'a!xb' ESCAPE '!'"),
+        _difference("whole", "`>=` or BETWEEN of a fraction with a whole number", "t >= 0"),
+        _difference("two", "`<` or `>` of two properties", "s < x"),
+        _difference("name", "a name that is not ASCII, or in double quotes", "été = 5"),
+        _difference("value", "a condition as a value, or a test of an expression", "m + 1 IS NULL"),
+        _difference("comment", "a comment", "i = 5 /* c */"),
+    )
+)
+"""The classes of disagreement that :func:`portable` finds, with the engines of ``engines.json``, which
+``tests/selector/engines/engine_table.py`` writes.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,6 +165,7 @@ _IN_TEXT = {
     r"(?:[=<>*/+-]|(?:NOT\s+)?(?:IN|LIKE|BETWEEN|IS)\b)",
     "not-not": r"\bNOT\s+NOT\b",
     "small-minus": r"-0\.",
+    "sign": r"(?:[=<>(,*/+-]|\b(?:BETWEEN|AND|OR|NOT))\s*\+|-\s*-|-\s*\.",
     "number": r"(?<![\w.$])(?:0\d+(?![\d.eE])|0[xX][\da-fA-F]+|\d[\d.]*[lLfFdD](?!\w))",
     "exponent": r"(?<![\w$])(?!0[xX])(?:\d+\.?\d*|\.\d+)[eE]",
     "comment": r"/\*",
@@ -193,7 +177,7 @@ def _found(text: str, root: Node) -> Iterator[Difference]:
     bare = re.sub(r"'(?:[^']|'')*'", "''", text)
     keys = {key for key, pattern in _IN_TEXT.items() if re.search(pattern, bare, re.IGNORECASE)}
     keys |= {key for node in postorder(root) for key in _of_node(node)}
-    if _guarded(root) != to_negation_normal_form(root):
+    if _guarded(root) != to_negation_normal_form(root) or any(map(_has_two_negations, postorder(root))):
         keys.add("missing")
     kinds: dict[str, set[bool]] = {}
     for node in postorder(root):
@@ -206,15 +190,22 @@ def _found(text: str, root: Node) -> Iterator[Difference]:
     return (difference for key, difference in DIFFERENCES.items() if key in keys)
 
 
+def _has_two_negations(node: Node) -> bool:
+    return isinstance(node, Not) and any(isinstance(inner, Not) for inner in postorder(node.operand))
+
+
 def _of_node(node: Node) -> Iterator[str]:
     match node:
         case Arithmetic(operators, operands):
             yield from ["division"] if "/" in operators else []
+            yield from ["parentheses"] if any(isinstance(each, Arithmetic) for each in operands) else []
             nested = any(isinstance(each, Arithmetic) for each in operands[1:])
             yield from ["grouping"] if set(operators[:-1]) & {"-", "/"} or (nested and "-" in operators) else []
             yield from ["calculation"] if names(node) else []
         case Negative() if names(node):
             yield "calculation"
+        case Literal(value) if isinstance(value, int) and integer_kind(value) is Kind.LONG:
+            yield "large"
         case Compare(operator, left, right):
             yield from ["right"] if names(right) and operator in {"=", "<>"} else []
             yield from ["two"] if names(left) and names(right) and operator not in {"=", "<>"} else []
@@ -224,8 +215,11 @@ def _of_node(node: Node) -> Iterator[str]:
             yield from ["value"] if isinstance(left, conditions) or isinstance(right, conditions) else []
         case Between(_, low, _, _) if _is_whole(low):
             yield "whole"
+        case In(_, values) if "" in values:
+            yield "empty"
         case Like(_, pattern, escape):
             yield "like"
+            yield from ["empty"] if not pattern else []
             if escape is not None and re.search(f"{re.escape(escape)}(?![_%{re.escape(escape)}])", pattern):
                 yield "escape"
         case IsNull(operand) if not isinstance(operand, Property):

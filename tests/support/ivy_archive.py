@@ -1,4 +1,4 @@
-"""A file of an artifact that is no jar, from the registry that Spark's resolver uses."""
+"""A file of an artifact that is not a jar, from the registry that Spark's resolver uses."""
 
 import functools
 import tempfile
@@ -10,7 +10,7 @@ from pyspark_jms.tools.testing.java import JavaMachine, spark_jars
 
 
 @functools.cache
-def archive(organisation, module, version, classifier):
+def archive(organisation, module, version, classifier=None, extension="zip"):
     """The open file MODULE-VERSION-CLASSIFIER.zip."""
     with tempfile.TemporaryDirectory() as logs:
         machine = JavaMachine([str(spark_jars() / "*")], log=Path(logs) / "ivy.log")
@@ -25,9 +25,10 @@ def archive(organisation, module, version, classifier):
                 dependency = parts.descriptor.DefaultDependencyDescriptor(asking, wanted, False, False, False)
                 dependency.addDependencyConfiguration("default", "default")
                 attributes = jvm.java.util.HashMap()
-                attributes.put("classifier", classifier)
+                if classifier:
+                    attributes.put("classifier", classifier)
                 artifact = parts.descriptor.DefaultDependencyArtifactDescriptor(
-                    dependency, module, "zip", "zip", None, attributes
+                    dependency, module, extension, extension, None, attributes
                 )
                 dependency.addDependencyArtifact("default", artifact)
                 asking.addDependency(dependency)
