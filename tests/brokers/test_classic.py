@@ -1,9 +1,13 @@
 """What only ActiveMQ Classic does: Java's maps and objects, a browser, answers, permissions without a transaction."""
 
 import time
+from contextlib import closing
+from uuid import UUID
 
 import pyarrow as pa
 import pytest
+from amqp_messages import TRUE, binary, list_, properties, section, string, ulong
+from amqp_sending import put_encoded, subscription_to
 from numbered import fill
 from streaming import run_available
 from waiting import await_count, await_value, wait_until
@@ -208,3 +212,82 @@ def test_a_browse_that_ends_at_a_limit_is_an_error_and_a_small_whole_queue_is_no
         with pytest.raises(UnsupportedError, match=r"shows 50 messages .* the broker has more"):
             shown(cut, **limits)
     assert shown(cut, maxMessagesPerTrigger="50") == 50
+
+
+# --- what AMQP clients sent, over STOMP ---------------------------------------------------------------
+
+QPID_ID = string(f"ID:{UUID(int=7)}:1:1:1-1")
+AMQP_IDS = {
+    "string": QPID_ID,
+    "plain": string("order-7"),
+    "own": string("ID:host-1-2:1:1:1:1"),  # spelled as Classic spells its own
+    "uuid": b"\x98" + UUID(int=7).bytes,
+    "ulong": ulong(7),
+    "binary": binary(b"\0\xff"),
+}
+
+SHOWN = {
+    "string": f"ID:{UUID(int=7)}:1:1:1-1",
+    "plain": "ID:order-7",
+    "own": r"\[ID:host-1-2:1:1:1:1\]",
+    "uuid": f"ID:AMQP_UUID:{UUID(int=7)}",
+    "ulong": "ID:AMQP_ULONG:7",
+    "binary": "ID:AMQP_BINARY:00FF",
+}
+
+
+def put_with_ids(broker, queue, *ids):
+    head, body = section(0x70, list_(TRUE)), section(0x77, string("x"))
+    messages = [head + properties(**({"message_id": each} if each else {})) + body for each in ids]
+    put_encoded(broker, f"queue://{queue}", messages)
+
+
+def noop(spark, broker, queue, folder, **options):
+    stream = spark.readStream.format("jms").options(**access(broker) | options, queue=queue).load()
+    return run_available(stream, folder, "noop")
+
+
+def test_what_the_amqp_sink_writes_is_acknowledged_over_stomp(spark, classic, queue, tmp_path):
+    rows = spark.range(5).selectExpr("CAST(id AS STRING) text")
+    over_amqp = access(classic) | {"brokerUrl": classic.amqp_url}
+    rows.write.format("jms").mode("append").options(**over_amqp, queue=queue).save()
+    found = read(spark, classic, queue, tmp_path, "of_amqp")
+    assert sorted(row.text for row in found) == [*"01234"]
+    assert len({row.JMSMessageID for row in found}) == 5
+    await_count(classic, queue, 0)
+
+
+@pytest.mark.parametrize("kind", AMQP_IDS)
+def test_an_id_of_an_amqp_client_ends_a_stomp_read_with_the_cause(spark, classic, queue, tmp_path, kind):
+    put_with_ids(classic, queue, None, AMQP_IDS[kind])
+    with pytest.raises(Exception, match=rf"\[JMS_UNSUPPORTED\] .*{SHOWN[kind]}.*Read the queue over AMQP"):
+        noop(spark, classic, queue, tmp_path / "stomp")
+    await_count(classic, queue, 1)  # the first message has Classic's own id
+    noop(spark, classic, queue, tmp_path / "amqp", brokerUrl=classic.amqp_url)
+    await_count(classic, queue, 0)
+
+
+def test_a_read_with_a_journal_meets_such_an_id(spark, classic, queue, tmp_path):
+    put_with_ids(classic, queue, QPID_ID)
+    once = {"deliveryGuarantee": "exactly-once", "journalLocation": str(tmp_path / "j")}
+    with pytest.raises(Exception, match=r"\[JMS_UNSUPPORTED\] .*Read the queue over AMQP"):
+        noop(spark, classic, queue, tmp_path / "c", **once)
+    await_count(classic, queue, 1)
+
+
+def test_a_batch_read_over_stomp_shows_such_messages_up_to_its_window(classic, queue):
+    put_with_ids(classic, queue, *[QPID_ID, None] * 500)
+    options = SourceOptions.parse(access(classic) | {"queue": queue}, "batch")
+    assert sum(map(len, peek(options, StompSource()))) == 1000
+    with closing(StompSource.connect(options.connection)) as link:
+        link.subscribe(subscription_to(queue, browse=True, window_messages=100))
+        with pytest.raises(UnsupportedError, match=r"Read the queue over AMQP"):
+            wait_until(lambda: [link.shown(each) for each in link.take()] and False, what="the error")
+
+
+def test_a_move_over_stomp_sends_nothing_that_it_cannot_acknowledge(classic, queue, capsys):
+    put_with_ids(classic, queue, QPID_ID)
+    given = ["--broker-url", classic.url, "--user", classic.user, "--option", f"password={classic.password}"]
+    assert main(["move", *given, "--queue", queue, "--to", f"{queue}.to"]) == 1
+    assert "[JMS_UNSUPPORTED]" in capsys.readouterr().err
+    assert (classic.message_count(queue), classic.has_queue(f"{queue}.to")) == (1, False)

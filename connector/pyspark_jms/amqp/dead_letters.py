@@ -43,7 +43,7 @@ __all__ = ["pieces_of", "send_dead_letters"]
 
 _MAX_REASON_CHARACTERS = 1000
 _PRIORITY = 1
-_USER_ID, _TO, _CONTENT_TYPE, _ABSOLUTE_EXPIRY = 1, 2, 6, 8
+_MESSAGE_ID, _USER_ID, _TO, _CONTENT_TYPE, _ABSOLUTE_EXPIRY = 0, 1, 2, 6, 8
 _NULL, _TRUE = bytes((NULL,)), bytes((TRUE,))
 _SECTION = bytes((DESCRIBED, SMALL_ULONG))
 """What precedes the code of a section."""
@@ -148,7 +148,9 @@ def _cut(message: Buffer, section: Section, codes: bytes) -> list[bytes]:
 
 def _properties(letter: _Letter, section: Section) -> bytes:
     fields = _cut(letter.message, section, LISTS)
-    for number in (_TO, _ABSOLUTE_EXPIRY, *((_USER_ID,) if letter.dialect.checks_user_id else ())):
+    own_id = () if letter.dialect.send.takes_message_ids else (_MESSAGE_ID,)  # property spark_jms_message_id has it
+    user_id = (_USER_ID,) if letter.dialect.checks_user_id else ()
+    for number in (_TO, _ABSOLUTE_EXPIRY, *own_id, *user_id):
         if number < len(fields):
             fields[number] = _NULL
     return _SECTION + bytes((PROPERTIES,)) + encode_list(fields)

@@ -62,10 +62,16 @@ class StompSourceLink(Consumer):
 
     def shown(self, block: MessageBlock) -> None:
         """An acknowledgement of a browsed message moves the window and nothing else. Without a browse, what was shown
-        stays in the window until the end.
+        stays in the window until the end, and so does a message whose acknowledgement would end the connection.
         """
-        if self.dialect.browses:
-            self.acknowledge(each for each in block.ids if each is not None)
+        if not self.dialect.browses:
+            return
+        shown = [each for each in block.ids if each is not None]
+        moving = [each for each in shown if self.dialect.unacknowledgeable([each]) is None]
+        if moving:
+            self.acknowledge(moving)
+        if len(moving) < len(shown) and self.window_is_full():
+            self.require_acknowledgeable(shown)
 
     def redelivered(self, block: MessageBlock) -> int:
         return redelivered(block)

@@ -107,6 +107,12 @@ def test_rabbitmq_gets_neither_the_user_of_a_message_nor_its_further_queues():
         assert (found[0x73][1], set(found[0x72])) == (user, kept)
 
 
+def test_classic_gets_no_message_id():
+    message = properties(message_id=string("ID:1"), subject=string("s")) + section(0x77, string("body"))
+    found = sent(message, CLASSIC)
+    assert (found[0x73][0], found[0x73][3], found[0x74][MESSAGE_ID_PROPERTY]) == (None, "s", "ID:1")
+
+
 @pytest.mark.parametrize("priority", [0, 7])
 def test_the_priority_stays_and_the_time_to_live_does_not(priority):
     header = section(0x70, list_(NULL, ubyte(priority), uint(5), TRUE, uint(3)))

@@ -67,12 +67,12 @@ def encode(
     """One message a row, in order; the blocks have no heads and no ids.
 
     A row that cannot be sent raises before anything is returned. ``first_row`` is the number of the first row in the
-    task, or ``numbers`` has each row's, when they do not follow each other: errors name it, and it ends the message-id.
-    Without a prefix, all messages have the same message-id. ``now_ms`` is the creation time, and what a time to live
-    counts from; ``destination`` is that of rows without one; ``property_columns`` are sent as properties of the
-    columns' types.
+    task, or ``numbers`` has each row's, when they do not follow each other: errors name it, and it ends the message-id,
+    if the broker takes one. Without a prefix, all messages have the same message-id. ``now_ms`` is the creation time,
+    and what a time to live counts from; ``destination`` is that of rows without one; ``property_columns`` are sent as
+    properties of the columns' types.
     """
-    identity = Identity(message_id_prefix, now_ms)
+    identity = Identity(message_id_prefix, now_ms, dialect.send.takes_message_ids)
     limit = min(max_message_bytes, MAX_ROW_BYTES)
     return [
         block_of(part, _messages(part, dialect, destination, identity), limit)

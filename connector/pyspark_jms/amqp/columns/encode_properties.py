@@ -303,6 +303,7 @@ class Identity:
     message_id_prefix: str | None
     """None: all messages get the same id."""
     now_ms: int
+    gives_message_ids: bool = True
 
 
 def properties(
@@ -317,7 +318,7 @@ def properties(
 ) -> list[Piece]:
     """``groups``: ``group-id`` and ``group-sequence``, or nothing if no row of these has one."""
     fields: list[list[Piece]] = [
-        _message_ids(rows, identity.message_id_prefix),
+        _message_ids(rows, identity.message_id_prefix) if identity.gives_message_ids else [NO_VALUE],
         [NO_VALUE],  # user-id
         to.pieces,
         _text(rows, "JMSType"),

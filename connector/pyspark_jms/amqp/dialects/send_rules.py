@@ -39,6 +39,9 @@ class SendRules:
     delays_delivery: bool = True
     """Whether the broker may hold a message back until its delivery time. Otherwise such a row is refused."""
 
+    takes_message_ids: bool = True
+    """Whether messages are sent with a message-id. Otherwise the broker gives each one of its own."""
+
     needs_body_section: bool = False
     """Whether the broker refuses a message without a body section, which AMQP 1.0 §3.2 demands."""
 
@@ -120,6 +123,8 @@ CLASSIC_RULES = SendRules(
     address_prefixes=MappingProxyType({kind: f"{kind}://" for kind in ("queue", "topic", "temp-queue", "temp-topic")}),
     refused_names=CLASSIC_NAMES,
     refused_in_rows=(CLASSIC_DESTINATIONS,),
+    # 6.3 cannot acknowledge a message that has an id of its producer over STOMP: it closes the reader's connection.
+    takes_message_ids=False,
     # The broker's scheduler reads them.
     reserved_properties=frozenset(
         {"AMQ_SCHEDULED_DELAY", "AMQ_SCHEDULED_REPEAT", "AMQ_SCHEDULED_PERIOD", "AMQ_SCHEDULED_CRON"}

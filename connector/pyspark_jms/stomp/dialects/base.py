@@ -1,6 +1,7 @@
 """What a dialect describes: one frozen value for each broker, and a broker overrides only what differs."""
 
-from collections.abc import Mapping
+import re
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 
@@ -186,6 +187,10 @@ class Dialect(BrokerDialect):
     ack_header: str | None = None
     """The MESSAGE header whose value an ACK names. None: ``message-id``."""
 
+    acknowledgeable_ids: str = ""
+    """Regular expression for ids of messages. The broker closes the connection at the ACK of another message. Empty:
+    it acknowledges all."""
+
     max_acks_without_receipt: int | None = None
     """The number of ACKs after which the client waits for a receipt before it sends more. None: no limit."""
 
@@ -314,6 +319,9 @@ class Dialect(BrokerDialect):
     send_errors: tuple[str, ...] = field(default=())
     """The same for: a SEND was refused. The frame does not distinguish a missing permission from a full address."""
 
+    ack_errors: tuple[str, ...] = field(default=())
+    """The same for: the broker cannot acknowledge this message."""
+
     conversion_errors: tuple[str, ...] = field(default=())
     """The same for: the broker cannot convert a message to STOMP. It closes the connection after such an ERROR."""
 
@@ -360,7 +368,12 @@ class Dialect(BrokerDialect):
     def message_id(self, identifier: bytes) -> str:
         """The id of a message for people, from such an id."""
         own = identifier if self.stable_id_separator is None else self.stable_id(identifier)
-        return own.decode("utf-8", "replace")
+        return own.decode("utf-8", "replace").replace("\\c", ":")  # STOMP 1.2 "Value Encoding"
+
+    def unacknowledgeable(self, identifiers: Iterable[bytes]) -> str | None:
+        """Return the id of the first of these messages that the broker cannot acknowledge, or None."""
+        named = map(self.message_id, identifiers)
+        return next((each for each in named if not re.search(self.acknowledgeable_ids, each)), None)
 
     def header_of(self, column: str) -> bytes | None:
         """The first MESSAGE header that fills this column."""

@@ -43,6 +43,9 @@ CLASSIC = Dialect(
     unsubscribe_keeps_delivery_count=False,
     limits_redelivery=False,
     ack_header="ack",
+    # Three numbers end the ids that the broker gives. At the ACK of another id (of an AMQP client) it ends the
+    # connection with a NumberFormatException, and where the id looks like its own, with an ERROR.
+    acknowledgeable_ids=r"(:[+-]?[0-9]+){3}$",
     # The broker reads no ACK while it writes a MESSAGE. Many ACKs at once fill its socket, and on Linux 6.18 both sides
     # then waited for ever.
     max_acks_without_receipt=500,
@@ -89,6 +92,7 @@ CLASSIC = Dialect(
     in_use_errors=("already connected from", "Durable consumer is in use"),
     # From the source of 6.3. A broker that stops and an operator who stops a connection end it without an ERROR.
     lost_errors=("BrokerStoppedException", "InactivityIOException"),
+    ack_errors=("Unexpected ACK received",),
     selector_errors=("InvalidSelectorException",),
     destination_errors=("DestinationDoesNotExistException", "Destination header", "No durable subscription exists"),
     silent_end="ActiveMQ Classic closes a connection without an error when the next message of the queue is an"

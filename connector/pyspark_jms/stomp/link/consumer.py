@@ -1,11 +1,13 @@
 """One subscription on its own connection: messages in, acknowledgements out. Does not track what is acknowledged."""
 
+import contextlib
 import logging
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 from pyspark_jms.blocks.block import MessageBlock
 from pyspark_jms.blocks.dead_letter import OversizedMessage
 from pyspark_jms.errors import (
+    ConnectionLostError,
     InvalidDestinationError,
     JMSError,
     JMSSecurityError,
@@ -25,6 +27,7 @@ from pyspark_jms.stomp.link.connection import Connection, connect
 from pyspark_jms.stomp.link.conversion_probe import probe_queue
 from pyspark_jms.stomp.link.management import StompManagementLink
 from pyspark_jms.stomp.link.prefetch_limit import NOT_SUBSCRIBED, PrefetchLimit, Unacknowledged, limit_of
+from pyspark_jms.stomp.link.replies import ACK_REMEDY
 from pyspark_jms.stomp.wire.frame import ack_frames
 
 __all__ = ["Consumer", "subscribe_headers"]
@@ -141,6 +144,8 @@ class Consumer(OnConnection[Dialect]):
         self._subscription: Subscription | None = None
         self._limit: PrefetchLimit = NOT_SUBSCRIBED
         self._taken = Unacknowledged()
+        self._acked: dict[str, list[bytes]] = {}
+        """What was acknowledged, by the receipt that has not arrived."""
         if subscription is not None:
             self.subscribe(subscription)
 
@@ -197,7 +202,8 @@ class Consumer(OnConnection[Dialect]):
 
     def check(self) -> None:
         """Raise what ended the connection, and ``PrefetchExceededError`` if too much is not acknowledged."""
-        self.connection.check_messages()
+        with self._cause_of_end():
+            self.connection.check_messages()
         messages, size = self.waiting()
         messages, size = messages + self._taken.messages, size + self._taken.size
         self._limit.require(messages, size, max_message_bytes=self._settings.max_message_bytes)
@@ -208,7 +214,7 @@ class Consumer(OnConnection[Dialect]):
         A broker with ``max_acks_without_receipt`` gets that many at a time, and this method waits for every receipt
         except the last one.
         """
-        waiting = list(map(self.dialect.ack_id, ids))
+        waiting = list(ids)
         self._taken.remove(len(waiting))
         burst = self.dialect.max_acks_without_receipt or len(waiting)
         while len(waiting) > burst:
@@ -219,13 +225,45 @@ class Consumer(OnConnection[Dialect]):
 
     def _acknowledge(self, ids: list[bytes]) -> str:
         receipt = self.connection.new_receipt()
-        self.connection.send(ack_frames(ids, receipt))
+        if self.dialect.acknowledgeable_ids:
+            arrived = self.connection.has_receipt  # nobody takes the receipts of a browse
+            self._acked = {each: sent for each, sent in self._acked.items() if not arrived(each)} | {receipt: ids}
+        with self._cause_of_end():
+            self.connection.send(ack_frames(list(map(self.dialect.ack_id, ids)), receipt))
         return receipt
+
+    @contextlib.contextmanager
+    def _cause_of_end(self) -> Iterator[None]:
+        """Name the message whose ACK ended the connection, if there is one without a receipt."""
+        try:
+            yield
+        except ConnectionLostError:
+            for receipt, ids in self._acked.items():
+                if not self.connection.has_receipt(receipt):
+                    self.require_acknowledgeable(ids)
+            raise
+
+    def window_is_full(self) -> bool:
+        """Return whether the broker delivers no more before something is acknowledged. For a window of messages."""
+        wanted = self.subscription
+        return self._taken.messages >= self.dialect.window(wanted.window_bytes, wanted.window_messages)
+
+    def require_acknowledgeable(self, ids: Iterable[bytes]) -> None:
+        """``UnsupportedError`` for a message whose ACK ends the connection."""
+        found = self.dialect.unacknowledgeable(ids)
+        if found is not None:
+            raise UnsupportedError(
+                f"{self.address} ends a connection that acknowledges message {found} of"
+                f" {self.subscription.destination}.",
+                ACK_REMEDY,
+            ) from None
 
     def has_receipt(self, receipt: str, *, wait: bool = False) -> bool:
         if not wait and not self.connection.has_receipt(receipt):
             return False
-        self.connection.await_receipt(receipt)
+        with self._cause_of_end():
+            self.connection.await_receipt(receipt)
+        self._acked.pop(receipt, None)
         return True
 
     def ping(self) -> str:

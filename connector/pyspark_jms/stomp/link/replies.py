@@ -19,13 +19,14 @@ from pyspark_jms.errors import (
     JMSSecurityError,
     SubscriptionInUseError,
     UnconvertibleMessageError,
+    UnsupportedError,
 )
 from pyspark_jms.network.address import Address
 from pyspark_jms.network.connection import StateCondition
 from pyspark_jms.network.failures import connection_lost, late
 from pyspark_jms.stomp.dialects import DIALECTS, Dialect
 
-__all__ = ["Listener", "Replies", "error_of", "error_text"]
+__all__ = ["ACK_REMEDY", "Listener", "Replies", "error_of", "error_text"]
 
 
 class Replies:
@@ -169,6 +170,7 @@ def error_of(address: Address, text: str, dialect: Dialect | None) -> JMSError:
         (JMSSecurityError, [t for d in known for t in d.subscribe_errors], _SUBSCRIBE_REMEDY),
         (SubscriptionInUseError, [t for d in known for t in d.in_use_errors], _IN_USE_REMEDY),
         (BrokerError, [t for d in known for t in d.send_errors], _SEND_REMEDY),
+        (UnsupportedError, [t for d in known for t in d.ack_errors], ACK_REMEDY),
         (InvalidSelectorError, [t for d in known for t in d.selector_errors], "Check the selector."),
         (InvalidDestinationError, [t for d in known for t in d.destination_errors], _DESTINATION_REMEDY),
     ):
@@ -178,6 +180,11 @@ def error_of(address: Address, text: str, dialect: Dialect | None) -> JMSError:
     return BrokerError(f"{address} answered with an ERROR: {reason}.", "See the broker's log for the reason.")
 
 
+ACK_REMEDY = (
+    "This broker cannot acknowledge over STOMP what an AMQP client sent with a message-id, as Qpid JMS does. Read the"
+    " queue over AMQP (brokerUrl=amqp://…), or let the producers leave the message-id out. The message stays on the"
+    " queue, and is read again at the next start."
+)
 _LOST_REMEDY = (
     "An operator closed the connection, the broker stops or ended a slow consumer, or it received nothing from this"
     " client for too long."

@@ -50,6 +50,7 @@ class StompMover(StompSourceLink):
         return self._sink.encode(rows, destination=destination, property_columns=(), now_ms=now_ms, numbers=numbers)
 
     def forward(self, ids: Sequence[bytes], outgoing: Sequence[OutgoingMessages]) -> None:
+        self.require_acknowledgeable(ids)
         for _, blocks in outgoing:
             for block in blocks:
                 self._sink.send(block)

@@ -70,6 +70,7 @@ def test_no_error_means_two_things(dialect):
     texts = [
         *dialect.security_errors,
         *dialect.send_errors,
+        *dialect.ack_errors,
         *dialect.selector_errors,
         *dialect.destination_errors,
         *dialect.lost_errors,

@@ -35,6 +35,15 @@ def test_ack_takes_the_one_id_and_recognition_the_other():
     assert CLASSIC.stable_id(FIRST) == b"ID\\cvm-5\\c2\\c-1\\c1\\c1"
 
 
+@pytest.mark.parametrize(
+    "refused",
+    ["ID\\cx\\c1\\c1", "ID\\cAMQP_ULONG\\c7", "ID\\c", "ID\\cx\\c1\\c1\\c1-1", "ID\\cx\\c1\\c1\\c", "x"],
+)
+def test_an_id_that_does_not_end_in_three_numbers_is_not_acknowledged(refused):
+    assert CLASSIC.unacknowledgeable([FIRST]) is None
+    assert CLASSIC.unacknowledgeable([FIRST, b"ID\\c1," + refused.encode()]) == refused.replace("\\c", ":")
+
+
 def test_an_id_with_a_comma_in_it_is_whole():
     assert CLASSIC.stable_id(b"ID\\c1,forged,id") == b"forged,id"
 
