@@ -12,7 +12,7 @@ OLDER  := 4.0.5 4.1.4 4.2.1
 # Where tests have the marker `releases`: the others may import what an older PySpark does not have.
 RELEASES := $(addprefix tests/connector/spark/test_,batch_reader.py releases.py source.py stream_reading.py writers.py) \
             $(addprefix tests/integration/test_,moving_between_releases.py reader_reads.py restarts.py selectors_in_a_query.py) \
-            tests/selector/targets/column/test_build.py $(addprefix tests/recipes/test_,binary_bodies.py lakes.py)
+            $(addprefix tests/recipes/test_,binary_bodies.py lakes.py)
 # Of `make test-deep`: the Debian whose RabbitMQ 4 all tests over STOMP run on. Debian 12 has 3.10. CI sets none.
 RABBITMQ_4 := sid
 # Of `make test-deep`: a live broker and its backup. CI sets none.
@@ -26,8 +26,7 @@ ON_ARTEMIS := $(addprefix tests/integration/test_,amqp.py every_message.py journ
               dead_letter_queue.py admission.py outage.py selectors_in_a_query.py selectors_over_amqp.py round_trip.py)
 # With PART=yes, Spark 4.0 runs all of them that are not slow, and the later releases what differs there.
 PART   :=
-DIFFER := $(addprefix tests/connector/spark/test_,releases.py writers.py) tests/integration/test_reader_reads.py \
-          tests/selector/targets/column/test_build.py
+DIFFER := $(addprefix tests/connector/spark/test_,releases.py writers.py) tests/integration/test_reader_reads.py
 CHOSEN  = $(if $(PART),-m 'releases and not slow' $(if $(filter 4.0.%,$(SPARK)),$(RELEASES),$(DIFFER)),-m releases --tested tests/tested/$(SPARK).json $(RELEASES))
 # PySpark before 4.2 leaves sockets to the garbage collector. In the environment: also for tests that run again.
 UNCLOSED := ignore:unclosed:ResourceWarning

@@ -1,11 +1,8 @@
-"""Measures selectors: parsing, one message, Arrow batches, a Spark column.
+"""Measures selectors: parsing, one message, Arrow batches.
 
-Run it with ``python -m bench.selector_rates [--no-spark]``.
+Run it with ``python -m bench.selector_rates``.
 """
 
-import os
-import sys
-import time
 from functools import partial
 from statistics import median
 
@@ -13,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from bench.in_memory import Case, each_turn
-from jms_selector import Message, arrow, column, evaluate
+from jms_selector import Message, arrow, evaluate
 from jms_selector.syntax.parse import _parse
 
 SELECTOR = "color = 'red' AND weight > 2500"
@@ -58,39 +55,6 @@ def cases() -> dict[str, Case]:
     return found
 
 
-def spark_rate() -> float:
-    """Rows a second of a condition as a Spark column, on one core, by wall-clock time: the JVM does the work."""
-    from pyspark.sql import SparkSession
-    from pyspark.sql import functions as F
-
-    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-    session = SparkSession.builder.master("local[1]").config("spark.ui.enabled", "false").getOrCreate()
-    try:
-        n = F.col("id")
-        entries = (
-            F.lit("color"), F.when(n % 5 == 0, "red").otherwise("blue"), F.lit("weight"), (n % 5000).cast("string")
-        )  # fmt: skip
-        frame = session.range(ROWS).select(
-            F.lit(4).alias("JMSPriority"),
-            F.create_map(*entries).alias("properties"),
-            F.expr("map_from_arrays(cast(array() as array<string>), cast(array() as array<string>))").alias(
-                "property_types"
-            ),
-        )
-        frame = frame.persist()
-        frame.count()
-        matching = frame.where(column(SELECTOR))
-        matching.count()
-        began = time.perf_counter()
-        for _ in range(TURNS):
-            matching.count()
-        return ROWS * TURNS / (time.perf_counter() - began)
-    finally:
-        session.stop()
-
-
 if __name__ == "__main__":
     for name, rates in each_turn(cases(), turns=TURNS).items():
         print(f"{name:40} {median(rates):>14,.0f}")
-    if "--no-spark" not in sys.argv:
-        print(f"{'Spark column, one core (rows/s)':40} {spark_rate():>14,.0f}")

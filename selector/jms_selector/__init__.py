@@ -1,4 +1,4 @@
-"""JMS message selectors: parse, evaluate, push to a broker, apply to Arrow batches and Spark columns.
+"""JMS message selectors: parse, evaluate, push to a broker, apply to Arrow batches.
 
     >>> from jms_selector import Message, evaluate, parse, push
     >>> selector = parse("color = 'red' AND weight > 2500")
@@ -8,7 +8,7 @@
     "NOT (color = 'red')"
 
 Arrow masks are in :mod:`jms_selector.arrow`. Importing this package imports no large library: the first parse
-imports lark, the first :func:`column` pyspark, and ``jms_selector.arrow`` pyarrow.
+imports lark, and ``jms_selector.arrow`` pyarrow.
 """
 
 from jms_selector.errors import (
@@ -27,7 +27,6 @@ from jms_selector.syntax.dialects import DIALECTS, Dialect
 from jms_selector.syntax.kinds import Kind, Value
 from jms_selector.syntax.parse import parse
 from jms_selector.syntax.tree import Selector
-from jms_selector.targets.column.build import column
 from jms_selector.targets.text import render
 
 __all__ = [
@@ -44,7 +43,6 @@ __all__ = [
     "SelectorTooLargeError",
     "UnsupportedSelectorError",
     "Value",
-    "column",
     "evaluate",
     "may_match",
     "parse",

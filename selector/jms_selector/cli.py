@@ -1,4 +1,4 @@
-"""``jms-selector``: shows how a selector is split between a broker and Spark, and runs files of test cases."""
+"""``jms-selector``: shows how a selector is split between a broker and Spark."""
 
 import argparse
 import sys
@@ -45,25 +45,7 @@ def _parser() -> argparse.ArgumentParser:
         "--portable", action="store_true", help="show what engines decide otherwise, and a portable text"
     )
     explain.set_defaults(run=_explain)
-    checked = commands.add_parser("conformance", help="run a file of test cases; exit status 1 if a case fails")
-    checked.add_argument("file", metavar="FILE.jsonl")
-    checked.add_argument(
-        "--dialect",
-        choices=(*DIALECTS, "lenient"),
-        help="check this dialect only (default: every dialect that a case states)",
-    )
-    checked.add_argument("--pushdown", action="store_true", help="the file states the text to push for each selector")
-    checked.set_defaults(run=_conformance)
     return parser
-
-
-def _conformance(options: argparse.Namespace) -> int:
-    from jms_selector.conformance import pushed_texts, verdicts  # imported here: no other command needs these modules
-
-    runner = pushed_texts.run if options.pushdown else verdicts.run
-    report = runner(options.file, options.dialect)
-    print(report)
-    return 1 if report.failures else 0
 
 
 def _explain(options: argparse.Namespace) -> int:

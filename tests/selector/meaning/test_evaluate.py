@@ -1,4 +1,5 @@
 import pytest
+from selector_cases import cases, wrong_verdicts
 
 from jms_selector.errors import EvaluationError
 from jms_selector.meaning.evaluate import evaluate
@@ -127,3 +128,20 @@ def test_ibm():
 
 def test_a_blank_selector_selects_every_message():
     assert evaluate("  ", Message()) is True
+
+
+@pytest.mark.parametrize(
+    ("dialect", "compared"),
+    [(None, 868), ("spec", 600), ("lenient", 600), ("artemis", 653), ("classic", 631), ("ibm", 6)],
+)
+def test_every_case_has_its_verdict(dialect, compared):
+    assert wrong_verdicts(cases("selector_cases"), dialect) == (compared, [])
+
+
+def test_every_case_that_was_measured_has_its_verdict():
+    assert wrong_verdicts(cases("measured_cases")) == (43, [])
+
+
+def test_another_verdict_is_found():
+    case = {"selector": "a = 1", "message": {"properties": {"a": {"type": "int", "value": 1}}}, "expect": False}
+    assert wrong_verdicts([case])[1] == [(None, "spec", "a = 1", False, True)]

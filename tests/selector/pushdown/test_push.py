@@ -5,6 +5,7 @@ import selector_strategies
 from generated import examples
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from selector_cases import cases, wrong_texts
 from selector_reference import deserves
 
 from jms_selector.errors import EvaluationError, InvalidSelectorError, UnsupportedSelectorError
@@ -200,3 +201,22 @@ def test_over_amqp_reply_to_stays_in_spark(dialect):
 def test_classic_converts_nothing_over_amqp():
     with pytest.raises(UnsupportedSelectorError, match=r"\[JMS_UNSUPPORTED_SELECTOR\].*classic-amqp"):
         push("a = 5", "classic-amqp", convert=True)
+
+
+def test_every_case_is_pushed_as_its_text():
+    assert wrong_texts(cases("selector_pushdown_cases")) == (42, [])
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"artemis_stomp": "a = 2"},
+        {"artemis_stomp": None},
+        {"selector": "a ="},
+        {"selector": "a / 2 = 1", "artemis_stomp": "a = 2"},
+        {"artemis_stomp": "a = 1 OR b = 1"},
+    ],
+)
+def test_another_text_is_found(change):
+    case = {"selector": "a = 1", "artemis_stomp": "a = 1", "push": "full"} | change
+    assert wrong_texts([case]) == (1, [(case, "artemis")])

@@ -1,1 +1,0 @@
-"""Selector -> Spark column. Only this package imports pyspark, at the first call."""
