@@ -2,6 +2,7 @@
 
 import contextlib
 import itertools
+import json
 import threading
 import time
 
@@ -261,15 +262,43 @@ def test_a_broker_restart_inside_a_run_repeats_nothing(killable, queue):
         assert (metrics["reconnects"], metrics["recognised"]) == (1, 100)
 
 
-def test_a_connection_that_an_operator_closes_is_made_again(broker, queue):
+def close_connection(control, consumer):
+    assert control.closeConsumerConnectionsForAddress(consumer["queueName"])
+
+
+def close_session(control, consumer):
+    assert control.closeSessionWithID(consumer["connectionID"], consumer["sessionID"])
+
+
+def close_consumer(control, consumer):
+    assert control.closeConsumerWithID(consumer["sessionID"], str(consumer["sequentialId"]))
+
+
+@pytest.mark.parametrize("close", [close_connection, close_session, close_consumer])
+def test_a_connection_that_an_operator_closes_is_made_again(broker, queue, close):
     fill(broker, queue, 100)
     with receiving(broker, queue, maxMessagesPerTrigger=50) as receiver:
         arrived(receiver, 100)
         first = receiver.next_batch_end()
-        assert broker.server.getActiveMQServerControl().closeConsumerConnectionsForAddress(queue)
+        control = broker.server.getActiveMQServerControl()
+        (consumer,) = [one for one in json.loads(control.listAllConsumersAsJSON()) if one["queueName"] == queue]
+        close(control, consumer)
         found = numbers(receiver, 0, first) + read_until(receiver, first, 50)
         assert found == list(range(100))
         assert receiver.progress()["reconnects"] == 1
+
+
+def test_a_queue_that_an_operator_deletes_is_read_again(broker, queue):
+    fill(broker, queue, 3)
+    with receiving(broker, queue) as receiver:
+        arrived(receiver, 3)
+        first = receiver.next_batch_end()
+        assert numbers(receiver, 0, first) == [0, 1, 2]
+        broker.server.getActiveMQServerControl().destroyQueue(queue, True)
+        wait_until(lambda: receiver.links[0].is_down, what="the end of the connection")
+        receiver.acknowledge_through(first)
+        fill(broker, queue, 2)
+        assert read_until(receiver, first, 2) == [0, 1]
 
 
 def test_a_lost_connection_inside_a_run_repeats_nothing(broker, queue):

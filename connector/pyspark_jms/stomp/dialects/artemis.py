@@ -115,6 +115,9 @@ ARTEMIS = Dialect(
         "AMQ229120",  # closed by its id
         "AMQ229078",  # closed by its metadata
         "terminated by session expiry plugin",
+        # An operator closed the consumer or its session, or deleted the queue. At a message that cannot be converted,
+        # the broker has closed the consumer first: closed=true.
+        "closed=false] disconnected by server",
     ),  # a broker that stops sends no ERROR (2.55)
     send_errors=("AMQ339011",),
     # The second: an ACK crossed the first. The third: an UNSUBSCRIBE did.
@@ -123,6 +126,6 @@ ARTEMIS = Dialect(
     in_use_errors=("AMQ339017",),  # error unsubscribing: the frame gives no reason, and no other reason was observed
     selector_errors=("Invalid selector", "Selector cannot be empty"),
     destination_errors=("AMQ339001",),
-    # The refused message, properties included.
-    message_in_error=r"\s*\b(?:Core|Large|Server)\w*Message(?:Impl)?\[.*",
+    # The refused message, properties included; a consumer's queue and selector.
+    message_in_error=r"\s*\b(?:Core|Large|Server)\w*Message(?:Impl)?\[.*|ServerConsumerImpl \[.*(?=closed=)",
 )

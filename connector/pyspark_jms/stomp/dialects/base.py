@@ -343,7 +343,8 @@ class Dialect(BrokerDialect):
     from."""
 
     message_in_error: str = ""
-    """Regular expression: the part of an ERROR's text that repeats a message, which must not be shown."""
+    """Regular expression: the part of an ERROR's text that repeats a message, or is of the broker's inside, which must
+    not be shown."""
 
     def window(self, size: int, messages: int | None = None) -> int:
         """The value of ``window_header`` for so many bytes, or for so many messages where the broker counts those."""

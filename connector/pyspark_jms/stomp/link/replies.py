@@ -157,15 +157,12 @@ def error_of(address: Address, text: str, dialect: Dialect | None) -> JMSError:
     known = (dialect,) if dialect else tuple(DIALECTS.values())
     for each in known:
         text = re.sub(each.message_in_error, "", text, flags=re.DOTALL) if each.message_in_error else text
-    if any(each in text for dialect in known for each in dialect.conversion_errors):
+    lost = [t for d in known for t in d.lost_errors if t in text]
+    if not lost and any(each in text for dialect in known for each in dialect.conversion_errors):
         return UnconvertibleMessageError(f"{address} closed the subscription.", _CONVERSION_REMEDY)
     reason = text.strip()[:_MAX_CHARACTERS] or "nothing"
     for error, texts, remedy in (
-        (
-            ConnectionLostError,
-            [t for d in known for t in d.lost_errors],
-            _LOST_REMEDY,
-        ),
+        (ConnectionLostError, lost, _LOST_REMEDY),
         (JMSSecurityError, [t for d in known for t in d.security_errors], _SECURITY_REMEDY),
         (JMSSecurityError, [t for d in known for t in d.subscribe_errors], _SUBSCRIBE_REMEDY),
         (SubscriptionInUseError, [t for d in known for t in d.in_use_errors], _IN_USE_REMEDY),
@@ -186,8 +183,8 @@ ACK_REMEDY = (
     " queue, and is read again at the next start."
 )
 _LOST_REMEDY = (
-    "An operator closed the connection, the broker stops or ended a slow consumer, or it received nothing from this"
-    " client for too long."
+    "An operator closed the connection or deleted the queue, the broker stops or ended a slow consumer, or it received"
+    " nothing from this client for too long."
 )
 _SECURITY_REMEDY = (
     "Check user and password, and that this user may consume from (source) or send to (sink) this destination;"

@@ -182,6 +182,16 @@ def test_what_else_means_that_the_client_may_connect_again(dialect, text):
     assert type(error_of(PLAIN, text, dialect)) is ConnectionLostError
 
 
+@pytest.mark.parametrize("dialect", [ARTEMIS, None])
+def test_a_consumer_that_an_operator_closes(dialect):
+    inside = "LocalQueueBinding [address=q, queue=QueueImpl[name=q, postOffice=PostOfficeImpl [server=S], temp=false]]"
+    consumer = f"ServerConsumerImpl [id=7, filter=null, binding={inside * 3}, closed=false]"
+    text = f"consumer with ID {consumer} disconnected by server"
+    found = error_of(PLAIN, text, dialect)
+    assert type(found) is ConnectionLostError
+    assert "ServerConsumerImpl" not in str(found)
+
+
 def test_a_message_that_cannot_be_sent_over_stomp():
     text = "consumer with ID ServerConsumerImpl [id=7, filter=null, binding=…, closed=true] disconnected by server"
     found = error_of(PLAIN, text, ARTEMIS)
