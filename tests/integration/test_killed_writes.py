@@ -26,6 +26,11 @@ ACCEPTED = b"\x00\x53\x24"
 transaction and a discharge with it."""
 
 
+DISCHARGED = 7
+"""The discharge's, after two requests to the management for a new queue and two for the ledger, the first token and its
+acceptance."""
+
+
 def texts(broker, queue):
     with RawStomp(broker) as client:
         return sorted(message.body.decode() for message in client.read(queue, quiet=0.5))
@@ -82,7 +87,7 @@ def test_a_driver_killed_between_the_sink_and_sparks_commit_log(broker, queue, t
     lines(tmp_path, 3, 50)
     with Proxy(broker.host, broker.port, "amqp") as proxy:
         proxy.to_client.before_cut = proxy.refuse
-        proxy.to_client.cut_at(ACCEPTED, nth=5)
+        proxy.to_client.cut_at(ACCEPTED, nth=DISCHARGED)
         with job(tmp_path, proxy, broker, queue):
             assert proxy.to_client.cut_done.wait(90)
         await_count(broker, queue, 50)
@@ -99,9 +104,7 @@ def test_a_worker_killed_after_its_commit_was_carried_out(broker, queue, tmp_pat
     lines(tmp_path, 1, 50)
     with Proxy(broker.host, broker.port, "amqp") as proxy:
         proxy.to_client.before_cut = proxy.refuse
-        proxy.to_client.cut_at(
-            ACCEPTED, nth=5
-        )  # after two requests to the management, the first token and its acceptance
+        proxy.to_client.cut_at(ACCEPTED, nth=DISCHARGED)
         # slow rows, and wide ones, or Spark's buffers would hold them back until the last
         slow = "concat(value, repeat(' ', 20000), coalesce(java_method('java.lang.Thread', 'sleep', 100L), ''))"
         with job(tmp_path, proxy, broker, queue, master="local[2,3]", text=slow) as running:
@@ -110,7 +113,7 @@ def test_a_worker_killed_after_its_commit_was_carried_out(broker, queue, tmp_pat
             kill_workers(running.pid)
             proxy.accept()
             assert running.wait(120) == 0
-        assert proxy.accepted >= 4  # the killed attempt's two, the next one's look-up and connection
+        assert proxy.accepted >= 4  # the killed attempt's three, the next one's look-up and connection
     assert [text.split()[0] for text in texts(broker, queue)] == sorted(f"0-{n}" for n in range(50))
 
 

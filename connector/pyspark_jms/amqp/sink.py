@@ -11,6 +11,7 @@ from pyspark_jms.amqp.columns.encode import encode
 from pyspark_jms.amqp.dialects import Dialect
 from pyspark_jms.amqp.dialects.refusals import require_one_entity, require_register
 from pyspark_jms.amqp.link.commit_ledger import Admit, TokenLedger, opened
+from pyspark_jms.amqp.link.management import open_amqp_management
 from pyspark_jms.amqp.link.producer import Producer
 from pyspark_jms.amqp.wire.types import Target
 from pyspark_jms.blocks.block import MessageBlock
@@ -18,6 +19,8 @@ from pyspark_jms.columns.rows import EncodeOptions
 from pyspark_jms.delivery.commit_token import LedgerEntry, LedgerOwner
 from pyspark_jms.errors import UnsupportedError
 from pyspark_jms.jms.model import Destination
+from pyspark_jms.management.queue_facts import look_up_queues
+from pyspark_jms.management.routing import shows_addresses
 from pyspark_jms.network.settings import ConnectionSettings
 
 __all__ = ["AmqpSinkLink", "CommitLedger", "LedgerLink"]
@@ -28,12 +31,17 @@ class AmqpSinkLink:
 
     def __init__(self, settings: ConnectionSettings, patience: float = 0.0, container_id: str | None = None) -> None:
         self._producer = Producer(settings, patience=patience, container_id=container_id)
+        self._settings = settings
         self._max_message_bytes = settings.max_message_bytes
         self._prefix = f"ID:{uuid.uuid4()}:"
 
     @property
     def dialect(self) -> Dialect:
         return self._producer.dialect
+
+    def require_queues(self, names: Sequence[str]) -> None:
+        if shows_addresses(self.dialect.management):
+            look_up_queues(open_amqp_management, self._settings, names)
 
     def encode(
         self,

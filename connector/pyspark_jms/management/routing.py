@@ -10,11 +10,16 @@ from pyspark_jms.jms.names import has_wildcards
 from pyspark_jms.management.attributes import Management
 from pyspark_jms.management.link import ManagementLink
 
-__all__ = ["is_fully_qualified", "is_kept", "is_queue_only", "is_topic_only", "routing_of"]
+__all__ = ["is_fully_qualified", "is_kept", "is_queue_only", "is_topic_only", "routing_of", "shows_addresses"]
 
 
 def is_fully_qualified(name: str, words: Management | None) -> bool:
     return words is not None and words.queue_separator in name and not has_wildcards(name)
+
+
+def shows_addresses(words: Management | None) -> bool:
+    """Whether the broker tells of an address whether it is a queue's or a topic's."""
+    return words is not None and words.inspection is not None
 
 
 def is_kept(link: ManagementLink, destination: Destination) -> bool:

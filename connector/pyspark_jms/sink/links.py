@@ -30,6 +30,9 @@ class SinkLink(Protocol):
     @property
     def dialect(self) -> BrokerDialect: ...
 
+    def require_queues(self, names: Sequence[str]) -> None:
+        """``InvalidDestinationError`` if the broker's management shows that one of the names is no queue's."""
+
     def encode(
         self,
         rows: pa.RecordBatch,

@@ -16,7 +16,6 @@ from pyspark_jms.options.sink import SinkOptions
 from pyspark_jms.options.source import SourceOptions
 
 if TYPE_CHECKING:
-    from pyspark_jms.management.link import ManagementLink
     from pyspark_jms.sink.links import ConnectSink
     from pyspark_jms.source.links import SourceProtocol
     from pyspark_jms.source.readers.reader_input import ReaderInput
@@ -25,7 +24,6 @@ if TYPE_CHECKING:
 __all__ = [
     "SourceEngine",
     "connect_sink",
-    "open_management",
     "source_engine",
     "source_protocol",
 ]
@@ -88,17 +86,6 @@ def connect_sink(options: SinkOptions) -> ConnectSink:
     from pyspark_jms.stomp.sink import StompSinkLink
 
     return StompSinkLink
-
-
-def open_management(settings: ConnectionSettings) -> ManagementLink:
-    """Open management for what sends, and has no source."""
-    if _is_amqp(settings):
-        from pyspark_jms.amqp.link.management import open_amqp_management
-
-        return open_amqp_management(settings)
-    from pyspark_jms.stomp.link.management import StompManagementLink
-
-    return StompManagementLink(settings)
 
 
 def _is_amqp(settings: ConnectionSettings) -> bool:

@@ -10,9 +10,12 @@ import pyarrow as pa
 
 from pyspark_jms.blocks.block import MessageBlock
 from pyspark_jms.columns.rows import EncodeOptions
+from pyspark_jms.management.queue_facts import look_up_queues
+from pyspark_jms.management.routing import shows_addresses
 from pyspark_jms.network.settings import ConnectionSettings
 from pyspark_jms.stomp.columns.encode import encode, receipt_of
 from pyspark_jms.stomp.dialects import Dialect
+from pyspark_jms.stomp.link.management import StompManagementLink
 from pyspark_jms.stomp.link.producer import Producer
 
 __all__ = ["StompSinkLink"]
@@ -23,6 +26,7 @@ class StompSinkLink:
 
     def __init__(self, settings: ConnectionSettings, patience: float = 0.0) -> None:
         self._producer = Producer(settings, patience=patience)
+        self._settings = settings
         self._max_frame_bytes = settings.max_message_bytes
         self._receipts: list[str] = []
         """Those that encoded frames request, and that ``commit`` is to wait for."""
@@ -30,6 +34,10 @@ class StompSinkLink:
     @property
     def dialect(self) -> Dialect:
         return self._producer.dialect
+
+    def require_queues(self, names: Sequence[str]) -> None:
+        if shows_addresses(self.dialect.management):
+            look_up_queues(StompManagementLink, self._settings, names)
 
     def encode(
         self,

@@ -228,9 +228,9 @@ def test_a_duplicate_id_of_a_row_is_left_out(broker, queue):
 
 DISCHARGE, ACCEPTED = b"\x00\x53\x32", b"\x00\x53\x24"
 """AMQP 1.0 §4.5.3 and §3.4.2."""
-DISCHARGED = 5
-"""This ``accepted`` of a new ledger confirms the discharge, after those of two requests to the management, of the first
-token and of its acceptance."""
+DISCHARGED = 7
+"""This ``accepted`` of a new ledger confirms the discharge, after those of two requests to the management for a new
+queue and two for the ledger, of the first token and of its acceptance."""
 
 
 def proxied(broker, proxy, queue, **options):

@@ -221,7 +221,7 @@ class Write:
 
 DISCHARGE, ACCEPTED = b"\x00\x53\x32", b"\x00\x53\x24"
 """AMQP 1.0 §4.5.3 and §3.4.2. A broker answers a row and an acceptance of a token with one accepted, a discharge with
-two."""
+two, the look for the queue with one."""
 
 A, B, C, D = ["a1", "a2"], ["b1"], ["c1", "c2", "c3"], ["d1"]
 
@@ -284,7 +284,7 @@ def test_a_crash_between_two_partitions_is_finished_by_the_next_run(broker, queu
     with Proxy(broker.host, broker.port, "amqp") as proxy:
         way = proxy.to_client if carried_out else proxy.to_broker
         way.before_cut = proxy.refuse
-        frame, nth = (ACCEPTED, 5 + len(A + C)) if carried_out else (DISCHARGE, 2)
+        frame, nth = (ACCEPTED, 6 + len(A + C)) if carried_out else (DISCHARGE, 2)
         way.cut_at(frame, nth=nth)
         with pytest.raises(CommitInDoubtError):
             write.run(A, B, C, options=options_of(broker, queue, brokerUrl=proxy.url))
@@ -297,7 +297,7 @@ def test_a_commit_whose_confirmation_is_lost_is_looked_up(broker, queue):
     write = Write(broker, queue)
     write.run(None, B, finish=False)
     with Proxy(broker.host, broker.port, "amqp") as proxy:
-        proxy.to_client.cut_at(ACCEPTED, nth=2 + len(A))
+        proxy.to_client.cut_at(ACCEPTED, nth=3 + len(A))
         write.run(A, B, options=options_of(broker, queue, brokerUrl=proxy.url))
     assert bodies(broker, queue) == sorted(A + B)
 

@@ -55,15 +55,12 @@ def _pair(text: str) -> tuple[str, str]:
 
 
 def _run(options: argparse.Namespace) -> int:
-    from pyspark_jms.management.queue_facts import look_up_queues
     from pyspark_jms.sink.sending import send_at_least_once
-    from pyspark_jms.spark.protocols import connect_sink, open_management
+    from pyspark_jms.spark.protocols import connect_sink
     from pyspark_jms.tools.cli.json_rows import batches_of
 
     _require_consistent(options)
     parsed = sink_options(options, queue=options.queue, topic=options.topic)
-    if options.queue is not None:
-        look_up_queues(open_management, parsed.connection, [options.queue])
     has_default = parsed.destination is not None
     with ProgressLine("encoded") as progress:
         rows = _rows(options, has_default=has_default)

@@ -27,6 +27,7 @@ from pyspark_jms.errors import InvalidDestinationError
 from pyspark_jms.jms.model import DEAD_LETTER_PROPERTIES, MOVED_PROPERTY, SOURCE_PROPERTY, Destination, DestinationKind
 from pyspark_jms.jms.rules import VALUELESS_TYPES
 from pyspark_jms.jms.subscription import Subscription
+from pyspark_jms.management.queue_facts import look_up_queues
 from pyspark_jms.network.connection import StateCondition
 from pyspark_jms.network.settings import ConnectionSettings
 from pyspark_jms.options.source import SourceOptions
@@ -297,6 +298,7 @@ class _Mover:
         if target not in self._refusals:
             try:
                 self._link.check_target(target.name)
+                look_up_queues(self._protocol.open_management, self._options.connection, [target.name])
             except InvalidDestinationError as error:
                 self._refusals[target] = error.fact
             else:

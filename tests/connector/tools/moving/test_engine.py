@@ -266,6 +266,20 @@ def test_the_queue_that_the_broker_notes_comes_before_the_one_that_a_producer_na
     assert (dict(moved.targets), dict(moved.left)) == ({queue: 1}, {})
 
 
+def test_a_message_that_came_from_a_topic_stays_and_the_topic_stays_one(broker, queue, protocol):
+    if not hasattr(broker, "server"):
+        pytest.skip("needs an embedded broker")
+    broker.server.getActiveMQServerControl().createAddress(queue, "MULTICAST")
+    with RawStomp(broker) as raw:
+        sources = [queue, f"{queue}.back", queue]
+        raw.send(f"{queue}.dead", [([("spark_jms_source", f"queue://{source}")], "x") for source in sources])
+    moved = _move(broker, f"{queue}.dead", accept_claims=True, **protocol[1])
+    assert dict(moved.targets) == {f"{queue}.back": 1}
+    assert dict(moved.left) == {f"{queue} is a topic on the broker, and no queue.": 2}
+    address = broker.jvm.org.apache.activemq.artemis.api.core.SimpleString.of(queue)
+    assert broker.server.getAddressInfo(address).getRoutingTypes().toString() == "[MULTICAST]"
+
+
 def test_the_targets_are_counted_before_anything_moves_and_no_other_is_used(broker, queue):
     if not hasattr(broker, "amqp_url"):
         pytest.skip("needs an embedded broker")
