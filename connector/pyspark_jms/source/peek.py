@@ -48,14 +48,17 @@ _MAX_QUESTIONS = 12
 
 
 def peek(
-    options: SourceOptions, protocol: SourceProtocol, *, limits: str = "maxMessagesPerTrigger and maxBytesPerTrigger"
+    options: SourceOptions,
+    protocol: SourceProtocol,
+    *,
+    limits: str | None = "maxMessagesPerTrigger and maxBytesPerTrigger",
 ) -> Iterator[Any]:
     """RecordBatches: at most ``maxMessagesPerTrigger`` messages and ``maxBytesPerTrigger`` bytes.
 
     The read ends sooner if nothing comes for ``idleTimeout``. Without both options, it shows all messages that a queue
     had at the start, where the broker can browse them. A queue that does not exist is left out, because a subscription
     would create it. The log has a warning for such a queue, and for a queue with more messages than the read shows:
-    ``limits`` names what the user can raise.
+    ``limits`` names what the user can raise. None: nothing is logged.
     """
     found = look_up_queues(protocol.open_management, options.connection, [each.name for each in options.destinations])
     limited = Bounds(options.max_messages or _DEFAULT_MESSAGES, options.peek_bytes or _DEFAULT_BYTES)
@@ -63,11 +66,8 @@ def peek(
     for destination in options.destinations:
         queue = found.get(destination.name)
         if queue is not None and not queue.exists:
-            _log.warning(
-                "! queue %s does not exist on the broker, so the read shows no messages of it. Compare the name with"
-                " the name that its producers send to; the broker may also have deleted the queue when it was empty",
-                destination.name,
-            )
+            if limits is not None:
+                _warn_of_missing(queue.name)
             continue
         look = Look(options, protocol, destination, queue)
         for range_, link in look.ranges(limited):
@@ -75,7 +75,16 @@ def peek(
             part = PartitionSlice(str(destination), link.dialect.name, shown, range_.messages(), now_ms)
             shown += len(range_)
             yield rows_of(part, options, protocol)[0]
-        look.warn_of_rest(limits)
+        if limits is not None:
+            look.warn_of_rest(limits)
+
+
+def _warn_of_missing(queue: str) -> None:
+    _log.warning(
+        "! queue %s does not exist on the broker, so the read shows no messages of it. Compare the name with"
+        " the name that its producers send to; the broker may also have deleted the queue when it was empty",
+        queue,
+    )
 
 
 def take_browsed(link: SourceLink) -> tuple[list[MessageBlock], bool]:

@@ -29,7 +29,7 @@ from pyspark_jms.source.progress import Counts, Progress, compared
 from pyspark_jms.source.queues import features_of, warn_of_undelivered
 from pyspark_jms.source.stopping import StopRequest
 from pyspark_jms.source.subscriptions import Subscriptions
-from pyspark_jms.source.unmatched import UnmatchedSelector
+from pyspark_jms.source.unmatched import UnmatchedSelector, warn_of_unmatched
 
 __all__ = ["BatchReceiver", "Intake", "required_recognition"]
 
@@ -195,6 +195,7 @@ class BatchReceiver:
             if has_ended and not self._progress.counts.received and not self._is_end_noted:
                 self._is_end_noted = True
                 warn_of_undelivered(self._options, self._protocol)
+                warn_of_unmatched(self._options, self._protocol)
             return has_ended
         return self._admission.waited >= IDLE_SECONDS
 

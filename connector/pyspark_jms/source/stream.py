@@ -115,7 +115,8 @@ class StreamSource:
             self._order.require(first)
         here = self._tasks.are_here()
         tasks = self._recorded(store, first, last, here=here) if store else self._received(first, last, here=here)
-        return self._tasks.of(tasks, {link.dialect.name for link in self._receiver.links} if self._receiver else ())
+        dialects = {link.dialect.name for link in self._receiver.links} if self._receiver else ()
+        return self._tasks.of(tasks, dialects, run_ends=self._draining)
 
     def _received(self, first: int, last: int, *, here: bool) -> Iterator[list[PartitionSlice]]:
         """Nothing of a batch that another process received: its messages were not acknowledged and are redelivered."""

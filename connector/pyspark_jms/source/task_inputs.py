@@ -15,7 +15,7 @@ from pyspark_jms.options.broker import dialect_of
 from pyspark_jms.options.source import SourceOptions
 from pyspark_jms.source.links import SourceProtocol
 from pyspark_jms.source.mailbox import DropReports, LocalityProbe, MailAddress, answer, report_dropped
-from pyspark_jms.source.missing_properties import look_for_missing
+from pyspark_jms.source.missing_properties import look_for_dropped, look_for_missing
 
 __all__ = [
     "TaskInput",
@@ -32,11 +32,13 @@ _LOOKED_AT = 100
 # --- one part of a batch ----------------------------------------------------------------------------
 
 
-def rows_of(part: PartitionSlice, options: SourceOptions, protocol: SourceProtocol) -> tuple[Any, int]:
+def rows_of(
+    part: PartitionSlice, options: SourceOptions, protocol: SourceProtocol, *, run_ends: bool | None = None
+) -> tuple[Any, int]:
     """One RecordBatch with the columns that are asked for, and how many messages the selector dropped.
 
     With ``onBadMessage=fail`` a ``BadMessageError`` instead of a row with ``body_error``, also if that column is not
-    asked for.
+    asked for. ``run_ends``: of a task, whether its query ends with the messages that were there (AvailableNow).
     """
     source = Destination.parse(part.source)
     chosen = _selection(options, part.dialect)
@@ -61,6 +63,9 @@ def rows_of(part: PartitionSlice, options: SourceOptions, protocol: SourceProtoc
     if options.on_bad_message == "fail":
         _require_good(batch.column("body_error"))
         _require_good(errors)
+    if run_ends is not None and chosen is not None and (residual := chosen.pushed.residual) is not None:
+        names = partial(_names_in, part, block, protocol)
+        look_for_dropped(part.source, residual, batch.num_rows, kept.num_rows, names, ends=run_ends)
     if options.columns is not None and options.columns.properties:
         look_for_missing(part.source, options.columns.properties, asked, partial(_names_in, part, block, protocol))
     if part.delivered_ms is not None:
@@ -146,6 +151,8 @@ class TaskInput:
     parts: list[PartitionSlice]
     question: MailAddress | None = None
     drops: MailAddress | None = None
+    run_ends: bool = False
+    """Whether the query ends with the messages that were there (AvailableNow)."""
 
     def __len__(self) -> int:
         return sum(map(len, self.parts))
@@ -210,10 +217,12 @@ class TaskInputs(TaskReports):
         """Memory for the batch that ends there, if the machine has such memory."""
         return self._memory if self._memory.begin(end) else None
 
-    def of(self, tasks: Iterable[list[PartitionSlice]], dialects: Collection[str]) -> list[TaskInput]:
+    def of(
+        self, tasks: Iterable[list[PartitionSlice]], dialects: Collection[str], *, run_ends: bool = False
+    ) -> list[TaskInput]:
         made = list(tasks)
         question, drops = self.addresses(dialects)
-        return [TaskInput(task, question, drops) for task in made]
+        return [TaskInput(task, question, drops, run_ends) for task in made]
 
     def release(self, through: int) -> None:
         """Every batch below ``through`` is done."""
@@ -231,7 +240,7 @@ def read_task(task: TaskInput, options: SourceOptions, protocol: SourceProtocol)
         answer(task.question)
     for part in task.parts:
         loaded = _loaded(part)
-        rows, dropped = rows_of(loaded, options, protocol)
+        rows, dropped = rows_of(loaded, options, protocol, run_ends=task.run_ends)
         if dropped:
             report_dropped(task.drops, loaded.first_sequence, dropped)
         yield rows

@@ -1,22 +1,22 @@
-"""Tells once of a selector that matches nothing although its queues have messages, with the names that these have."""
+"""Tells of a selector that matches nothing although its queues have messages, with the names that these have: once of a
+query that runs, and at the end of a read without a row.
+"""
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
+from typing import Any
 
 import jms_selector
-from jms_selector.meaning.lenient import HEADERS
 from jms_selector.syntax.dialects import CONVERT_PREFIX
-from jms_selector.syntax.tree import names
 from pyspark_jms.errors import JMSError
 from pyspark_jms.jms.model import DestinationKind
-from pyspark_jms.jms.rules import SET_BY_PROVIDER
 from pyspark_jms.options.source import SourceOptions
 from pyspark_jms.source.links import SourceProtocol
-from pyspark_jms.source.missing_properties import describe
+from pyspark_jms.source.missing_properties import describe_unmatched
 from pyspark_jms.source.peek import peek
 
-__all__ = ["UnmatchedSelector"]
+__all__ = ["UnmatchedSelector", "peek_or_tell", "warn_of_unmatched"]
 
 _log = logging.getLogger("pyspark_jms.source")
 
@@ -42,27 +42,62 @@ class UnmatchedSelector:
             self._warn(undelivered)
 
     def _warn(self, undelivered: int) -> None:
-        queues = [each.name for each in self._options.destinations if each.kind is DestinationKind.QUEUE]
+        try:
+            hint = _hint(self._options, _seen(self._options, self._protocol)[1])
+        except JMSError as error:
+            hint = f"Their properties are not known: {error.fact}"
         _log.warning(
             "! no message has matched the selector since the query started; %d wait on %s. %s",
             undelivered,
-            ", ".join(queues),
-            self._hint(),
+            ", ".join(_queues(self._options)),
+            hint,
         )
 
-    def _hint(self) -> str:
-        try:
-            seen = self._names_seen()
-        except JMSError as error:
-            return f"Their properties are not known: {error.fact}"
-        assert self._options.selector is not None
-        root = jms_selector.parse(self._options.selector.text.removeprefix(CONVERT_PREFIX)).root
-        used = () if root is None else names(root)
-        found = describe([name for name in used if name not in SET_BY_PROVIDER.union(HEADERS, seen)], seen)
-        return f"None of the first ones has {found.missing}. {found.seen}" if found.missing else found.seen
 
-    def _names_seen(self) -> set[str]:
-        connection = replace(self._options.connection, client_id=None)  # the query's connection uses it
-        every = replace(self._options, selector=None, columns=None, max_messages=_LOOKED_AT, on_bad_message="keep")
-        batches = peek(replace(every, connection=connection), self._protocol)
-        return {name for batch in batches for name in batch.column("properties").keys.unique().to_pylist()}
+def peek_or_tell(options: SourceOptions, protocol: SourceProtocol, **how: str) -> Iterator[Any]:
+    """``peek``, and a line if it shows no row for a selector."""
+    rows = 0
+    for batch in peek(options, protocol, **how):
+        rows += batch.num_rows
+        yield batch
+    if not rows:
+        warn_of_unmatched(options, protocol)
+
+
+def warn_of_unmatched(options: SourceOptions, protocol: SourceProtocol) -> None:
+    """When a read ends without a row: log a line if it has a selector, and its queues have messages."""
+    queues = _queues(options)
+    if options.selector is None or not queues:
+        return
+    try:
+        count, seen = _seen(options, protocol)
+    except JMSError as error:
+        _log.debug("= it is not known whether the selector has left messages out: %s", error.fact)
+        return
+    if count:
+        _log.warning(
+            "! the read ends without a row, and no message of %s has matched the selector. %s",
+            ", ".join(queues),
+            _hint(options, seen),
+        )
+
+
+def _queues(options: SourceOptions) -> list[str]:
+    return [each.name for each in options.destinations if each.kind is DestinationKind.QUEUE]
+
+
+def _hint(options: SourceOptions, seen: set[str]) -> str:
+    assert options.selector is not None
+    selector = jms_selector.parse(options.selector.text.removeprefix(CONVERT_PREFIX))
+    return describe_unmatched(selector, seen).sentence
+
+
+def _seen(options: SourceOptions, protocol: SourceProtocol) -> tuple[int, set[str]]:
+    """How many messages the queues show, up to a limit, and the names of their properties."""
+    connection = replace(options.connection, client_id=None)  # the query's connection uses it
+    every = replace(options, selector=None, columns=None, max_messages=_LOOKED_AT, on_bad_message="keep")
+    count, names = 0, set[str]()
+    for batch in peek(replace(every, connection=connection), protocol, limits=None):
+        count += batch.num_rows
+        names.update(batch.column("properties").keys.unique().to_pylist())
+    return count, names

@@ -54,3 +54,34 @@ def test_a_part_of_a_query_tells_of_a_column_that_nothing_has(caplog, queue, sel
         found, _ = rows_of(PartitionSlice(f"queue://{queue}", "artemis", 0, scanner.take()), options, StompSource())
     assert found.to_pylist() == [{"text": "x", "regoin": None}] * 20
     assert "column regoin (did you mean region?), so the column is NULL" in lines(caplog)[0]
+
+
+@pytest.mark.parametrize(
+    ("selector", "parts", "run_ends", "told"),
+    [
+        ("regoin = 'EU'", (7, 7, 7, 7), False, [21]),
+        ("regoin = 'EU'", (3, 3), False, []),
+        ("regoin = 'EU'", (3, 3), True, [3]),
+        ("regoin = 'EU'", (30,), None, []),
+        ("region = 'US'", (500, 500, 500), False, [FIRST_ROWS]),
+        ("region = 'US'", (3,), True, []),
+        ("region = 'EU'", (3,), True, []),
+    ],
+)
+def test_a_part_in_spark_that_drops_all_is_told_once(caplog, queue, selector, parts, run_ends, told):
+    """RabbitMQ has no selectors over STOMP: Spark evaluates all of it."""
+    raw = {"brokerUrl": "stomp://h", "queue": queue, "selector": selector, "selectorInSpark": "residual"}
+    options, scanner = SourceOptions.parse(raw), FrameScanner(max_body_bytes=1000)
+    frame = b"MESSAGE\nsubscription:1\nmessage-id:9\nack:1\ndestination:q\nregion:EU\n\nx\0\n"
+    with caplog.at_level(logging.WARNING):
+        for count in parts:
+            scanner.feed(frame * count)
+            part = PartitionSlice(f"queue://{queue}", "rabbitmq", 0, scanner.take())
+            rows_of(part, options, StompSource(), run_ends=run_ends)
+    lines = [record.getMessage() for record in caplog.records if "dropped all" in record.getMessage()]
+    assert [
+        f"all of the first {count} messages from queue://{queue}. " in line
+        for count, line in zip(told, lines, strict=True)
+    ] == [True] * len(told)
+    if "regoin" in selector and told:
+        assert lines[0].endswith("None of them has regoin (did you mean region?). Properties of these messages: region")

@@ -43,7 +43,7 @@ from pyspark_jms.source.readers.history import BatchHistory
 from pyspark_jms.source.readers.reader_input import ReaderInput, report_number
 from pyspark_jms.source.stopping import StopRequest
 from pyspark_jms.source.task_inputs import TaskReports
-from pyspark_jms.source.unmatched import UnmatchedSelector
+from pyspark_jms.source.unmatched import UnmatchedSelector, warn_of_unmatched
 
 __all__ = ["ReaderSource"]
 
@@ -108,6 +108,8 @@ class ReaderSource:
         place = self._require_place(begin, stream)
         if not self._has_messages():
             self._note_idle(begin, base)
+            if self._drain_since_ms is not None and not self._history.moved():
+                warn_of_unmatched(self._options, self._protocol)
             return start
         self._require_removal()
         if self._waits(begin):

@@ -93,7 +93,8 @@ def _attempt(task: ReaderInput, options: SourceOptions, protocol: SourceProtocol
         )
 
     def rows_of_run(run: Run) -> tuple[Any, int]:
-        return rows_of(PartitionSlice(run.source, run.dialect, run.first, run.messages), options, protocol)
+        part = PartitionSlice(run.source, run.dialect, run.first, run.messages)
+        return rows_of(part, options, protocol, run_ends=task.drain_since_ms is not None)
 
     attempt = Attempt(
         ReaderTask(fail_on_data_loss=options.fail_on_data_loss),
