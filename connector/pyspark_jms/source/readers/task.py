@@ -2,7 +2,7 @@
 
 import hashlib
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -34,9 +34,11 @@ def read_reader(task: ReaderInput, options: SourceOptions, protocol: SourceProto
     """One RecordBatch for each run of messages. L13: the lock is given back before the first one."""
     if task.question is not None:
         answer_where(task.question)
-    attempt = _attempt(task, _share(options, task.read.reader, task.readers), protocol)
+    moved = _MoveTime()
+    attempt = _attempt(task, _share(options, task.read.reader, task.readers), protocol, moved)
     answer = attempt.run(task.read)
     assert isinstance(answer, Answer)
+    moved.note(answer.token.metrics)
     dropped = 0
     try:
         for rows, dropped_here in attempt.rows if answer.token.blocks else ():
@@ -69,7 +71,16 @@ def _share(options: SourceOptions, reader: int, readers: int) -> SourceOptions:
     )
 
 
-def _attempt(task: ReaderInput, options: SourceOptions, protocol: SourceProtocol) -> Attempt:
+class _MoveTime:
+    """When the messages of the value had been delivered. The token has it, so it is the same in each attempt."""
+
+    ms: int | None = None
+
+    def note(self, metrics: Iterable[tuple[str, int]]) -> None:
+        self.ms = dict(metrics).get("movedMs")
+
+
+def _attempt(task: ReaderInput, options: SourceOptions, protocol: SourceProtocol, moved: _MoveTime) -> Attempt:
     condition = StateCondition()
 
     def connect() -> ReaderLink:
@@ -88,12 +99,14 @@ def _attempt(task: ReaderInput, options: SourceOptions, protocol: SourceProtocol
         value = NewValue(link, task.read.stream, command.batch, command.first)
         intake.receive(link, value)
         recognition = protocol.recognition(link.dialect.name)
-        return _received(
+        received, runs = _received(
             link, value, intake, counts, drain, ends=_digest(value.runs, recognition), lost=attempt.reconnects
         )
+        moved.note(received.metrics)
+        return received, runs
 
     def rows_of_run(run: Run) -> tuple[Any, int]:
-        part = PartitionSlice(run.source, run.dialect, run.first, run.messages)
+        part = PartitionSlice(run.source, run.dialect, run.first, run.messages, moved.ms)
         return rows_of(part, options, protocol, run_ends=task.drain_since_ms is not None)
 
     attempt = Attempt(

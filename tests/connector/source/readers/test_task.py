@@ -40,6 +40,23 @@ def test_two_attempts_of_a_task_have_the_same_rows(broker, queue, put, query):
     assert left(broker, queue) == 0
 
 
+def test_an_expiry_that_was_over_is_judged_by_the_time_of_the_batch_in_each_attempt(broker, queue, query):
+    """The broker counts the hour from the arrival, the column from what the producer states."""
+    now_ms, hour = int(time.time() * 1000), 3_600_000
+    soon, over = now_ms + 2_000, now_ms - 2_000
+    head = section(0x70, list_(TRUE, NULL, uint(hour)))
+    for ends in (soon, over):
+        made = properties(creation_time=timestamp(ends - hour))
+        put_encoded(broker, queue, [head + made + section(0x77, string("x"))])
+    running = query()
+    running.plan()
+    [task] = running.tasks()
+    rows = running.read(task)
+    assert [row["JMSExpiration"] is None for row in rows][1:] == [True]
+    wait_until(lambda: time.time() * 1000 > soon + 10, what="the end of the expiry")
+    assert running.read(task) == rows
+
+
 def test_a_message_that_was_sent_after_the_start_waits_for_the_next_run(broker, queue, put, query):
     put(broker, queue, "one")
     running = query()
