@@ -1,13 +1,19 @@
 """Requests of Java clients with temporary reply queues and topics: whoever reads the row can answer, after any hop."""
 
 import uuid
+from contextlib import closing
 
 import pyarrow as pa
 import pytest
 from amqp_brokers import AMQP_BROKERS
 from broker_rows import access_over, read_batches, read_rows, write_batch
+from receivers import OpenReceiver
+from waiting import await_value
 
+from pyspark_jms.blocks.dead_letter import DeadLetter
 from pyspark_jms.jms.model import Destination
+from pyspark_jms.jms.subscription import Subscription
+from pyspark_jms.network.connection import StateCondition
 from pyspark_jms.options.source import SourceOptions
 from pyspark_jms.spark.protocols import source_protocol
 from pyspark_jms.testing import JmsClient
@@ -39,9 +45,9 @@ class Requester:
         self._own = getattr(session, f"createTemporary{kind}")()
         self._consumer = session.createConsumer(self._own)
 
-    def ask(self, queue):
+    def ask(self, queue, text="request"):
         session = self._client._session
-        message = session.createTextMessage("request")
+        message = session.createTextMessage(text)
         message.setJMSReplyTo(self._own)
         self._client._producer.send(session.createQueue(queue), message)
 
@@ -101,5 +107,41 @@ def test_a_request_that_was_moved_can_be_answered(broker, kind):
             moved = move(options, source_protocol(options), connect, to=to, limit=None, on_moved=lambda _: None)
             assert (moved.messages, moved.left) == (1, {})
             (row,) = read_rows(access, to.name)
+            answer(access, row, protocol)
+            assert not can_answer or requester.answer() == protocol
+
+
+def send_as_dead_letter(access, queue):
+    """As a message that cannot be mapped."""
+    options = SourceOptions.parse(access | {"queue": queue})
+    protocol, condition = source_protocol(options), StateCondition()
+    with closing(protocol.connect(options.connection, condition)) as link:
+        link.subscribe(Subscription(destination=options.destinations[0], window_bytes=1 << 20))
+        await_value(lambda: link.waiting()[0], 1)
+        (block,) = link.take()
+        letter = DeadLetter.of(block, 0, "a reason", f"queue://{queue}")
+        protocol.send_dead_letters(options.connection, f"{queue}.dead", [letter])
+
+
+def divert_as_too_large(access, queue):
+    """It is kept in a file, and sent from there."""
+    limits = {"maxMessageBytes": "2k", "onTooLarge": "deadLetter", "deadLetterQueue": f"{queue}.dead"}
+    with closing(OpenReceiver(SourceOptions.parse(access | {"queue": queue} | limits))) as receiver:
+        await_value(lambda: (receiver.next_batch_end(), receiver.progress()["deadLetters"])[1], 1)
+
+
+@pytest.mark.parametrize("divert", [send_as_dead_letter, divert_as_too_large])
+@pytest.mark.parametrize("kind", ["Queue", "Topic"])
+def test_a_request_that_became_a_dead_letter_can_be_answered(broker, kind, divert):
+    with clients_of(broker)[-1]() as client:
+        requester = Requester(client, kind)
+        can_answer = requester.hears_itself()
+        for protocol in protocols_of(broker):
+            access, queue = access_over(broker, protocol), f"requests.{uuid.uuid4().hex[:6]}"
+            requester.ask(queue, "request" * 500)
+            divert(access, queue)
+            (row,) = read_rows(access, f"{queue}.dead")
+            assert row["JMSReplyTo"].startswith(f"temp-{kind.lower()}://")
+            assert row["properties"]["spark_jms_source"] == f"queue://{queue}"
             answer(access, row, protocol)
             assert not can_answer or requester.answer() == protocol
