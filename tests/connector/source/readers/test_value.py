@@ -129,9 +129,9 @@ def test_rows_are_made_before_the_broker_has_confirmed_the_transaction(broker, q
         order.append(what)
         return awaits(connection, ready, what, timeout)
 
-    def rows(*given):
+    def rows(*given, **how):
         order.append("rows")
-        return rows_of_part(*given)
+        return rows_of_part(*given, **how)
 
     monkeypatch.setattr(Connection, "await_", await_)
     monkeypatch.setattr(module, "rows_of", rows)
