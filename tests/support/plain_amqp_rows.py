@@ -16,7 +16,7 @@ OBJECT = "application/x-java-serialized-object"
 BYTES = "application/octet-stream"
 
 
-def expected_row(row, number, *, now_ms, prefix):
+def expected_row(row, number, *, now_ms, prefix, states_bytes):
     """The columns that are not null, and ``ttl`` and ``delay`` as instants and durations in milliseconds."""
     get = row.get
     expires = _time(get("time_to_live"), _future(get("JMSExpiration"), now_ms), now_ms)
@@ -37,7 +37,7 @@ def expected_row(row, number, *, now_ms, prefix):
         "properties": {name: value for name, (_, value) in properties.items()},
         "property_types": {name: kind for name, (kind, _) in properties.items()},
     }
-    found |= _body(row)
+    found |= _body(row, states_bytes=states_bytes)
     return {name: value for name, value in found.items() if value is not None}
 
 
@@ -102,7 +102,7 @@ def _rendered(kind, text):
     return text
 
 
-def _body(row):
+def _body(row, *, states_bytes):
     kind = row.get("body_type")
     if kind is None:
         kind = next((name for name in ("text", "bytes", "map", "stream") if row.get(name) is not None), "message")
@@ -114,6 +114,7 @@ def _body(row):
         return {"body_type": kind, "bytes": data, "content_type": OBJECT}
     if kind == "bytes":
         own = content_type if content_type is not None and _stays_bytes(content_type) else BYTES
+        own = None if content_type is None and not states_bytes else own
         return {"body_type": kind, "bytes": row.get("bytes") or b"", "content_type": own}
     if kind == "map":
         return {"body_type": kind, "map": {name: _element(item) for name, item in row.get("map") or []}}

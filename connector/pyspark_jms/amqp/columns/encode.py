@@ -100,7 +100,7 @@ def _messages(rows: Rows, dialect: Dialect, destination: Destination | None, ide
             identity,
             to=to,
             reply_to=reply_to,
-            content_types=content_types(rows, bodies),
+            content_types=content_types(rows, bodies, states_bytes=dialect.send.states_bytes),
             expirations=expirations,
             groups=application.groups,
         ),
@@ -120,6 +120,7 @@ _TYPE_NAMES = pa.array(VALUE_TYPES, pa.string())
 _TEXT, _BYTES = BODY_TYPES.index(BodyType.TEXT), BODY_TYPES.index(BodyType.BYTES)
 _BY_TYPE = {BodyType.BYTES: OCTET_STREAM, BodyType.OBJECT: OBJECT_TYPE, BodyType.MESSAGE: NO_BODY_TYPE}
 _CONTENT_TYPES = [_BY_TYPE.get(kind) for kind in BODY_TYPES]
+_WITHOUT_BYTES = [None if kind is BodyType.BYTES else _BY_TYPE.get(kind) for kind in BODY_TYPES]
 
 
 def body(rows: Rows, codes: Codes, *, needs_section: bool = False) -> list[Piece]:
@@ -197,21 +198,23 @@ def _elements(rows: Rows, column: Literal["map", "stream"], code: int) -> list[P
 # --- content types -----------------------------------------------------------------------------------
 
 
-def content_types(rows: Rows, codes: Codes) -> list[Piece]:
+def content_types(rows: Rows, codes: Codes, *, states_bytes: bool = True) -> list[Piece]:
     """Column ``content_type`` where the body allows it: of texts, and of bytes that consumers still take for bytes.
 
     A JMS client takes bytes with a textual type for a text, and with the type of an object for an object. So such bytes
-    are sent as ``application/octet-stream``, as are those without a content type.
+    are sent as ``application/octet-stream``, as are those without a content type if ``states_bytes``.
     """
     texts = rows.text("content_type")
     if texts is None:
-        own = [NO_VALUE if kind is None else sized_bytes(kind.encode(), SYM8) for kind in _CONTENT_TYPES]
+        named = _CONTENT_TYPES if states_bytes else _WITHOUT_BYTES
+        own = [NO_VALUE if kind is None else sized_bytes(kind.encode(), SYM8) for kind in named]
         return [table(own, codes)]
     encoded = texts.dictionary_encode()
     distinct = encoded.dictionary.to_pylist()
     _check_ascii(rows, encoded, distinct)
     plain = pa.array([_keeps_bytes(data.decode("ascii", "replace")) for data in distinct], pa.bool_())
-    allowed = (codes == _TEXT) | ((codes == _BYTES) & mask_of(plain.take(encoded.indices)))
+    keeps = mask_of(plain.take(encoded.indices).fill_null(pa.scalar(value=not states_bytes)))
+    allowed = (codes == _TEXT) | ((codes == _BYTES) & keeps)
     fallback = pa.array([kind and kind.encode() for kind in _CONTENT_TYPES], pa.binary()).take(pa.array(codes))
     return sized(pc.if_else(pa.array(allowed), texts, fallback), SYM8)
 

@@ -42,6 +42,10 @@ class SendRules:
     takes_message_ids: bool = True
     """Whether messages are sent with a message-id. Otherwise the broker gives each one of its own."""
 
+    states_bytes: bool = True
+    """Whether bytes without a content type are sent as ``application/octet-stream``. Consumers of a broker of JMS know
+    them by their annotation, so that a row is written as it was read."""
+
     needs_body_section: bool = False
     """Whether the broker refuses a message without a body section, which AMQP 1.0 §3.2 demands."""
 
@@ -103,6 +107,7 @@ class SendRules:
 
 ARTEMIS_RULES = SendRules(
     broker="artemis",
+    states_bytes=False,
     refused_names=(
         RefusedName(
             pattern=r"\?",
@@ -120,6 +125,7 @@ ARTEMIS_RULES = SendRules(
 
 CLASSIC_RULES = SendRules(
     broker="classic",
+    states_bytes=False,
     address_prefixes=MappingProxyType({kind: f"{kind}://" for kind in ("queue", "topic", "temp-queue", "temp-topic")}),
     refused_names=CLASSIC_NAMES,
     refused_in_rows=(CLASSIC_DESTINATIONS,),

@@ -214,7 +214,8 @@ def test_two_readers_find_what_the_rows_hold(drawn, padding, buffer_bytes, diale
         patch.setattr(module, "BUFFER_BYTES", buffer_bytes)
         blocks = blocks_of(whole.slice(before, len(rows)), first_row=5, dialect=dialect)
     messages = [block.message(index) for block in blocks for index in range(len(block))]
-    wanted = [expected_row(row, number, now_ms=NOW_MS, prefix=PREFIX) for number, row in enumerate(rows, 5)]
+    given = {"now_ms": NOW_MS, "prefix": PREFIX, "states_bytes": dialect.send.states_bytes}
+    wanted = [expected_row(row, number, **given) for number, row in enumerate(rows, 5)]
     assert [plainly_read(message, dialect) for message in messages] == wanted
     assert read(blocks, dialect) == all_of_source(wanted)
     assert [header_ttl(message) for message in messages] == [time_to_live(row, NOW_MS) for row in rows]
@@ -247,7 +248,9 @@ def test_a_row_of_anything_is_one_message_or_is_refused(rows):
     except JMSError as error:
         assert re.search(r"[Rr]ow \d+ of the task", str(error))  # noqa: PT017  some rows are fine, so no raises()
         return
-    wanted = [expected_row(row, number, now_ms=NOW_MS, prefix=PREFIX) for number, row in enumerate(rows)]
+    wanted = [
+        expected_row(row, number, now_ms=NOW_MS, prefix=PREFIX, states_bytes=False) for number, row in enumerate(rows)
+    ]
     assert [plainly_read(message) for message in messages] == wanted
 
 
@@ -257,7 +260,7 @@ def test_classic_gets_addresses_with_their_kind_and_no_message_ids():
     assert b"\xa1\x09topic://t" in messages[0]
     assert b"\xa1\x11temp-queue://ID:1" in messages[0]
     assert b"\xa1\x0fqueue://default" in messages[1]
-    wanted = [expected_row(row, i, now_ms=NOW_MS, prefix=PREFIX) for i, row in enumerate(rows)]
+    wanted = [expected_row(row, i, now_ms=NOW_MS, prefix=PREFIX, states_bytes=False) for i, row in enumerate(rows)]
     for row in wanted:
         del row["JMSMessageID"]
     assert [plainly_read(message, CLASSIC) for message in messages] == wanted
@@ -502,6 +505,7 @@ def test_a_body_of_bytes_or_none_has_a_content_type():
         b"\xa3\x24" + OBJECT,
         b"\xa3\x19" + NO_BODY,
     ]
+    assert joined(content_types(rows, codes, states_bytes=False), rows)[1] == b"\x40"
 
 
 @pytest.mark.parametrize(
@@ -524,6 +528,11 @@ def test_the_column_counts_where_the_body_allows_it(kind, given, sent):
     codes = np.full(2, BODY_TYPES.index(kind))
     found = joined(content_types(rows, codes), rows)[0]
     assert found == (b"\x40" if sent is None else bytes([0xA3, len(sent)]) + sent)
+    assert (
+        given is not None
+        or kind != "bytes"
+        or joined(content_types(rows, codes, states_bytes=False), rows)[0] == b"\x40"
+    )
 
 
 def test_a_content_type_is_ascii():
