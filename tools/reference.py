@@ -114,9 +114,7 @@ def _yes(flag: bool, otherwise: str = "no") -> str:  # noqa: FBT001 - a word for
 
 
 def _guarantee(dialect: Dialect) -> str:
-    return (
-        "at-least-once, or exactly-once with a journal" if dialect.stable_id_separator is not None else "at-least-once"
-    )
+    return "at-least-once, or exactly-once with a journal" if dialect.can(Feature.JOURNAL) else "at-least-once"
 
 
 def _sink(dialect: Dialect) -> str:
@@ -165,7 +163,7 @@ _NO_DELIVERY_ID = "no: it is null, and dropping duplicates by it would keep only
 _CAPABILITIES: tuple[tuple[str, Callable[[Dialect], str]], ...] = (
     ("tested versions", lambda d: d.tested_versions),
     ("queue → Spark", _guarantee),
-    ("redeliveries are recognised (`delivery_id`)", lambda d: _yes(d.stable_id_separator is not None, _NO_DELIVERY_ID)),
+    ("redeliveries are recognised (`delivery_id`)", lambda d: _yes(d.can(Feature.JOURNAL), _NO_DELIVERY_ID)),
     ("`JMSMessageID`", _message_id),
     ("Spark → queue", _sink),
     ("one transaction for each task (`transaction=task`)", lambda d: _yes(d.has_transactions, "refused")),
@@ -175,7 +173,7 @@ _CAPABILITIES: tuple[tuple[str, Callable[[Dialect], str]], ...] = (
     ),
     ("exactly-once writes (`deliveryGuarantee=exactly-once`)", lambda _: "refused: they need AMQP"),
     ("selectors", _selectors),
-    ("shared durable subscriptions (`sharedSubscription`)", lambda d: _yes(d.durable_subscriptions.shared, "refused")),
+    ("shared durable subscriptions (`sharedSubscription`)", lambda d: _yes(d.can(Feature.SHARED), "refused")),
     ("prefetch window", _window),
     ("delivery attempts when a query stops", _stops),
     ("acknowledgements survive `kill -9` of the broker", lambda d: _yes(d.ack_receipts_are_durable)),

@@ -11,7 +11,6 @@ from typing import TypeAlias
 
 from pyspark_jms.amqp.dead_letters import pieces_of
 from pyspark_jms.amqp.dialects import Dialect
-from pyspark_jms.amqp.dialects.refusals import require_staging
 from pyspark_jms.amqp.link.connection import Connection, connect
 from pyspark_jms.amqp.link.consumer import ReaderConsumer, attach
 from pyspark_jms.amqp.link.pull import has_message
@@ -33,6 +32,7 @@ from pyspark_jms.blocks.dead_letter import DeadLetter
 from pyspark_jms.blocks.staged import Packed
 from pyspark_jms.delivery.register.token import StoredToken, Token
 from pyspark_jms.errors import JMSError, SubscriptionInUseError
+from pyspark_jms.jms.features import Feature
 from pyspark_jms.jms.model import Destination, DestinationKind, DurableSubscription
 from pyspark_jms.jms.subscription import Subscription
 from pyspark_jms.network.connection import OnConnection, StateCondition
@@ -70,7 +70,7 @@ class ReaderLink(ReadRegister):
         self._accepted: list[tuple[int, list[bytes]]] = []
         """Numbers of sources, and the ids of their messages in the value."""
         try:
-            require_staging(self.dialect)
+            self.dialect.require(Feature.REGISTER)
         except JMSError:
             super().close()
             raise
@@ -174,7 +174,7 @@ class Probe(OnConnection[Dialect]):
         self._queues: dict[RegisterName, str] = {}
         """The queues of the registers that were looked at."""
         try:
-            require_staging(self.dialect)
+            self.dialect.require(Feature.REGISTER)
             selector = selector_for(self.dialect)
             self._sources = [
                 self._browsed(destination, selector)
@@ -195,8 +195,8 @@ class Probe(OnConnection[Dialect]):
         the messages that match the selector. ``SelectorChangedError``: it has another selector;
         ``InvalidDestinationError``: it belongs to another topic.
         """
-        self.dialect.refused_subscriptions.check(topic.name, durable)
         subscription = Subscription(destination=topic, window_bytes=1, durable=durable, selector=selector)
+        self.dialect.require_subscription(subscription)
         connection = connect(self._settings)
         try:
             require_same_topic(connection, self._settings, topic.name, durable)

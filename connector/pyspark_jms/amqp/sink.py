@@ -9,7 +9,6 @@ import pyarrow as pa
 
 from pyspark_jms.amqp.columns.encode import encode
 from pyspark_jms.amqp.dialects import Dialect
-from pyspark_jms.amqp.dialects.refusals import require_one_entity, require_register
 from pyspark_jms.amqp.link.commit_ledger import Admit, TokenLedger, opened
 from pyspark_jms.amqp.link.management import open_amqp_management
 from pyspark_jms.amqp.link.producer import Producer
@@ -18,6 +17,7 @@ from pyspark_jms.blocks.block import MessageBlock
 from pyspark_jms.columns.rows import EncodeOptions
 from pyspark_jms.delivery.commit_token import LedgerEntry, LedgerOwner
 from pyspark_jms.errors import UnsupportedError
+from pyspark_jms.jms.features import Feature
 from pyspark_jms.jms.model import Destination
 from pyspark_jms.management.queue_facts import look_up_queues
 from pyspark_jms.management.routing import shows_addresses
@@ -60,7 +60,7 @@ class AmqpSinkLink:
         if not self._producer.is_open:
             by_row = "destination" in {name.lower() for name in rows.schema.names}
             if by_row and in_transaction:
-                require_one_entity(self._producer.dialect)
+                self._producer.dialect.require(Feature.RELAY)
             self._open(None if by_row else how["destination"])
         return blocks
 
@@ -98,7 +98,7 @@ class LedgerLink(AmqpSinkLink):
     def __init__(self, settings: ConnectionSettings, owner: LedgerOwner, patience: float = 0.0) -> None:
         super().__init__(settings, patience, owner.queue)
         try:
-            require_register(self.dialect)
+            self.dialect.require(Feature.EXACTLY_ONCE_WRITE)
         except UnsupportedError:
             self.close()
             raise

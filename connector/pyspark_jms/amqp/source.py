@@ -13,7 +13,6 @@ import numpy as np
 from pyspark_jms.amqp.dead_letters import send_dead_letters
 from pyspark_jms.amqp.dialects import dialect_named
 from pyspark_jms.amqp.dialects.base import Dialect
-from pyspark_jms.amqp.dialects.refusals import require_connections, require_readable
 from pyspark_jms.amqp.link.consumer import Consumer
 from pyspark_jms.amqp.link.management import open_amqp_management
 from pyspark_jms.amqp.link.subscriptions import end_subscription
@@ -48,12 +47,8 @@ class AmqpSourceLink(Consumer, MessageAnswers):
 
     def subscribe(self, subscription: Subscription) -> None:
         """Subscribe. What else a broker refuses, its attach shows."""
-        durable = subscription.durable
         try:
-            require_connections(self.dialect, subscription.connections)
-            require_readable(self.dialect, subscription.destination.kind)
-            if durable is not None:
-                self.dialect.refused_subscriptions.check(subscription.destination.name, durable)
+            self.dialect.require_subscription(subscription)
         except JMSError:
             self.close()
             raise

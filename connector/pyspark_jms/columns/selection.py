@@ -22,9 +22,10 @@ from jms_selector.syntax.dialects import CONVERT_PREFIX, dialect_of
 from jms_selector.syntax.tree import names
 from pyspark_jms.columns.schema import COLUMNS, PROPERTY_MAPS
 from pyspark_jms.errors import InvalidSelectorError, SelectorIgnoredError, SelectorResidualError, UnsupportedError
+from pyspark_jms.jms.dialect import Target
 from pyspark_jms.jms.model import BODY_MARKER, TYPES_MARKER, DestinationKind
 
-__all__ = ["Selection", "SelectorOptions", "selection"]
+__all__ = ["Selection", "SelectorOptions", "require_evaluable", "selection"]
 
 _NO_SELECTORS = "selectors cannot be pushed down to it"
 _MARKERS = frozenset({BODY_MARKER, TYPES_MARKER})
@@ -143,6 +144,12 @@ def _hidden(selector: jms_selector.Selector, dialect: str) -> frozenset[str]:
     return frozenset(
         name for name in used if name in _MARKERS or not (rules.shows(name) or rules.aliases.get(name, name) in COLUMNS)
     )
+
+
+def require_evaluable(selector: SelectorOptions | None, target: Target) -> None:
+    """Raise the error of a selector that no broker can evaluate which this may be."""
+    if selector is not None:
+        target.require_any(lambda dialect: selection(selector, dialect.name, dialect.selector_dialect))
 
 
 @lru_cache(64)

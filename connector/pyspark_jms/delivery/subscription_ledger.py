@@ -14,7 +14,7 @@ from typing import Generic, TypeVar
 from pyspark_jms.blocks.block import MessageBlock
 from pyspark_jms.delivery.message_range import MessageRange
 from pyspark_jms.delivery.states import Event, MessageState, StateTable
-from pyspark_jms.errors import OtherBrokerError, UnsupportedError
+from pyspark_jms.errors import OtherBrokerError
 
 __all__ = [
     "AckRound",
@@ -24,7 +24,6 @@ __all__ = [
     "SubscriptionLedger",
     "SubscriptionLedgers",
     "other_content",
-    "unrecognisable",
 ]
 
 
@@ -58,15 +57,6 @@ def other_content() -> OtherBrokerError:
         " The new message was not acknowledged.",
         "Point brokerUrl at one broker (and its backup) only, and start again. If the broker was"
         " replaced, follow docs/reading.md.",
-    )
-
-
-def unrecognisable(broker: str) -> UnsupportedError:
-    """Return the error for a journal, which keeps messages until it has recognised each redelivery."""
-    return UnsupportedError(
-        f"{broker} gives a message a new id at each delivery, so an exactly-once read could not recognise a"
-        " redelivered message in its journal.",
-        "Remove deliveryGuarantee and journalLocation: over STOMP this broker allows at-least-once reads only.",
     )
 
 

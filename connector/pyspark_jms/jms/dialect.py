@@ -1,8 +1,17 @@
 """What every protocol's dialect says of its broker: the facts by which the engines and the options decide."""
 
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from operator import methodcaller
+from typing import Literal
 
-__all__ = ["BrokerDialect"]
+from pyspark_jms.errors import InvalidOptionError, JMSError, SelectorResidualError, UnsupportedError
+from pyspark_jms.jms.features import Feature, Refusal
+from pyspark_jms.jms.model import DestinationKind
+from pyspark_jms.jms.names import RefusedSubscriptions
+from pyspark_jms.jms.subscription import Subscription
+
+__all__ = ["BrokerDialect", "Target"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,8 +34,11 @@ class BrokerDialect:
     browse_is_limited: bool = False
     """Whether the broker may end a browse before the end of the queue."""
 
-    has_transactions: bool = True
-    """Whether a commit takes effect as a whole, and its confirmation proves that it did."""
+    cannot: Mapping[Feature, Refusal] = field(default_factory=dict)
+    """What the broker, or this release with it, does not do over this protocol, and why."""
+
+    refused_subscriptions: RefusedSubscriptions = field(default=RefusedSubscriptions())
+    """Names of durable subscriptions that the broker would take for others."""
 
     confirms_single_messages: bool = True
     """Whether the broker confirms a message that is sent outside of a transaction."""
@@ -44,3 +56,61 @@ class BrokerDialect:
     silent_end: str = ""
     """The likely cause, and the remedy, when the broker ends connections again and again without a reason. Empty: it
     always gives one."""
+
+    def can(self, feature: Feature) -> bool:
+        return feature not in self.cannot
+
+    def require(self, *features: Feature) -> None:
+        """Raise the error of the first feature that the broker lacks."""
+        for feature in features:
+            if (refusal := self.cannot.get(feature)) is not None:
+                raise refusal.error(self.name)
+
+    def require_subscription(self, wanted: Subscription) -> None:
+        """Raise the error of what the subscription needs and the broker lacks, or of a name that it would misread."""
+        durable = wanted.durable
+        if wanted.destination.kind is DestinationKind.TOPIC:
+            self.require(Feature.TOPICS)
+        if wanted.connections > 1:
+            self.require(Feature.CONNECTIONS)
+        if durable is None:
+            return
+        self.refused_subscriptions.check(wanted.destination.name, durable)
+        if durable.shared:
+            self.require(Feature.SHARED)
+        if wanted.selector is not None and durable.client_id is None:
+            self.require(Feature.SELECTOR_WITHOUT_CLIENT_ID)
+
+    @property
+    def has_transactions(self) -> bool:
+        """Whether a commit takes effect as a whole, and its confirmation proves that it did."""
+        return self.can(Feature.TRANSACTIONS)
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """The broker of a query, as far as its options tell."""
+
+    protocol: Literal["stomp", "amqp"]
+
+    dialects: tuple[BrokerDialect, ...]
+    """The dialects that the broker may have: one, or with ``broker=auto`` all of the protocol. Its answer decides."""
+
+    def require(self, *features: Feature) -> None:
+        """Raise the error of the first feature that none of the dialects has."""
+        for feature in features:
+            self.require_any(methodcaller("require", feature))
+
+    def require_subscription(self, wanted: Subscription) -> None:
+        self.require_any(methodcaller("require_subscription", wanted))
+
+    def require_any(self, check: Callable[[BrokerDialect], object]) -> None:
+        """Raise the first error of ``check`` if it raises one for every dialect."""
+        refused: list[JMSError] = []
+        for dialect in self.dialects:
+            try:
+                check(dialect)
+            except (UnsupportedError, SelectorResidualError, InvalidOptionError) as error:
+                refused.append(error)
+        if len(refused) == len(self.dialects):
+            raise refused[0]

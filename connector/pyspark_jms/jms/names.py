@@ -4,10 +4,10 @@ Knows no broker and no connection.
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from pyspark_jms.errors import InvalidDestinationError, InvalidOptionError
+from pyspark_jms.errors import InvalidDestinationError, InvalidOptionError, JMSError
 from pyspark_jms.jms.model import DurableSubscription
 
 __all__ = [
@@ -22,6 +22,7 @@ __all__ = [
     "RefusedSubscriptions",
     "has_wildcards",
     "may_receive",
+    "require_distinct",
 ]
 
 
@@ -181,6 +182,13 @@ def may_receive(read: str, queue: str) -> bool:
     """
     patterns, names = {read, *read.split("::")}, {queue, *queue.split("::")}
     return any(_match(pattern.split("."), name.split(".")) for pattern in patterns for name in names)
+
+
+def require_distinct(pairs: Iterable[tuple[str, str, JMSError]]) -> None:
+    """Raise the error of the first name, as a pattern too, whose consumer may receive what its queue gets."""
+    for read, queue, error in pairs:
+        if may_receive(read, queue):
+            raise error
 
 
 def _match(pattern: Sequence[str], words: Sequence[str]) -> bool:

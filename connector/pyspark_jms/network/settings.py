@@ -7,7 +7,7 @@ from typing import Literal
 
 from pyspark_jms.errors import JMSSecurityError
 from pyspark_jms.jms.secret_text import SecretText
-from pyspark_jms.network.address import Address
+from pyspark_jms.network.address import Address, Protocol
 from pyspark_jms.network.certificates import present, trusting
 
 __all__ = ["ConnectionSettings", "ManagementState", "Password", "TlsSettings"]
@@ -96,6 +96,11 @@ class ConnectionSettings:
 
     management: ManagementState = field(default_factory=ManagementState, compare=False, repr=False)
     """Settings that are made of these share it."""
+
+    @property
+    def protocol(self) -> Protocol:
+        """All addresses have the same."""
+        return self.addresses[0].protocol
 
     def impatient(self, seconds: float) -> "ConnectionSettings":
         """Return settings for a connection that a query can do without: it, and each answer, may take so long."""

@@ -8,10 +8,11 @@ import pyarrow as pa
 
 from pyspark_jms.columns.schema import check_columns
 from pyspark_jms.errors import InvalidDestinationError, InvalidOptionError, OptionConflictError
+from pyspark_jms.jms.features import Feature
 from pyspark_jms.jms.model import Destination
 from pyspark_jms.network.settings import ConnectionSettings
-from pyspark_jms.options.broker import require_exactly_once_writes, require_transactions
-from pyspark_jms.options.values import both_given, connection_settings, destinations, hide_secrets, parse_values
+from pyspark_jms.options.broker import target_of
+from pyspark_jms.options.values import both_given, connection_settings, destinations, parse_values
 
 __all__ = ["SinkOptions", "check_schema"]
 
@@ -34,13 +35,18 @@ class SinkOptions:
     @classmethod
     def parse(cls, raw: Mapping[str, str]) -> "SinkOptions":
         """Raises an ``OptionError`` for the first option that is wrong."""
-        raw = {key: text for key, text in hide_secrets(raw).items() if key.lower() not in _SET_BY_SPARK}
-        values = parse_values(raw, "sink")
+        values = parse_values({key: text for key, text in raw.items() if key.lower() not in _SET_BY_SPARK}, "sink")
+        connection = connection_settings(values)
+        target, destination, exactly_once = target_of(connection), _default_destination(values), _exactly_once(values)
+        if exactly_once:
+            target.require(Feature.EXACTLY_ONCE_WRITE)
+        if values["transaction"] not in {"auto", "none"}:
+            target.require(Feature.TRANSACTIONS)
         return cls(
-            destination=_default_destination(values),
-            connection=connection_settings(values),
+            destination=destination,
+            connection=connection,
             transaction=values["transaction"],
-            exactly_once=_exactly_once(values),
+            exactly_once=exactly_once,
             send_on_mismatch=values["onReplayMismatch"] == "send",
             write_id=values["writeId"],
             property_columns=values["propertyColumns"] or (),
@@ -61,10 +67,6 @@ def _default_destination(values: Mapping[str, Any]) -> Destination | None:
 
 
 def _exactly_once(values: Mapping[str, Any]) -> bool:
-    """Whether writes are exactly-once. Refuses ``transaction`` and ``deliveryGuarantee`` that the broker cannot keep.
-
-    The broker is checked here if option ``broker`` names it.
-    """
     exactly_once: bool = values["deliveryGuarantee"] == "exactly-once"
     if exactly_once and values["transaction"] not in {"auto", "task"}:
         raise OptionConflictError(
@@ -77,10 +79,6 @@ def _exactly_once(values: Mapping[str, Any]) -> bool:
             raise OptionConflictError(
                 f"Option {name} is given without deliveryGuarantee=exactly-once.", "Give both options or neither."
             )
-    if exactly_once:
-        require_exactly_once_writes(values)
-    if values["transaction"] not in {"auto", "none"}:
-        require_transactions(values)
     return exactly_once
 
 

@@ -1,55 +1,33 @@
 """``SourceOptions``: the options of a read, parsed once, before anything connects."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Literal
 
 from pyspark_jms.columns.schema import ReadColumns
-from pyspark_jms.columns.selection import SelectorOptions, selection
+from pyspark_jms.columns.selection import SelectorOptions, require_evaluable, selection
 from pyspark_jms.errors import (
     InvalidOptionError,
-    JMSError,
     MissingOptionError,
     OptionConflictError,
-    SelectorResidualError,
-    UnknownOptionError,
-    UnsupportedError,
+    OptionError,
 )
 from pyspark_jms.jms.dialect import BrokerDialect
+from pyspark_jms.jms.features import Feature
 from pyspark_jms.jms.model import Destination, DestinationKind, DurableSubscription
-from pyspark_jms.jms.names import may_receive
-from pyspark_jms.jms.subscription import ASSUMED_MESSAGE_BYTES
+from pyspark_jms.jms.names import require_distinct
+from pyspark_jms.jms.subscription import ASSUMED_MESSAGE_BYTES, Subscription
 from pyspark_jms.network.settings import ConnectionSettings
-from pyspark_jms.options.broker import (
-    possible_dialects,
-    protocol_of,
-    require_connections,
-    require_durable,
-    require_exactly_once_reads,
-    require_readable,
-    require_streams,
-)
-from pyspark_jms.options.values import (
-    both_given,
-    connection_settings,
-    destinations,
-    hide_secrets,
-    option_named,
-    parse_values,
-)
+from pyspark_jms.options.broker import target_of
+from pyspark_jms.options.values import both_given, connection_settings, destinations, parse_values
+from pyspark_jms.stomp.dialects.cannot import OVER_STOMP
 
 __all__ = ["Journal", "SourceOptions"]
 
 SMALLEST_WINDOW = 64 << 10
 _DEFAULT_BATCH_BYTES = 64 << 20
 """The default of maxBytesPerTrigger in a streaming query."""
-
-_NOT_IN_A_BATCH = (
-    "Remove the option. A batch read leaves all messages on the broker, because it has no commit after which they could"
-    " be acknowledged; maxMessagesPerTrigger and maxBytesPerTrigger limit it. To consume the messages and stop, use"
-    " spark.readStream with trigger(availableNow=True)."
-)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -103,23 +81,21 @@ class SourceOptions:
 
         ``reading`` is None in ``load()``, before Spark decides: options of streams and of batches are allowed.
         """
-        raw = hide_secrets(raw)
-        values = parse_values(raw, "source")
-        _refuse_options_of_streams(raw, reading)
-        _require_queue_or_topic(values)
-        _require_distinct_queues(values)
-        return cls(
-            connection=connection_settings(values),
+        values = parse_values(raw, "source", batch=reading == "batch")
+        connection = connection_settings(values)
+        target = target_of(connection)
+        read = cls(
+            connection=connection,
             destinations=destinations(values),
             durable=_durable(values),
             selector=_selector(values),
             journal=_journal(values),
-            exactly_once=_exactly_once(values),
+            exactly_once=values["deliveryGuarantee"] == "exactly-once",
             staging_queue=values["stagingQueue"],
-            readers=_readers(values),
-            stream_offset=_stream_offset(values),
+            readers=values["readers"] or 1,
+            stream_offset=values["streamOffset"],
             stream_filter=values["streamFilter"],
-            connections=_connections(values),
+            connections=values["connections"],
             fail_on_data_loss=values["failOnDataLoss"],
             max_messages=values["maxMessagesPerTrigger"],
             max_bytes=_batch_bytes(values),
@@ -128,8 +104,28 @@ class SourceOptions:
             partition_bytes=values["partitionBytes"],
             body_type=values["bodyType"],
             on_bad_message=values["onBadMessage"],
-            dead_letter_queue=_dead_letter_queue(values, reading),
+            dead_letter_queue=values["deadLetterQueue"],
             idle_timeout=values["idleTimeout"],
+        )
+        wrong, names = next(_conflicts(values, reading), None), tuple(_names(values))
+        # First what the broker lacks: then no change of other options helps.
+        require_evaluable(read.selector, target)
+        target.require(*_features(values))
+        if wrong is not None:
+            raise wrong
+        require_distinct(names)
+        target.require_subscription(read.subscription)
+        return read
+
+    @property
+    def subscription(self) -> Subscription:
+        """What a connection subscribes to, as far as brokers may refuse it."""
+        return Subscription(
+            destination=self.destinations[0],
+            window_bytes=self.window_bytes,
+            durable=self.durable,
+            selector=None if self.selector is None else self.selector.text,
+            connections=self.connections,
         )
 
     @property
@@ -152,68 +148,14 @@ class SourceOptions:
         )
 
 
-def _refuse_options_of_streams(raw: Mapping[str, str], reading: Literal["stream", "batch"] | None) -> None:
-    if reading != "batch":
-        return
-    for key in raw:
-        option = option_named(key)
-        if option is not None and option.streams_only:
-            raise UnknownOptionError(f"Option {option.name} is for a stream, and this reads a batch.", _NOT_IN_A_BATCH)
-
-
-def _require_queue_or_topic(values: Mapping[str, Any]) -> None:
-    if values["queue"] is None and values["topic"] is None:
-        raise MissingOptionError(
-            "Neither option queue nor option topic is given.", "Name the queue or the topic to read."
-        )
-    if values["queue"] is not None and values["topic"] is not None:
-        raise both_given("queue", "topic", "Remove one of them, or start one query for each.")
-    require_readable(values)
+def _selector(values: Mapping[str, Any]) -> SelectorOptions | None:
+    text = values["selector"]
+    return None if text is None else SelectorOptions(text, values["selectorInSpark"])
 
 
 def _durable(values: Mapping[str, Any]) -> DurableSubscription | None:
-    name, client_id, shared = (values[each] for each in ("subscriptionName", "clientId", "sharedSubscription"))
-    if name is None:
-        for option, given in (("clientId", client_id is not None), ("sharedSubscription", shared)):
-            if given:
-                raise OptionConflictError(
-                    f"Option {option} is given without subscriptionName.",
-                    "Name the durable subscription with subscriptionName.",
-                )
-        return None
-    if values["topic"] is None:
-        raise OptionConflictError(
-            "Option subscriptionName is given, and no topic.",
-            "Remove the option: a queue keeps its messages without a subscription.",
-        )
-    if client_id is None and not shared:
-        raise MissingOptionError(
-            "Option subscriptionName is given without clientId.",
-            "A durable subscription belongs to one client id: give clientId, or sharedSubscription=true.",
-        )
-    durable = DurableSubscription(name, client_id, shared)
-    require_durable(values, durable)
-    return durable
-
-
-def _selector(values: Mapping[str, Any]) -> SelectorOptions | None:
-    """Split the selector for the broker that is named, or for all dialects with broker=auto.
-
-    A selector that no dialect can evaluate is refused here, and so in ``load()``.
-    """
-    if values["selector"] is None:
-        return None
-    selector = SelectorOptions(values["selector"], values["selectorInSpark"])
-    dialects = possible_dialects(values)
-    refused: list[JMSError] = []
-    for dialect in dialects:
-        try:
-            selection(selector, dialect.name, dialect.selector_dialect)
-        except (SelectorResidualError, UnsupportedError) as error:
-            refused.append(error)
-    if len(refused) == len(dialects):
-        raise refused[0]
-    return selector
+    name = values["subscriptionName"]
+    return None if name is None else DurableSubscription(name, values["clientId"], values["sharedSubscription"])
 
 
 def _journal(values: Mapping[str, Any]) -> Journal | None:
@@ -224,84 +166,6 @@ def _journal(values: Mapping[str, Any]) -> Journal | None:
         max_bytes=values["maxJournalBytes"],
         shared=values["journalShared"],
     )
-
-
-def _exactly_once(values: Mapping[str, Any]) -> bool:
-    exactly_once: bool = values["deliveryGuarantee"] == "exactly-once"
-    given = [name for name in ("journalLocation", "stagingQueue", "readers") if values[name] is not None]
-    if exactly_once or given:
-        require_exactly_once_reads(values, given)
-    if given and not exactly_once:
-        raise OptionConflictError(
-            f"Option {given[0]} is given without deliveryGuarantee=exactly-once.", "Give both options or neither."
-        )
-    if exactly_once and values["topic"] is not None and values["subscriptionName"] is None:
-        raise OptionConflictError(
-            "deliveryGuarantee=exactly-once is given for a plain topic subscription, which loses what is sent while"
-            " the query is not connected.",
-            "Give subscriptionName and clientId, for a durable subscription.",
-        )
-    return exactly_once
-
-
-def _readers(values: Mapping[str, Any]) -> int:
-    readers: int = values["readers"] or 1
-    if values["deliveryGuarantee"] != "exactly-once" or protocol_of(values) == "stomp":
-        return readers
-    if values["topic"] is not None and readers > 1 and not values["sharedSubscription"]:
-        raise OptionConflictError(
-            f"Option readers={readers} is given for a subscription that is not shared, which has one consumer.",
-            "Use readers=1, or sharedSubscription=true.",
-        )
-    return readers
-
-
-def _stream_offset(values: Mapping[str, Any]) -> str | int | datetime | None:
-    """A stream keeps its messages, so what acknowledges, keeps or moves them has no meaning."""
-    position: str | int | datetime | None = values["streamOffset"]
-    if position is None:
-        if values["streamFilter"] is not None:
-            raise OptionConflictError("Option streamFilter is given without streamOffset.", "Give both or neither.")
-        return None
-    require_streams(values)
-    for name, taken in (("onBadMessage", ("keep", "fail")), ("onTooLarge", ("fail",))):
-        if values[name] not in taken:
-            raise OptionConflictError(
-                f"Options streamOffset and {name}={values[name]} are both given, and no message leaves a stream.",
-                f"Set {name} to {' or '.join(taken)}.",
-            )
-    if values["deliveryGuarantee"] == "exactly-once":
-        raise OptionConflictError(
-            "Options streamOffset and deliveryGuarantee=exactly-once are both given.",
-            "Remove deliveryGuarantee: the checkpoint has the offset of a stream, so a read of it is exactly-once into"
-            " Spark without a staging queue.",
-        )
-    return position
-
-
-def _connections(values: Mapping[str, Any]) -> int:
-    connections: int = values["connections"]
-    if connections == 1:
-        return connections
-    if values["deliveryGuarantee"] == "exactly-once" and protocol_of(values) == "amqp":
-        raise OptionConflictError(
-            f"Option connections={connections} is given with deliveryGuarantee=exactly-once over AMQP.",
-            "Use option readers: so many tasks receive, each on a connection of its own.",
-        )
-    if values["streamOffset"] is not None:
-        raise OptionConflictError(
-            f"Options connections={connections} and streamOffset are both given, and a stream sends all of its messages"
-            " on each connection.",
-            "Use connections=1.",
-        )
-    if values["topic"] is not None and not values["sharedSubscription"]:
-        raise OptionConflictError(
-            f"Option connections={connections} is given for a topic subscription that is not shared, which has one"
-            " consumer.",
-            "Use connections=1, or a durable subscription with sharedSubscription=true.",
-        )
-    require_connections(values)
-    return connections
 
 
 def _batch_bytes(values: Mapping[str, Any]) -> int:
@@ -318,25 +182,163 @@ def _window(values: Mapping[str, Any]) -> int:
     return largest
 
 
-def _dead_letter_queue(values: Mapping[str, Any], reading: Literal["stream", "batch"] | None) -> str | None:
+def _features(values: Mapping[str, Any]) -> Iterator[Feature]:
+    """What single options ask of the broker."""
+    if values["topic"] is not None:
+        yield Feature.TOPICS
+    if values["streamOffset"] is not None:
+        yield Feature.STREAMS
+    staged = values["stagingQueue"] is not None or values["readers"] is not None
+    if values["journalLocation"] is not None:
+        yield Feature.JOURNAL
+    elif staged or values["deliveryGuarantee"] == "exactly-once":
+        yield Feature.REGISTER
+    if staged:
+        yield Feature.STAGING_QUEUE
+
+
+# --- rules between options: the errors of those that do not hold -------------------------------------------
+
+
+def _conflicts(values: Mapping[str, Any], reading: Literal["stream", "batch"] | None) -> Iterator[OptionError]:
+    if values["queue"] is None and values["topic"] is None:
+        yield MissingOptionError(
+            "Neither option queue nor option topic is given.", "Name the queue or the topic to read."
+        )
+    if values["queue"] is not None and values["topic"] is not None:
+        yield both_given("queue", "topic", "Remove one of them, or start one query for each.")
+    yield from _of_subscription(values)
+    yield from _of_guarantee(values)
+    yield from _of_stream(values)
+    if values["connections"] > 1:
+        yield from _of_connections(values)
+    yield from _of_dead_letters(values, reading)
+    yield from _of_staging(values)
+
+
+def _of_subscription(values: Mapping[str, Any]) -> Iterator[OptionError]:
+    client_id, shared = values["clientId"], values["sharedSubscription"]
+    if values["subscriptionName"] is None:
+        for option, given in (("clientId", client_id is not None), ("sharedSubscription", shared)):
+            if given:
+                yield OptionConflictError(
+                    f"Option {option} is given without subscriptionName.",
+                    "Name the durable subscription with subscriptionName.",
+                )
+    elif values["topic"] is None:
+        yield OptionConflictError(
+            "Option subscriptionName is given, and no topic.",
+            "Remove the option: a queue keeps its messages without a subscription.",
+        )
+    elif client_id is None and not shared:
+        yield MissingOptionError(
+            "Option subscriptionName is given without clientId.",
+            "A durable subscription belongs to one client id: give clientId, or sharedSubscription=true.",
+        )
+
+
+def _of_guarantee(values: Mapping[str, Any]) -> Iterator[OptionError]:
+    exactly_once = values["deliveryGuarantee"] == "exactly-once"
+    if not exactly_once:
+        given = [name for name in ("journalLocation", "stagingQueue", "readers") if values[name] is not None]
+        for name in given:
+            yield OptionConflictError(
+                f"Option {name} is given without deliveryGuarantee=exactly-once.", "Give both options or neither."
+            )
+    elif values["topic"] is not None and values["subscriptionName"] is None:
+        yield OptionConflictError(
+            "deliveryGuarantee=exactly-once is given for a plain topic subscription, which loses what is sent while"
+            " the query is not connected.",
+            "Give subscriptionName and clientId, for a durable subscription.",
+        )
+    if (
+        exactly_once
+        and values["topic"] is not None
+        and (values["readers"] or 1) > 1
+        and not values["sharedSubscription"]
+    ):
+        yield OptionConflictError(
+            f"Option readers={values['readers']} is given for a subscription that is not shared, which has one"
+            " consumer.",
+            "Use readers=1, or sharedSubscription=true.",
+        )
+
+
+def _of_stream(values: Mapping[str, Any]) -> Iterator[OptionError]:
+    """A stream keeps its messages, so what acknowledges, keeps or moves them has no meaning."""
+    if values["streamOffset"] is None:
+        if values["streamFilter"] is not None:
+            yield OptionConflictError("Option streamFilter is given without streamOffset.", "Give both or neither.")
+        return
+    if values["topic"] is not None:
+        yield OVER_STOMP[Feature.STREAMS].error("")
+    for name, taken in (("onBadMessage", ("keep", "fail")), ("onTooLarge", ("fail",))):
+        if values[name] not in taken:
+            yield OptionConflictError(
+                f"Options streamOffset and {name}={values[name]} are both given, and no message leaves a stream.",
+                f"Set {name} to {' or '.join(taken)}.",
+            )
+    if values["deliveryGuarantee"] == "exactly-once":
+        yield OptionConflictError(
+            "Options streamOffset and deliveryGuarantee=exactly-once are both given.",
+            "Remove deliveryGuarantee: the checkpoint has the offset of a stream, so a read of it is exactly-once into"
+            " Spark without a staging queue.",
+        )
+
+
+def _of_connections(values: Mapping[str, Any]) -> Iterator[OptionError]:
+    given = f"connections={values['connections']}"
+    if values["deliveryGuarantee"] == "exactly-once" and values["journalLocation"] is None:
+        yield OptionConflictError(
+            f"Option {given} is given with deliveryGuarantee=exactly-once over AMQP.",
+            "Use option readers: so many tasks receive, each on a connection of its own.",
+        )
+    if values["streamOffset"] is not None:
+        yield OptionConflictError(
+            f"Options {given} and streamOffset are both given, and a stream sends all of its messages on each"
+            " connection.",
+            "Use connections=1.",
+        )
+    if values["topic"] is not None and not values["sharedSubscription"]:
+        yield OptionConflictError(
+            f"Option {given} is given for a topic subscription that is not shared, which has one consumer.",
+            "Use connections=1, or a durable subscription with sharedSubscription=true.",
+        )
+
+
+def _of_dead_letters(values: Mapping[str, Any], reading: Literal["stream", "batch"] | None) -> Iterator[OptionError]:
     queue: str | None = values["deadLetterQueue"]
     for name in ("onBadMessage", "onTooLarge"):
         if values[name] == "deadLetter" and queue is None:
-            raise MissingOptionError(
+            yield MissingOptionError(
                 f"Option {name}=deadLetter is given without deadLetterQueue.",
                 "Name the dead-letter queue with option deadLetterQueue.",
             )
         if values[name] == "deadLetter" and reading == "batch":
-            raise OptionConflictError(
+            yield OptionConflictError(
                 f"Option {name}=deadLetter is given for a batch read, which removes no message from a queue.",
                 "Use spark.readStream, or remove the option.",
             )
-    if queue is not None and "deadLetter" not in {values["onBadMessage"], values["onTooLarge"]}:
-        raise OptionConflictError(
+    if queue is None:
+        return
+    if "deadLetter" not in {values["onBadMessage"], values["onTooLarge"]}:
+        yield OptionConflictError(
             "Option deadLetterQueue is given, and nothing is sent there.",
             "Set onBadMessage=deadLetter or onTooLarge=deadLetter as well.",
         )
-    return queue
+    yield from _of_plain_name("deadLetterQueue", queue, parsed=_PARSED[1:])
+    if any(part.startswith(_OWN_PREFIX) for part in queue.split("::")):
+        yield OptionConflictError(f"Option deadLetterQueue={queue} is a queue of the connector's own.", _REMEDY)
+    # TOPIC::QUEUE names the queue of a subscription, which no plain name of a queue does.
+    _, separator, own = queue.rpartition("::")
+    if separator and values["subscriptionName"] is not None:
+        durable = str(DurableSubscription(values["subscriptionName"], values["clientId"]))
+        if own in {durable, f"{durable}:global"}:
+            yield OptionConflictError(
+                f"Option deadLetterQueue={queue} is the queue of the subscription that is read: the query would read"
+                " its own dead letters again and again.",
+                _REMEDY,
+            )
 
 
 # --- the queues that the options of one read name ----------------------------------------------------
@@ -347,80 +349,62 @@ _PARSED = ("::", "*", "#", ">", "?")
 _REMEDY = "Name another queue."
 
 
-def _require_distinct_queues(values: Mapping[str, Any]) -> None:
-    """``OptionConflictError`` if a name is, or as a pattern includes, the name of another option."""
-    read = [("queue", name) for name in values["queue"] or ()]
-    if values["topic"] is not None:
-        read.append(("topic", values["topic"]))
-    dead, staging = values["deadLetterQueue"], values["stagingQueue"]
-    if dead is not None:
-        _require_plain("deadLetterQueue", dead, parsed=_PARSED[1:])
-        _require_not_own(dead)
-        _refuse_reading_dead_letters([name for option, name in read if option == "queue"], dead)
-        _refuse_dead_letters_of_subscription(values["clientId"], values["subscriptionName"], dead)
+def _of_plain_name(option: str, name: str, *, parsed: Iterable[str]) -> Iterator[OptionError]:
+    found = next((text for text in parsed if text in name), None)
+    if found is not None or name != name.strip():
+        what = "a blank at an end" if found is None else found
+        yield InvalidOptionError(f"Option {option}={name!r} has {what}.", "Give one plain name of a queue.")
+
+
+def _of_staging(values: Mapping[str, Any]) -> Iterator[OptionError]:
+    staging = values["stagingQueue"]
     if staging is None:
         return
-    _require_plain("stagingQueue", staging, parsed=_PARSED)
-    _refuse_number_at_end(staging)
-    own = [staging, *(f"{staging}.{reader}" for reader in range(values["readers"] or 1))]
-    if values["clientId"] is not None and (name := values["subscriptionName"]) in own:
-        raise OptionConflictError(
+    yield from _of_plain_name("stagingQueue", staging, parsed=_PARSED)
+    # ``orders.1`` is the second reader's queue of ``orders``, also for ``pyspark-jms staging`` and ``check``.
+    base, _, end = staging.rpartition(".")
+    if base and end.isdecimal():
+        yield InvalidOptionError(
+            f"Option stagingQueue={staging} ends in a number, as the queues of readers do.",
+            f"Give a name without it, as {base}-{end}.",
+        )
+    if values["clientId"] is not None and (name := values["subscriptionName"]) in _staging_queues(values):
+        yield OptionConflictError(
             f"Option subscriptionName={name} and stagingQueue={staging} would have the same queue,"
             f" {values['clientId']}.{name}.",
             _REMEDY,
         )
-    others = read if dead is None else [*read, ("deadLetterQueue", dead)]
+
+
+def _staging_queues(values: Mapping[str, Any]) -> list[str]:
+    staging = values["stagingQueue"]
+    return [] if staging is None else [staging, *(f"{staging}.{each}" for each in range(values["readers"] or 1))]
+
+
+def _names(values: Mapping[str, Any]) -> Iterator[tuple[str, str, OptionError]]:
+    """Names that are read, or sent to, each with a queue that must not be among them, and the error if it is."""
+    queues, dead = values["queue"] or (), values["deadLetterQueue"]
+    for name in queues if dead is not None else ():
+        yield (
+            name,
+            dead,
+            OptionConflictError(
+                f"Queue {dead} is both read and deadLetterQueue."
+                if name == dead
+                else f"Option queue={name} also reads deadLetterQueue={dead}: the query would read its own dead letters"
+                " again and again.",
+                _REMEDY,
+            ),
+        )
+    others = [("topic", values["topic"]), *(("queue", name) for name in queues), ("deadLetterQueue", dead)]
     for option, name in others:
-        if any(may_receive(name, each) for each in own):
-            raise OptionConflictError(
-                f"Option {option}={name} is also stagingQueue={staging}, or another queue that begins with this name.",
-                f"{_REMEDY} The messages of a staging queue are the connector's own.",
+        for own in _staging_queues(values) if name is not None else ():
+            yield (
+                name,
+                own,
+                OptionConflictError(
+                    f"Option {option}={name} is also stagingQueue={values['stagingQueue']}, or another queue that"
+                    " begins with this name.",
+                    f"{_REMEDY} The messages of a staging queue are the connector's own.",
+                ),
             )
-
-
-def _require_plain(option: str, name: str, *, parsed: Iterable[str]) -> None:
-    found = next((text for text in parsed if text in name), None)
-    if found is not None or name != name.strip():
-        what = "a blank at an end" if found is None else found
-        raise InvalidOptionError(f"Option {option}={name!r} has {what}.", "Give one plain name of a queue.")
-
-
-def _refuse_number_at_end(name: str) -> None:
-    """``orders.1`` is the second reader's queue of ``orders``, also for ``pyspark-jms staging`` and ``check``."""
-    base, _, end = name.rpartition(".")
-    if base and end.isdecimal():
-        raise InvalidOptionError(
-            f"Option stagingQueue={name} ends in a number, as the queues of readers do.",
-            f"Give a name without it, as {base}-{end}.",
-        )
-
-
-def _require_not_own(name: str) -> None:
-    if any(part.startswith(_OWN_PREFIX) for part in name.split("::")):
-        raise OptionConflictError(f"Option deadLetterQueue={name} is a queue of the connector's own.", _REMEDY)
-
-
-def _refuse_reading_dead_letters(sources: Iterable[str], dead_letter_queue: str) -> None:
-    source = next((name for name in sources if may_receive(name, dead_letter_queue)), None)
-    if source is not None:
-        raise OptionConflictError(
-            f"Queue {dead_letter_queue} is both read and deadLetterQueue."
-            if source == dead_letter_queue
-            else f"Option queue={source} also reads deadLetterQueue={dead_letter_queue}: the query would read its own"
-            " dead letters again and again.",
-            _REMEDY,
-        )
-
-
-def _refuse_dead_letters_of_subscription(client_id: str | None, name: str | None, dead_letter_queue: str) -> None:
-    """``TOPIC::QUEUE`` names the queue of a subscription, which no plain name of a queue does."""
-    _, separator, queue = dead_letter_queue.rpartition("::")
-    if not separator or name is None:
-        return
-    own = str(DurableSubscription(name, client_id))
-    if queue in {own, f"{own}:global"}:
-        raise OptionConflictError(
-            f"Option deadLetterQueue={dead_letter_queue} is the queue of the subscription that is read: the query would"
-            " read its own dead letters again and again.",
-            _REMEDY,
-        )

@@ -11,12 +11,16 @@ from pyspark_jms.errors import InvalidOptionError, MissingOptionError, OptionCon
 from pyspark_jms.jms.model import Destination, DestinationKind
 from pyspark_jms.jms.secret_text import SecretText
 from pyspark_jms.network.settings import ConnectionSettings, Password, TlsSettings
-from pyspark_jms.options.broker import require_known_broker
 from pyspark_jms.options.names import unknown_option
 from pyspark_jms.options.table import OPTIONS, Option, Scope
 
 __all__ = ["both_given", "connection_settings", "destinations", "hide_secrets", "option_named", "parse_values"]
 
+_NOT_IN_A_BATCH = (
+    "Remove the option. A batch read leaves all messages on the broker, because it has no commit after which they could"
+    " be acknowledged; maxMessagesPerTrigger and maxBytesPerTrigger limit it. To consume the messages and stop, use"
+    " spark.readStream with trigger(availableNow=True)."
+)
 _BY_KEY = {option.name.lower(): option for option in OPTIONS}
 
 
@@ -36,10 +40,10 @@ def _may_show(key: str, text: str) -> bool:
     return option is not None and not option.secret and not (option.name == "brokerUrl" and "@" in text)
 
 
-def parse_values(raw: Mapping[str, str], scope: Scope) -> dict[str, Any]:
+def parse_values(raw: Mapping[str, str], scope: Scope, *, batch: bool = False) -> dict[str, Any]:
     """Every option of the scope by name, parsed, with defaults filled in."""
     given: dict[str, str] = {}
-    for key, text in raw.items():
+    for key, text in hide_secrets(raw).items():
         option = option_named(key)
         if option is None:
             raise unknown_option(key, scope)
@@ -48,6 +52,8 @@ def parse_values(raw: Mapping[str, str], scope: Scope) -> dict[str, Any]:
             raise UnknownOptionError(
                 f"Option {option.name} is for {of_option}.", f"Remove the option: this query is a {of_query}."
             )
+        if batch and option.streams_only:
+            raise UnknownOptionError(f"Option {option.name} is for a stream, and this reads a batch.", _NOT_IN_A_BATCH)
         given[option.name] = text
     return {o.name: _parse(o, given.get(o.name, o.default)) for o in OPTIONS if o.scope in (scope, "both")}
 
@@ -81,7 +87,6 @@ def connection_settings(values: Mapping[str, Any]) -> ConnectionSettings:
         raise MissingOptionError(
             "Option brokerUrl is not given.", "Give the broker's address: stomp://HOST:61613 or amqp://HOST:5672."
         )
-    require_known_broker(values)
     return ConnectionSettings(
         addresses=values["brokerUrl"],
         user=values["user"],

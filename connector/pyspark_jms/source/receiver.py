@@ -14,11 +14,13 @@ from pyspark_jms.delivery.journaled_ledger import JournaledLedger
 from pyspark_jms.delivery.ledger import Ledger
 from pyspark_jms.delivery.ledger_interface import DeliveryLedger
 from pyspark_jms.delivery.message_range import Batch
-from pyspark_jms.delivery.subscription_ledger import Recognition, unrecognisable
+from pyspark_jms.delivery.subscription_ledger import Recognition
 from pyspark_jms.errors import JMSError
+from pyspark_jms.jms.features import Feature
 from pyspark_jms.jms.model import DestinationKind
 from pyspark_jms.jms.subscription import source_name
 from pyspark_jms.management.queue_watch import QueueWatch
+from pyspark_jms.options.broker import dialect_of
 from pyspark_jms.options.source import SourceOptions
 from pyspark_jms.source.ack_loop import AckLoop
 from pyspark_jms.source.admission import IDLE_SECONDS, LINGER_SECONDS, BatchDecision, BatchTrigger, IdleCheck, Waiting
@@ -237,9 +239,9 @@ def required_recognition(protocol: SourceProtocol, dialect: str) -> Recognition:
     """Return the recognition that a journal needs. Raise ``UnsupportedError`` where redelivered messages cannot be
     recognised.
     """
+    dialect_of("stomp", dialect).require(Feature.JOURNAL)
     recognition = protocol.recognition(dialect)
-    if recognition is None:
-        raise unrecognisable(dialect)
+    assert recognition is not None
     return recognition
 
 

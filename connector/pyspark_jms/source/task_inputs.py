@@ -110,7 +110,7 @@ def may_drop(source: Destination, dialect: str, options: SourceOptions) -> bool:
 def _selection(options: SourceOptions, dialect: str) -> Selection | None:
     if options.selector is None:
         return None
-    broker = dialect_of(options.connection.addresses[0].protocol, dialect)
+    broker = dialect_of(options.connection.protocol, dialect)
     return selection(options.selector, dialect, broker.selector_dialect)
 
 

@@ -89,4 +89,4 @@ def connect_sink(options: SinkOptions) -> ConnectSink:
 
 
 def _is_amqp(settings: ConnectionSettings) -> bool:
-    return settings.addresses[0].protocol == "amqp"
+    return settings.protocol == "amqp"

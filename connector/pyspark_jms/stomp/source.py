@@ -17,7 +17,6 @@ from pyspark_jms.jms.subscription import Subscription
 from pyspark_jms.network.connection import StateCondition
 from pyspark_jms.network.settings import ConnectionSettings
 from pyspark_jms.stomp.dialects import Dialect, dialect_named
-from pyspark_jms.stomp.dialects.refusals import require_durable
 from pyspark_jms.stomp.link.consumer import Consumer
 from pyspark_jms.stomp.link.dead_letters import send_dead_letters
 from pyspark_jms.stomp.link.management import StompManagementLink
@@ -36,9 +35,7 @@ class StompSourceLink(Consumer):
     def subscribe(self, subscription: Subscription) -> None:
         durable = subscription.durable
         try:
-            if durable is not None:
-                selected = subscription.selector is not None
-                require_durable(self.dialect, subscription.destination.name, durable, selected=selected)
+            self.dialect.require_subscription(subscription)
             super().subscribe(subscription)
             if durable is not None:
                 self._require_same(durable)

@@ -4,9 +4,18 @@ from dataclasses import replace
 from types import MappingProxyType
 
 from pyspark_jms.amqp.dialects.base import IGNORED_PROPERTIES, Dialect
+from pyspark_jms.amqp.dialects.cannot import (
+    NO_TRANSACTIONS,
+    ONE_ENTITY,
+    OTHER_BROKER,
+    OVER_AMQP,
+    no_exactly_once_writes,
+    no_topics,
+)
 from pyspark_jms.amqp.dialects.send_rules import ARTEMIS_RULES, CLASSIC_RULES, SendRules
 from pyspark_jms.jms import added_names
 from pyspark_jms.jms.added_names import ANY_BROKER
+from pyspark_jms.jms.features import Feature
 from pyspark_jms.jms.model import DESTINATION_WORDS
 from pyspark_jms.jms.names import JOINING_DOT, RefusedName, RefusedSubscriptions
 from pyspark_jms.management.attributes import ARTEMIS_MANAGEMENT, BROKER_J_MANAGEMENT
@@ -33,7 +42,6 @@ __all__ = [
 
 _QUEUES, _EXCHANGES, _TOPICS = "/queues/", "/exchanges/", "/exchanges/amq.topic/"
 _COUNTS = ("x-acquired-count", "x-delivery-count", "x-first-death-", "x-last-death-")
-_NO_TRANSACTIONS = "RabbitMQ has no transactions over AMQP, and its acknowledgements are not durable"
 _BIND_A_QUEUE = "Bind a queue to the exchange (rabbitmqadmin declare binding), and read that queue: option queue."
 
 RABBITMQ = Dialect(
@@ -54,19 +62,21 @@ RABBITMQ = Dialect(
     native_kinds=MappingProxyType({_EXCHANGES: "topic"}),
     virtual_host_prefix="vhost:",
     browses=False,
-    refuses_topics="Over AMQP, RabbitMQ delivers from queues only, and not from an exchange.",
-    topics_remedy="Bind a queue to the exchange amq.topic with the topic as binding key, and read that queue: option"
-    " queue in place of topic and subscriptionName.",
-    describes_queues=True,
+    cannot={Feature.JOURNAL: OVER_AMQP[Feature.JOURNAL]}
+    | NO_TRANSACTIONS
+    | {
+        Feature.TOPICS: no_topics(
+            "Over AMQP, RabbitMQ delivers from queues only, and not from an exchange.",
+            "Bind a queue to the exchange amq.topic with the topic as binding key, and read that queue: option queue in"
+            " place of topic and subscriptionName.",
+        )
+    },
     sql_filters_since=(4, 2),
     default_redeliveries=20,
     changes_annotations=True,  # a quorum queue counts in x-acquired-count
     checks_user_id=True,
     # x-cc of a producer names further queues, which would get the dead letter too.
     added_annotations=("x-exchange", "x-routing-key", "x-cc", "x-opt-deaths", *_COUNTS),
-    has_transactions=False,
-    refuses_staging=_NO_TRANSACTIONS,
-    no_register="has no transactions, and no subscription that is a lock",
     send=SendRules(
         broker="rabbitmq",
         address_prefixes=MappingProxyType(
@@ -98,19 +108,24 @@ AZURE_SERVICE_BUS = Dialect(
     tested_versions="none",
     selector_dialect=None,
     browses=False,
-    # A subscription is an entity with an address of its own:
-    # https://learn.microsoft.com/azure/service-bus-messaging/service-bus-amqp-request-response
-    refuses_topics="Azure Service Bus has no durable subscriptions of JMS over plain AMQP.",
-    topics_remedy="Read the subscription as a queue: option queue=TOPIC/Subscriptions/NAME.",
+    cannot=OTHER_BROKER
+    | {
+        # A subscription is an entity with an address of its own:
+        # https://learn.microsoft.com/azure/service-bus-messaging/service-bus-amqp-request-response
+        Feature.TOPICS: no_topics(
+            "Azure Service Bus has no durable subscriptions of JMS over plain AMQP.",
+            "Read the subscription as a queue: option queue=TOPIC/Subscriptions/NAME.",
+        ),
+        # "Local transactions cannot span multiple top-level entities":
+        # https://github.com/jmstoolbox/jmstoolbox/issues/137, https://github.com/Azure/azure-sdk-for-java/issues/39046
+        Feature.RELAY: ONE_ENTITY,
+    },
     # A message in delivery is locked for at most 5 minutes, by default for 1:
     # https://learn.microsoft.com/dotnet/api/azure.messaging.servicebus.administration.createqueueoptions.lockduration
     # Afterwards it has one attempt more and is delivered again:
     # https://learn.microsoft.com/dotnet/api/azure.messaging.servicebus.servicebusreceivedmessage.lockeduntil
     # So a large prefetch window loses locks: https://learn.microsoft.com/azure/service-bus-messaging/service-bus-prefetch
     max_unacknowledged=200,
-    # "Local transactions cannot span multiple top-level entities": https://github.com/jmstoolbox/jmstoolbox/issues/137,
-    # https://github.com/Azure/azure-sdk-for-java/issues/39046
-    one_entity_a_transaction=True,
     send=SendRules(
         broker="Azure Service Bus",
         # It schedules by x-opt-scheduled-enqueue-time: https://github.com/Azure/azure-sdk-for-net/issues/42316
@@ -126,11 +141,14 @@ SOLACE = Dialect(
     # docs.solace.com, "AMQP Client Support": neither local nor XA transactions are supported.
     # https://docs.solace.com/API/AMQP/AMQP-Protocol-Conformance.htm, section 2.1.2: no state of a link outlives its
     # connection, and a durable subscription over AMQP is such a state.
-    has_transactions=False,
-    refuses_staging="Solace has no transactions over AMQP",
-    no_register="has no transactions over AMQP",
-    refuses_topics="Over AMQP, Solace keeps no state of a link after its connection, and so no durable subscription.",
-    topics_remedy="Add the topic as a subscription of a queue at the broker, and read that queue: option queue.",
+    cannot=OVER_AMQP
+    | NO_TRANSACTIONS
+    | {
+        Feature.TOPICS: no_topics(
+            "Over AMQP, Solace keeps no state of a link after its connection, and so no durable subscription.",
+            "Add the topic as a subscription of a queue at the broker, and read that queue: option queue.",
+        )
+    },
     send=SendRules(broker="Solace"),
 )
 
@@ -142,13 +160,16 @@ IBM_MQ = Dialect(
     # https://www.ibm.com/support/knowledgecenter/SSFKSJ_9.2.0/com.ibm.mq.dev.doc/amqp_support.html: an attach to a
     # coordinator and a declare are rejected; a container id has letters, digits and % / . _, at most 256 of them; the
     # name of a link is the topic that it subscribes to; queues need the capability queue, which this connector sends.
-    has_transactions=False,
-    refuses_staging="IBM MQ has no transactions over AMQP",
-    no_register="has no transactions over AMQP",
+    cannot=OVER_AMQP
+    | NO_TRANSACTIONS
+    | {
+        Feature.TOPICS: no_topics(
+            "The AMQP channel of IBM MQ takes the name of a link for the topic of its subscription.",
+            "Define an administrative subscription that puts the topic's messages on a queue, and read that queue:"
+            " option queue.",
+        )
+    },
     refused_in_container_ids=r"[^A-Za-z0-9%/._]",
-    refuses_topics="The AMQP channel of IBM MQ takes the name of a link for the topic of its subscription.",
-    topics_remedy="Define an administrative subscription that puts the topic's messages on a queue, and read that"
-    " queue: option queue.",
     send=SendRules(broker="IBM MQ"),
 )
 
@@ -201,8 +222,7 @@ ARTEMIS = Dialect(
     send=ARTEMIS_RULES,
     refuses_at_discharge=True,
     refused_subscriptions=_REFUSED_BY_ARTEMIS,
-    refuses_staging="",
-    no_register="",
+    cannot=OVER_AMQP,
 )
 
 CLASSIC = Dialect(
@@ -215,7 +235,12 @@ CLASSIC = Dialect(
     ignored_stomp_headers=_STOMP_HEADERS,
     destination_prefixes=_PREFIXES,
     added_properties=("dlqDeliveryFailureCause", "originalExpiration"),
-    no_register="admits one connection with a container id, so that only one task of a query could write at a time",
+    cannot=OTHER_BROKER
+    | {
+        Feature.EXACTLY_ONCE_WRITE: no_exactly_once_writes(
+            "admits one connection with a container id, so that only one task of a query could write at a time"
+        )
+    },
     send=CLASSIC_RULES,
 )
 
@@ -225,8 +250,13 @@ BROKER_J = Dialect(
     tested_versions="10.1.0, 9.2.1",
     selector_dialect="amqp",
     management=BROKER_J_MANAGEMENT,
-    no_register="lets a second connection take a durable subscription over from the one that reads it, so that the"
-    " subscription is no lock",
+    cannot=OTHER_BROKER
+    | {
+        Feature.EXACTLY_ONCE_WRITE: no_exactly_once_writes(
+            "lets a second connection take a durable subscription over from the one that reads it, so that the"
+            " subscription is no lock"
+        )
+    },
 )
 
 AMQP = Dialect(

@@ -5,10 +5,11 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from urllib.parse import unquote
 
+from pyspark_jms.amqp.dialects.cannot import OTHER_BROKER
 from pyspark_jms.amqp.dialects.send_rules import SendRules
 from pyspark_jms.jms.added_names import ANY_BROKER
 from pyspark_jms.jms.dialect import BrokerDialect
-from pyspark_jms.jms.names import RefusedSubscriptions
+from pyspark_jms.jms.features import Feature, Refusal
 from pyspark_jms.management.attributes import Management
 
 __all__ = ["COMPRESSED_PROPERTY", "IGNORED_PROPERTIES", "IGNORED_PROPERTY_PREFIXES", "SIZE_PROPERTY", "Dialect"]
@@ -58,6 +59,8 @@ class Dialect(BrokerDialect):
     """The most messages that may be in delivery to a reader, because the broker takes messages back after a time and
     counts an attempt. None: only the prefetch window limits them."""
 
+    cannot: Mapping[Feature, Refusal] = field(default_factory=lambda: OTHER_BROKER)
+
     virtual_host_prefix: str = ""
     """What begins ``hostname`` of ``open`` (AMQP 1.0 §2.7.1) if it names a virtual host."""
 
@@ -67,20 +70,8 @@ class Dialect(BrokerDialect):
     browse_shows_expired: bool = False
     """Whether a browse shows messages that have expired, until the broker looks for them (Artemis: every 30 s)."""
 
-    refuses_topics: str = ""
-    """Why no query can read a topic, as a sentence; empty if it can."""
-
-    topics_remedy: str = ""
-    """What to do instead."""
-
-    one_entity_a_transaction: bool = False
-    """Whether a transaction may have messages of one queue or topic only."""
-
     refused_in_container_ids: str = ""
     """Regular expression: the characters that the id of a container must not have."""
-
-    describes_queues: bool = False
-    """Whether the broker tells the type of a queue (``link.management``)."""
 
     sql_filters_since: tuple[int, int] | None = None
     """The first version whose streams filter by SQL. An older one repeats such a filter and delivers everything."""
@@ -105,22 +96,6 @@ class Dialect(BrokerDialect):
     refuses_at_discharge: bool = False
     """Whether a transaction fails if the broker refused one of its presettled messages. Otherwise the outcome of each
     message is awaited. Only of links with an address: without one, no broker was seen to do it."""
-
-    refuses_staging: str = (
-        "a staging queue needs a broker that refuses a second consumer of an unshared durable subscription, and shows"
-        " its messages without delivering them. Other brokers than Artemis were not seen to do both"
-    )
-    """Why messages cannot be kept in a staging queue; empty if they can."""
-
-    no_register: str = (
-        "may let a connection take a durable subscription over from another one that reads it, so that the subscription"
-        " is no lock"
-    )
-    """Why a durable subscription is no lock that one connection at a time holds, as the rest of a sentence about the
-    broker; empty if it is. The commit ledger of exactly-once writes needs it (``link.register``)."""
-
-    refused_subscriptions: RefusedSubscriptions = field(default=RefusedSubscriptions())
-    """Names of durable subscriptions that the broker would take for others."""
 
     management: Management | None = None
     """How the broker answers management requests. None: it does not."""

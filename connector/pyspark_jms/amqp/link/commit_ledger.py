@@ -7,7 +7,6 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
-from pyspark_jms.amqp.dialects.refusals import require_register
 from pyspark_jms.amqp.link.connection import Connection, connect
 from pyspark_jms.amqp.link.management import open_amqp_management
 from pyspark_jms.amqp.link.register import Place, Register, not_delivered
@@ -49,7 +48,7 @@ MISSING_SECONDS = 30.0
 def opened(settings: ConnectionSettings, owner: LedgerOwner) -> Iterator["TokenLedger"]:
     """A ledger on a connection of its own."""
     with contextlib.closing(_connected(settings, owner)) as connection:
-        require_register(connection.dialect)
+        connection.dialect.require(Feature.EXACTLY_ONCE_WRITE)
         yield TokenLedger(connection, Transactions(connection), settings, owner)
 
 

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from pyspark_jms.amqp.dialects.base import Dialect
-from pyspark_jms.amqp.dialects.refusals import refuse_connections
+from pyspark_jms.amqp.dialects.cannot import NO_TRANSACTIONS
 from pyspark_jms.amqp.link.connection import Connection, connect
 from pyspark_jms.amqp.link.management import refuse_stream
 from pyspark_jms.amqp.link.prefetch import Prefetch
@@ -29,6 +29,7 @@ from pyspark_jms.amqp.wire.states import EndpointState
 from pyspark_jms.blocks.block import MessageBlock
 from pyspark_jms.blocks.dead_letter import OversizedMessage, too_large
 from pyspark_jms.errors import ConnectionLostError, JMSError, LinkError
+from pyspark_jms.jms.features import Feature
 from pyspark_jms.jms.subscription import Subscription
 from pyspark_jms.network.connection import OnConnection, StateCondition
 from pyspark_jms.network.settings import ConnectionSettings
@@ -137,7 +138,7 @@ class Consumer(OnConnection[Dialect]):
 
     def _send_ping(self, receipt: str, *, wait: bool) -> None:
         if wait and not self.confirms_acknowledgements:
-            raise refuse_connections(self.connection.address)
+            raise NO_TRANSACTIONS[Feature.CONNECTIONS].error(self.connection.address)
         if self._acknowledger is not None and (wait or self._acknowledger.is_ready):
             self._receipts[receipt] = self._acknowledger.acknowledge(())
             self._pings.remove(receipt)

@@ -10,7 +10,6 @@ from dataclasses import replace
 from datetime import datetime
 
 from pyspark_jms.amqp.dialects import Dialect
-from pyspark_jms.amqp.dialects.refusals import require_streams
 from pyspark_jms.amqp.link.connection import Connection, connect
 from pyspark_jms.amqp.link.consumer import check_oversized
 from pyspark_jms.amqp.link.management import describe_queue
@@ -21,6 +20,7 @@ from pyspark_jms.amqp.wire.sections import MESSAGE_ANNOTATIONS, fingerprint, sec
 from pyspark_jms.amqp.wire.values import Described, Symbol, TypedValue, decode
 from pyspark_jms.blocks.block import MessageBlock
 from pyspark_jms.errors import InvalidSelectorError, JMSError, UnsupportedError
+from pyspark_jms.jms.features import Feature
 from pyspark_jms.jms.model import Destination
 from pyspark_jms.jms.subscription import Subscription
 from pyspark_jms.network.connection import OnConnection, StateCondition
@@ -123,7 +123,7 @@ def _spelled(position: str | int | datetime) -> object:
 
 
 def _require_stream(settings: ConnectionSettings, dialect: Dialect, address: str, destination: Destination) -> None:
-    require_streams(dialect)
+    dialect.require(Feature.STREAMS)
     facts = describe_queue(settings, address)
     if facts is not None and facts.kind != "stream":
         raise UnsupportedError(

@@ -31,6 +31,7 @@ from pyspark_jms.errors import (
     MalformedFrameError,
     UnsupportedError,
 )
+from pyspark_jms.jms.features import Feature
 from pyspark_jms.management.attributes import READ
 from pyspark_jms.management.link import ManagementLink, Reply, require_words, unknown_resource
 from pyspark_jms.network.settings import ConnectionSettings
@@ -230,7 +231,7 @@ def describe_queue(settings: ConnectionSettings, address: str) -> DescribedQueue
 
 def refuse_stream(settings: ConnectionSettings, address: str, dialect: Dialect) -> None:
     """``UnsupportedError`` for a stream: RabbitMQ does not remove what was read, and would deliver it again."""
-    facts = describe_queue(settings, address) if dialect.describes_queues else None
+    facts = describe_queue(settings, address) if dialect.can(Feature.STREAMS) else None
     if facts is not None and facts.kind == "stream":
         raise UnsupportedError(
             f"{address} is a stream: it keeps messages that were read, and a query that starts again would read all of"

@@ -13,7 +13,6 @@ from dataclasses import replace
 from typing import Any
 
 from pyspark_jms.amqp.dialects import Dialect
-from pyspark_jms.amqp.dialects.refusals import require_readable
 from pyspark_jms.amqp.link.connection import Connection, connect
 from pyspark_jms.amqp.link.management import AmqpManagementLink
 from pyspark_jms.amqp.wire.receiver import Receiver
@@ -238,8 +237,7 @@ def end_subscription(settings: ConnectionSettings, topic: Destination, durable: 
     """Delete the subscription and its messages on the broker. ``InvalidDestinationError`` if it does not exist."""
     connection = connect(settings)
     try:
-        require_readable(connection.dialect, topic.kind)
-        connection.dialect.refused_subscriptions.check(topic.name, durable)
+        connection.dialect.require_subscription(Subscription(destination=topic, window_bytes=1, durable=durable))
         require_same_topic(connection, settings, topic.name, durable)
         found = _look_up(connection, durable)
         if found is None:

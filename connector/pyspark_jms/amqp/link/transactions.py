@@ -8,7 +8,7 @@ import contextlib
 import uuid
 from collections.abc import Callable, Iterable, Sequence
 
-from pyspark_jms.amqp.dialects.refusals import no_transactions, require_transactions
+from pyspark_jms.amqp.dialects.cannot import NO_TRANSACTIONS
 from pyspark_jms.amqp.link.connection import Connection, error_of
 from pyspark_jms.amqp.wire.receiver import Receiver
 from pyspark_jms.amqp.wire.sections import Buffer
@@ -22,6 +22,7 @@ from pyspark_jms.errors import (
     ReceiptTimeoutError,
     TransactionRolledBackError,
 )
+from pyspark_jms.jms.features import Feature
 
 __all__ = ["Senders", "Transactions"]
 
@@ -52,7 +53,7 @@ class Transactions:
         except LinkError as error:
             if error.transient or not is_first:
                 raise
-            raise no_transactions(self._connection.address, error.fact) from None
+            raise NO_TRANSACTIONS[Feature.TRANSACTIONS].error(self._connection.address, error.fact) from None
 
     def await_open(self) -> bytes:
         """Begin and wait, or raise the error of the refusal, after which the session may have ended."""
@@ -72,7 +73,7 @@ class Transactions:
         return declared.txn_id
 
     def _attached(self) -> Coordinator:
-        require_transactions(self._connection.dialect)
+        self._connection.dialect.require(Feature.TRANSACTIONS)
         with self._connection.core() as session:
             coordinator = session.link(Coordinator, f"transactions-{uuid.uuid4().hex}")
             coordinator.attach_to_coordinator()

@@ -2,6 +2,7 @@
 
 from pyspark_jms.jms import added_names
 from pyspark_jms.jms.added_names import NATIVE_ID
+from pyspark_jms.jms.features import Feature, Refusal
 from pyspark_jms.jms.model import BODY_MARKER, TYPES_MARKER, DestinationKind
 from pyspark_jms.jms.names import ARTEMIS_PROPERTIES, ARTEMIS_QUEUES, JOINING_DOT, RefusedSubscriptions
 from pyspark_jms.management.attributes import ARTEMIS_MANAGEMENT
@@ -14,6 +15,7 @@ from pyspark_jms.stomp.dialects.base import (
     Dialect,
     SendHeaders,
 )
+from pyspark_jms.stomp.dialects.cannot import OVER_STOMP
 from pyspark_jms.stomp.dialects.subscription_headers import DurableSubscriptionHeaders
 
 __all__ = ["ARTEMIS"]
@@ -50,8 +52,15 @@ ARTEMIS = Dialect(
         name_header="durable-subscription-name",
         destination_without_client_id="{}::{}",
         ignores_changed_selector=True,
-        refused=RefusedSubscriptions(topics=_PARSED, names=(*_PARSED, JOINING_DOT), client_ids=_PARSED),
     ),
+    refused_subscriptions=RefusedSubscriptions(topics=_PARSED, names=(*_PARSED, JOINING_DOT), client_ids=_PARSED),
+    cannot=OVER_STOMP
+    | {
+        Feature.SELECTOR_WITHOUT_CLIENT_ID: Refusal(
+            "{broker} ignores the selector of a shared subscription that has no client id.",
+            "Set clientId, the same in every query that shares the subscription, or filter the DataFrame.",
+        )
+    },
     selector_dialect="artemis",
     window_header="consumer-window-size",
     message_headers=MESSAGE_HEADERS

@@ -6,10 +6,12 @@ from dataclasses import dataclass, field
 from enum import Enum
 
 from pyspark_jms.jms.dialect import BrokerDialect
+from pyspark_jms.jms.features import Feature, Refusal
 from pyspark_jms.jms.model import BODY_MARKER, TYPES_MARKER, DestinationKind
 from pyspark_jms.jms.subscription import ASSUMED_MESSAGE_BYTES
 from pyspark_jms.management.attributes import Management
 from pyspark_jms.stomp.dialects.addresses import Addresses
+from pyspark_jms.stomp.dialects.cannot import OVER_STOMP
 from pyspark_jms.stomp.dialects.subscription_headers import DurableSubscriptionHeaders
 
 __all__ = [
@@ -141,6 +143,8 @@ class Dialect(BrokerDialect):
 
     tested_versions: str
     """The broker versions on which every value of this dialect was measured."""
+
+    cannot: Mapping[Feature, Refusal] = field(default_factory=lambda: OVER_STOMP)
 
     # --- destinations ------------------------------------------------------------------------
 

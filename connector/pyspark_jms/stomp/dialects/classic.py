@@ -1,6 +1,7 @@
 """Apache ActiveMQ Classic, as measured on 6.3.1 (docs/brokers.md)."""
 
 from pyspark_jms.jms import added_names
+from pyspark_jms.jms.features import Feature, Refusal
 from pyspark_jms.jms.model import BODY_MARKER, TYPES_MARKER, DestinationKind
 from pyspark_jms.jms.names import CLASSIC_DESTINATIONS, CLASSIC_NAMES
 from pyspark_jms.stomp.dialects.addresses import Addresses
@@ -12,6 +13,7 @@ from pyspark_jms.stomp.dialects.base import (
     SendHeaders,
     WindowUnit,
 )
+from pyspark_jms.stomp.dialects.cannot import OVER_STOMP
 from pyspark_jms.stomp.dialects.subscription_headers import DurableSubscriptionHeaders
 
 __all__ = ["CLASSIC"]
@@ -30,7 +32,15 @@ CLASSIC = Dialect(
         refused_names=CLASSIC_NAMES,
         refused_in_rows=(CLASSIC_DESTINATIONS,),
     ),
-    durable_subscriptions=DurableSubscriptionHeaders(name_header="activemq.subscriptionName", shared=False),
+    durable_subscriptions=DurableSubscriptionHeaders(name_header="activemq.subscriptionName"),
+    cannot=OVER_STOMP
+    | {
+        Feature.SHARED: Refusal(
+            "{broker} lets only one connection read a durable subscription, so it cannot be shared.",
+            "Use a virtual topic: producers send to topic VirtualTopic.X, and each group of readers sets option"
+            " queue=Consumer.GROUP.VirtualTopic.X.",
+        )
+    },
     selector_dialect="classic",
     window_header="activemq.prefetchSize",
     window_unit=WindowUnit.MESSAGES,

@@ -1,6 +1,7 @@
 """RabbitMQ with its STOMP plugin, as measured on 3.10.8 (docs/brokers.md)."""
 
 from pyspark_jms.jms import added_names
+from pyspark_jms.jms.features import Feature, Refusal
 from pyspark_jms.jms.model import BODY_MARKER, TYPES_MARKER, DestinationKind
 from pyspark_jms.jms.names import JOINING_DOT, RefusedSubscriptions
 from pyspark_jms.stomp.dialects.addresses import Addresses, RefusedName
@@ -12,6 +13,7 @@ from pyspark_jms.stomp.dialects.base import (
     SendHeaders,
     WindowUnit,
 )
+from pyspark_jms.stomp.dialects.cannot import NO_STABLE_IDS, OVER_STOMP
 from pyspark_jms.stomp.dialects.subscription_headers import DurableSubscriptionHeaders
 
 __all__ = ["RABBITMQ"]
@@ -49,8 +51,18 @@ RABBITMQ = Dialect(
         name_is_queue=True,
         ended_by_subscriber=True,
         existing_destination="/amq/queue/{}",
-        refused=RefusedSubscriptions(names=(JOINING_DOT,)),
     ),
+    refused_subscriptions=RefusedSubscriptions(names=(JOINING_DOT,)),
+    cannot=OVER_STOMP
+    | {
+        Feature.JOURNAL: NO_STABLE_IDS,
+        Feature.REGISTER: NO_STABLE_IDS,
+        Feature.TRANSACTIONS: Refusal(
+            "{broker} can confirm a STOMP transaction of which only a part took effect, or none was stored.",
+            "Set transaction=none: the broker then confirms each row. The confirmed rows of a failed task stay, and its"
+            " next attempt sends them again.",
+        ),
+    },
     # The broker accepts a header selector, and ignores it.
     selector_dialect=None,
     window_header="prefetch-count",
@@ -81,7 +93,6 @@ RABBITMQ = Dialect(
     non_persistent_headers={"durable": "true", "auto-delete": "false", "exclusive": "false"},
     send_headers=SendHeaders(expiration=None, time_to_live="expiration", timestamp="timestamp"),
     max_time_to_live_ms=(1 << 32) - 1,  # 49 days
-    has_transactions=False,
     confirms_single_messages=True,
     marks_bytes=True,
     reserved_properties=RESERVED_EVERYWHERE

@@ -5,7 +5,6 @@ from dataclasses import dataclass, field
 from urllib.parse import quote
 
 from pyspark_jms.jms.model import DurableSubscription
-from pyspark_jms.jms.names import RefusedSubscriptions
 
 __all__ = ["DurableSubscriptionHeaders"]
 
@@ -27,9 +26,6 @@ class DurableSubscriptionHeaders:
     name_is_queue: bool = False
     """Whether ``name_header`` takes the name of the subscription's queue (``clientId.name``) and not the name alone."""
 
-    shared: bool = True
-    """Whether several connections may read one subscription."""
-
     destination_without_client_id: str | None = None
     """A template of ``destination``, with topic and queue, for a subscription without a client id. Such a subscription
     has no ``name_header`` and takes no selector. None: it is named as one with a client id is."""
@@ -43,9 +39,6 @@ class DurableSubscriptionHeaders:
 
     ignores_changed_selector: bool = False
     """Whether SUBSCRIBE with another selector silently keeps the subscription's first one."""
-
-    refused: RefusedSubscriptions = field(default=RefusedSubscriptions())
-    """Names that the broker would take for others."""
 
     def is_named_by_destination(self, subscription: DurableSubscription) -> bool:
         """Whether ``destination`` names the subscription's queue, and no header names the subscription."""

@@ -15,10 +15,10 @@ from pyspark_jms.errors import (
     ReceiptTimeoutError,
     TransactionRolledBackError,
 )
+from pyspark_jms.jms.features import Feature
 from pyspark_jms.network.patience import keep_trying
 from pyspark_jms.network.settings import ConnectionSettings
 from pyspark_jms.stomp.dialects import Dialect
-from pyspark_jms.stomp.dialects.refusals import require_transactions
 from pyspark_jms.stomp.link.connection import connect
 from pyspark_jms.stomp.wire.frame import Frame, encode_frame
 
@@ -51,7 +51,7 @@ class Producer:
     def send(self, data: ByteArray) -> None:
         """Write whole SEND frames of this transaction. The broker may refuse one of them later."""
         if not self._open:
-            require_transactions(self.dialect)
+            self.dialect.require(Feature.TRANSACTIONS)
             self._connection.frame("BEGIN", {"transaction": self.transaction})
             self._open = True
         self._connection.send(data)

@@ -13,7 +13,6 @@ from pyspark_jms.jms.subscription import Subscription, another_topic, no_subscri
 from pyspark_jms.management.link import ManagementLink
 from pyspark_jms.network.settings import ConnectionSettings
 from pyspark_jms.stomp.dialects import Dialect
-from pyspark_jms.stomp.dialects.refusals import require_durable
 from pyspark_jms.stomp.link.connection import connect
 from pyspark_jms.stomp.link.consumer import subscribe_headers
 from pyspark_jms.stomp.link.management import StompManagementLink
@@ -55,12 +54,12 @@ def end_subscription(settings: ConnectionSettings, topic: Destination, durable: 
     connection = connect(settings)
     try:
         words = connection.dialect.durable_subscriptions
-        require_durable(connection.dialect, topic.name, durable, selected=False)
+        wanted = Subscription(destination=topic, window_bytes=1, durable=durable)
+        connection.dialect.require_subscription(wanted)
         if words.is_named_by_destination(durable):
             _delete_queue(settings, topic, durable)
             return
         _require_existing(settings, connection.dialect, topic, durable)
-        wanted = Subscription(destination=topic, window_bytes=1, durable=durable)
         read = subscribe_headers(wanted, connection.dialect)
         if words.ended_by_subscriber:
             connection.request("SUBSCRIBE", read)

@@ -11,6 +11,7 @@ from pyspark_jms.amqp.link.producer import Producer
 from pyspark_jms.amqp.wire.types import Target
 from pyspark_jms.blocks.block import MessageBlock
 from pyspark_jms.errors import JMSError, UnsupportedError
+from pyspark_jms.jms.features import Feature
 from pyspark_jms.jms.model import DestinationKind
 from pyspark_jms.management.queue_facts import look_up_queues
 from pyspark_jms.network.settings import ConnectionSettings
@@ -105,7 +106,7 @@ def described_queue(settings: ConnectionSettings, queue: str) -> Finding | None:
     with closing(connect(settings)) as connection:
         dialect = connection.dialect
     address = dialect.send.source_address(DestinationKind.QUEUE, queue)
-    facts = describe_queue(settings, address) if dialect.describes_queues else None
+    facts = describe_queue(settings, address) if dialect.can(Feature.STREAMS) else None
     if facts is None:
         return None
     limit = facts.arguments.get("x-delivery-limit", dialect.default_redeliveries)

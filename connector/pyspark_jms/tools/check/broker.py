@@ -5,6 +5,7 @@ from contextlib import closing
 from dataclasses import dataclass
 
 from pyspark_jms.errors import JMSError
+from pyspark_jms.jms.features import Feature
 from pyspark_jms.management.link import ManagementLink
 from pyspark_jms.network.settings import ConnectionSettings
 from pyspark_jms.stomp.dialects import Dialect
@@ -82,7 +83,7 @@ def clock_finding(clock: tuple[float, float, float] | None) -> Finding:
 
 def guarantee_findings(dialect: Dialect) -> Iterator[Finding]:
     yield Finding(name="reading", value="at-least-once")
-    if dialect.stable_id_separator is not None:
+    if dialect.can(Feature.JOURNAL):
         yield Finding(
             name="reading, journal", value="exactly-once, with deliveryGuarantee=exactly-once and journalLocation"
         )
@@ -113,6 +114,6 @@ def guarantee_findings(dialect: Dialect) -> Iterator[Finding]:
 def _shared(dialect: Dialect) -> str:
     return (
         "several queries can share a subscription"
-        if dialect.durable_subscriptions.shared
+        if dialect.can(Feature.SHARED)
         else "one query at a time can read a subscription"
     )

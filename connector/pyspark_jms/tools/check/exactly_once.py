@@ -166,8 +166,7 @@ class ExactlyOnce:
         """Do what a write does, with tokens only."""
         own = replace(self._settings, client_id=_LEDGER)
         with closing(connect(own)) as connection:
-            if connection.dialect.no_register:
-                raise UnsupportedError(f"the broker {connection.dialect.no_register}", "")
+            connection.dialect.require(Feature.EXACTLY_ONCE_WRITE)
             self._needs.append((_LEDGER_NEEDS, (ledger_register(connection, _OWNER).place.queue,)))
             trial = _replace_token(connection, own)
         with contextlib.suppress(JMSError):  # without the permission to delete it, the subscription stays

@@ -83,7 +83,7 @@ def run_checks(request: CheckRequest) -> list[Finding]:
 
 
 def _checks(request: CheckRequest) -> Iterator[Finding]:
-    if request.settings.addresses[0].protocol == "amqp":
+    if request.settings.protocol == "amqp":
         yield from _amqp_checks(request)
     else:
         yield from _stomp_checks(request)

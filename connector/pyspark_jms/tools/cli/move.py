@@ -65,7 +65,7 @@ def _run(options: argparse.Namespace) -> int:
     _require_one_queue(parsed)
     protocol = source_protocol(parsed)
     waiting = _messages_of(protocol, parsed, options.queue, options.to)
-    if parsed.connection.addresses[0].protocol != "amqp" and not options.only_text_and_bytes:
+    if parsed.connection.protocol != "amqp" and not options.only_text_and_bytes:
         _require_carried(parsed.connection, options.queue)
     to = None if options.to is None else Destination(DestinationKind.QUEUE, options.to)
     targets = None

@@ -57,7 +57,7 @@ def _run(options: argparse.Namespace) -> int:
 
 def _settings(options: argparse.Namespace) -> "ConnectionSettings":
     settings = source_options(options, queue="pyspark-jms.staging").connection
-    if settings.addresses[0].protocol != "amqp":
+    if settings.protocol != "amqp":
         raise UnsupportedError(
             "A staging queue is reached over AMQP, and this is another protocol.", "Give amqp://HOST:5672."
         )

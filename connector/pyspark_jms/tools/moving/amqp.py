@@ -8,7 +8,6 @@ from typing import Any, TypeAlias
 import pyarrow as pa
 
 from pyspark_jms.amqp.columns.encode import encode
-from pyspark_jms.amqp.dialects.refusals import require_one_entity
 from pyspark_jms.amqp.link.transactions import Transactions
 from pyspark_jms.amqp.source import AmqpSourceLink
 from pyspark_jms.amqp.wire.sections import APPLICATION_PROPERTIES, MESSAGE_ANNOTATIONS, MalformedMessageError, sections
@@ -24,6 +23,7 @@ from pyspark_jms.errors import (
     TransactionRolledBackError,
     UnsupportedError,
 )
+from pyspark_jms.jms.features import Feature
 from pyspark_jms.jms.model import Destination, DestinationKind
 from pyspark_jms.network.connection import StateCondition
 from pyspark_jms.network.settings import ConnectionSettings
@@ -49,7 +49,7 @@ class AmqpMover(AmqpSourceLink):
 
     def _require_movable(self) -> None:
         try:
-            require_one_entity(self.dialect)
+            self.dialect.require(Feature.RELAY)
             self._transactions.begin()
             self._transactions.roll_back()
         except UnsupportedError as error:

@@ -27,6 +27,7 @@ from pyspark_jms.amqp.link.producer import Producer
 from pyspark_jms.amqp.sink import AmqpSinkLink
 from pyspark_jms.amqp.source import AmqpSource
 from pyspark_jms.errors import InvalidDestinationError, UnsupportedError
+from pyspark_jms.jms.features import Feature
 from pyspark_jms.options.sink import SinkOptions
 from pyspark_jms.options.source import SourceOptions
 from pyspark_jms.sink.sending import send_at_least_once
@@ -68,8 +69,8 @@ def reading(broker, **options):
 @pytest.mark.parametrize("dialect", DOCUMENTED, ids=lambda dialect: dialect.name)
 def test_nothing_is_claimed_that_no_test_has_seen(dialect):
     assert (dialect.tested_versions, dialect.browses, dialect.selector_dialect) == ("none", False, None)
-    assert dialect.refuses_staging
-    assert dialect.no_register
+    assert not dialect.can(Feature.REGISTER)
+    assert not dialect.can(Feature.EXACTLY_ONCE_WRITE)
 
 
 @pytest.mark.parametrize(

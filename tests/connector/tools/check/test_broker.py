@@ -1,5 +1,3 @@
-import dataclasses
-
 import pytest
 
 from pyspark_jms.errors import BrokerUnreachableError, JMSSecurityError
@@ -68,10 +66,7 @@ def test_no_clock():
     assert clock_finding(None).verdict is Verdict.NOTE
 
 
-WEAK = dataclasses.replace(ARTEMIS, stable_id_separator=None)
-
-
-@pytest.mark.parametrize(("dialect", "journal"), [(ARTEMIS, "exactly-once"), (WEAK, "at-least-once")])
+@pytest.mark.parametrize(("dialect", "journal"), [(ARTEMIS, "exactly-once"), (RABBITMQ, "at-least-once")])
 def test_guarantees_of_each_mode(named, dialect, journal):
     found = named(guarantee_findings(dialect))
     assert found["reading"].value == "at-least-once"

@@ -58,7 +58,7 @@ def trusts_selectors(dialect: Any) -> bool:
 
 class ConformanceQueue:
     def __init__(self, settings: ConnectionSettings, name: str) -> None:
-        self.is_amqp = settings.addresses[0].protocol == "amqp"
+        self.is_amqp = settings.protocol == "amqp"
         self.name = name
         self.uses_transactions = True
         """Whether ``send`` commits. The test of transactions decides it."""

@@ -1,35 +1,39 @@
 import pytest
 
 from pyspark_jms.errors import InvalidOptionError, UnsupportedError
-from pyspark_jms.jms.model import DurableSubscription
+from pyspark_jms.jms.features import Feature
+from pyspark_jms.jms.model import Destination, DestinationKind, DurableSubscription
+from pyspark_jms.jms.subscription import Subscription
 from pyspark_jms.options.sink import SinkOptions
 from pyspark_jms.options.source import SourceOptions
-from pyspark_jms.stomp.dialects import ARTEMIS, CLASSIC, RABBITMQ
-from pyspark_jms.stomp.dialects.refusals import (
-    refuse_exactly_once_writes,
-    require_durable,
-    require_stable_ids,
-    require_transactions,
-)
+from pyspark_jms.stomp.dialects import ARTEMIS, CLASSIC, DIALECTS, RABBITMQ, Dialect
+
+
+def require_durable(dialect: Dialect, topic: str, durable: DurableSubscription, *, selected: bool) -> None:
+    destination = Destination(DestinationKind.TOPIC, topic)
+    selector = "a = 1" if selected else None
+    dialect.require_subscription(
+        Subscription(destination=destination, window_bytes=1, durable=durable, selector=selector)
+    )
 
 
 def test_a_journal_needs_ids_that_stay():
-    require_stable_ids(ARTEMIS)
-    require_stable_ids(CLASSIC)
+    for dialect in DIALECTS.values():
+        assert dialect.can(Feature.JOURNAL) is (dialect.stable_id_separator is not None)
     with pytest.raises(UnsupportedError, match=r"JMS_UNSUPPORTED.*rabbitmq.*journalLocation"):
-        require_stable_ids(RABBITMQ)
+        RABBITMQ.require(Feature.JOURNAL)
 
 
 def test_rows_that_go_together():
-    require_transactions(ARTEMIS)
-    require_transactions(CLASSIC)
+    ARTEMIS.require(Feature.TRANSACTIONS)
+    CLASSIC.require(Feature.TRANSACTIONS)
     with pytest.raises(UnsupportedError, match=r"JMS_UNSUPPORTED.*rabbitmq.*transaction=none"):
-        require_transactions(RABBITMQ)
+        RABBITMQ.require(Feature.TRANSACTIONS)
 
 
 def test_exactly_once_writes_need_amqp():
     with pytest.raises(UnsupportedError, match=r"JMS_UNSUPPORTED.*deliveryGuarantee=exactly-once.*COMMIT.*amqp://"):
-        refuse_exactly_once_writes()
+        ARTEMIS.require(Feature.EXACTLY_ONCE_WRITE)
 
 
 @pytest.mark.parametrize(
