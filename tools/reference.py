@@ -7,6 +7,7 @@ from the files in tests/tested.
 """
 
 import argparse
+import itertools
 import json
 import re
 import sys
@@ -15,8 +16,9 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+from pyspark_jms.amqp.dialects import DIALECTS as AMQP_DIALECTS
 from pyspark_jms.errors import JMSError
-from pyspark_jms.jms.features import Feature
+from pyspark_jms.jms.features import Feature, Refusal
 from pyspark_jms.management.queue_rules import RULES, Effect, Use
 from pyspark_jms.options.names import _KAFKA as KAFKA_OPTIONS
 from pyspark_jms.options.names import unknown_option
@@ -101,7 +103,11 @@ def _meaning(error: type[JMSError]) -> tuple[str, str]:
     text = (error.__doc__ or "").partition("\n\n")[0]
     name = _JMS_NAME.match(text)
     meaning = " ".join(text[name.end() if name else 0 :].split())
-    return name["name"] if name else "", meaning[:1].upper() + meaning[1:]
+    return name["name"] if name else "", _start(meaning)
+
+
+def _start(sentence: str) -> str:
+    return sentence[:1].upper() + sentence[1:]
 
 
 def _table(head: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> str:
@@ -202,6 +208,26 @@ def queue_facts_table() -> str:
     return _table(("", *(each.value for each in features)), rows)
 
 
+def refusals_table() -> str:
+    """What the dialects cannot do: feature, protocol and refusal, with the brokers that have it."""
+    found: dict[tuple[Feature, str, Refusal], list[str]] = {}
+    every: dict[str, dict[str, Any]] = {"STOMP": {**DIALECTS}, "AMQP": {**AMQP_DIALECTS}}
+    for feature, protocol in itertools.product(Feature, every):
+        for dialect in every[protocol].values():
+            if (refusal := dialect.cannot.get(feature)) is not None:
+                found.setdefault((feature, protocol, refusal), []).append(f"`{dialect.name}`")
+    rows = [
+        (
+            feature.value,
+            protocol,
+            "all" if len(names) == len(every[protocol]) else ", ".join(names),
+            f"{_start(refusal.fact.replace('{broker}', 'the broker'))} {refusal.remedy}",
+        )
+        for (feature, protocol, refusal), names in found.items()
+    ]
+    return _table(("request", "over", "`broker`", "error (`[JMS_UNSUPPORTED]`) and alternative"), rows)
+
+
 def _effect(use: Use | None) -> str:
     return "" if use is None else f"**{use.effect.value}**" if use.effect is Effect.REFUSE else use.effect.value
 
@@ -262,6 +288,7 @@ def _versions(used: dict[str, Any], name: str) -> str:
     return ", ".join(used.get(name, []))
 
 
+REFUSALS = "<!-- written by tools/reference.py, refusals: begin -->"
 QUEUE_FACTS = "<!-- written by tools/reference.py, queue facts: begin -->"
 
 PAGES: dict[str, dict[str, Callable[[], str]]] = {
@@ -269,7 +296,7 @@ PAGES: dict[str, dict[str, Callable[[], str]]] = {
     "docs/deployment.md": {BEGIN: compatibility_table},
     "docs/options.md": {BEGIN: options_tables},
     "docs/errors.md": {BEGIN: errors_text},
-    "docs/brokers.md": {BEGIN: brokers_table, QUEUE_FACTS: queue_facts_table},
+    "docs/brokers.md": {BEGIN: brokers_table, QUEUE_FACTS: queue_facts_table, REFUSALS: refusals_table},
     "docs/coming-from.md": {BEGIN: kafka_table},
     "docs/cli.md": {BEGIN: commands_text},
 }

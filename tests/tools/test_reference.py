@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from pyspark_jms.amqp.dialects import DIALECTS as AMQP_DIALECTS
 from pyspark_jms.columns.schema import COLUMNS, IGNORED_BY_SINK, SINK_ONLY
 from pyspark_jms.errors import JMSError
 from pyspark_jms.options.names import _KAFKA, unknown_option
@@ -143,3 +144,12 @@ def test_the_compatibility_matrix_has_the_newest_release_of_spark_first_and_then
     assert {row[0] for row in rows} <= set(older.split())
     assert {row[-1] for row in rows} == {"`make test-spark`"}
     assert all("Artemis" in row[-2] for row in (newest, *rows))
+
+
+def test_every_refusal_of_a_dialect_is_in_the_table(reference):
+    rows = [line.split(" | ") for line in reference.refusals_table().splitlines()]
+    for protocol, dialects in (("STOMP", DIALECTS), ("AMQP", AMQP_DIALECTS)):
+        for dialect in dialects.values():
+            for feature in dialect.cannot:
+                named = {row[2] for row in rows if (row[0], row[1]) == (f"| {feature.value}", protocol)}
+                assert named == {"all"} or any(f"`{dialect.name}`" in each for each in named)

@@ -14,7 +14,7 @@ class Feature(Enum):
     AT_LEAST_ONCE_READ = "at-least-once read"
     CONNECTIONS = "`connections` above 1"
     JOURNAL = "read with a journal"
-    REGISTER = "exactly-once read over AMQP"
+    REGISTER = "exactly-once read without a journal"
     BATCH_READ = "batch read, `peek`"
     WRITE = "write"
     EXACTLY_ONCE_WRITE = "exactly-once write"

@@ -3,7 +3,9 @@
 import pytest
 
 from pyspark_jms.amqp.dialects import DIALECTS as AMQP_DIALECTS
-from pyspark_jms.jms.dialect import BrokerDialect
+from pyspark_jms.errors import UnsupportedError
+from pyspark_jms.jms.dialect import BrokerDialect, Target
+from pyspark_jms.jms.features import Feature
 from pyspark_jms.stomp.dialects import DIALECTS as STOMP_DIALECTS
 
 EVERY = [*AMQP_DIALECTS.values(), *STOMP_DIALECTS.values()]
@@ -21,3 +23,21 @@ def test_every_broker_confirms_what_it_is_sent(dialect):
 @pytest.mark.parametrize("dialect", STOMP_DIALECTS.values(), ids=lambda dialect: dialect.name)
 def test_a_broker_that_browses_over_stomp_has_headers_for_it(dialect):
     assert dialect.browses is bool(dialect.browse_headers)
+
+
+def test_what_one_of_the_possible_brokers_can_do_is_not_refused():
+    possible = Target("stomp", tuple(STOMP_DIALECTS.values()))
+    possible.require(Feature.SHARED, Feature.TRANSACTIONS, Feature.JOURNAL)
+    with pytest.raises(UnsupportedError, match="over STOMP, which cannot fence a COMMIT"):
+        possible.require(Feature.SHARED, Feature.EXACTLY_ONCE_WRITE)
+    with pytest.raises(UnsupportedError, match="rabbitmq can confirm"):
+        Target("stomp", (STOMP_DIALECTS["rabbitmq"],)).require(Feature.TRANSACTIONS)
+
+
+@pytest.mark.parametrize("dialect", EVERY, ids=lambda dialect: dialect.name)
+def test_a_refusal_names_the_broker_once_it_is_known(dialect):
+    for feature, refusal in dialect.cannot.items():
+        with pytest.raises(UnsupportedError) as error:
+            dialect.require(feature)
+        assert "{" not in str(error.value)
+        assert refusal.error(dialect.name, "why {not}.").fact.endswith(": why {not}.")

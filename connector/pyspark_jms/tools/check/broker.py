@@ -83,32 +83,23 @@ def clock_finding(clock: tuple[float, float, float] | None) -> Finding:
 
 def guarantee_findings(dialect: Dialect) -> Iterator[Finding]:
     yield Finding(name="reading", value="at-least-once")
-    if dialect.can(Feature.JOURNAL):
-        yield Finding(
-            name="reading, journal", value="exactly-once, with deliveryGuarantee=exactly-once and journalLocation"
-        )
-    else:
-        yield Finding(
-            name="reading, journal",
-            value="at-least-once only: a redelivery cannot be recognised",
-            verdict=Verdict.NOTE,
-        )
-    if dialect.has_transactions:
-        yield Finding(name="writing", value="at-least-once; the rows of a task are one transaction")
-    else:
-        yield Finding(
-            name="writing",
-            value="at-least-once, without transactions, with transaction=none",
-            verdict=Verdict.NOTE,
-            advice="The rows that a failed task sent stay on the broker, and the next attempt sends them again.",
-        )
-    yield Finding(
-        name="writing, ledger",
-        value="at-least-once only over STOMP",
-        verdict=Verdict.NOTE,
-        advice="Exactly-once writes need Artemis over AMQP: check it with --broker-url amqp://HOST:5672.",
+    yield _offered(
+        "reading, journal",
+        dialect,
+        Feature.JOURNAL,
+        "exactly-once, with deliveryGuarantee=exactly-once and journalLocation",
     )
+    yield _offered("writing", dialect, Feature.TRANSACTIONS, "at-least-once; the rows of a task are one transaction")
+    yield _offered("writing, ledger", dialect, Feature.EXACTLY_ONCE_WRITE, "exactly-once")
     yield Finding(name="topics", value=f"a durable subscription has the guarantees of a queue; {_shared(dialect)}")
+
+
+def _offered(name: str, dialect: Dialect, feature: Feature, value: str) -> Finding:
+    refusal = dialect.cannot.get(feature)
+    if refusal is None:
+        return Finding(name=name, value=value)
+    error = refusal.error(dialect.name)
+    return Finding(name=name, value=f"at-least-once only: {error.fact}", verdict=Verdict.NOTE, advice=error.remedy)
 
 
 def _shared(dialect: Dialect) -> str:

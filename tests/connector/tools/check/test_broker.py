@@ -80,7 +80,7 @@ def test_guarantees_of_each_mode(named, dialect, journal):
 def test_a_broker_without_transactions(named):
     found = named(guarantee_findings(RABBITMQ))["writing"]
     assert found.verdict is Verdict.NOTE
-    assert "transaction=none" in found.value
+    assert "transaction=none" in found.advice
 
 
 @pytest.mark.parametrize(("dialect", "fact"), [(ARTEMIS, "several queries"), (CLASSIC, "one query")])
