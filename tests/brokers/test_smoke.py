@@ -72,4 +72,4 @@ def test_the_check_finds_no_problem(stage, capsys):
     dialect = stage.dialect
     assert ("reading, journal" in exactly_once) == (dialect.stable_id_separator is not None)
     assert "writing, ledger" not in exactly_once
-    assert ("transaction=none" in findings["writing"]["value"]) == (not dialect.has_transactions)
+    assert ("transaction=none" in findings["writing"]["advice"]) == (not dialect.has_transactions)

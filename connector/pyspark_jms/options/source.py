@@ -12,6 +12,7 @@ from pyspark_jms.errors import (
     MissingOptionError,
     OptionConflictError,
     OptionError,
+    UnsupportedError,
 )
 from pyspark_jms.jms.dialect import BrokerDialect
 from pyspark_jms.jms.features import Feature
@@ -21,7 +22,6 @@ from pyspark_jms.jms.subscription import ASSUMED_MESSAGE_BYTES, Subscription
 from pyspark_jms.network.settings import ConnectionSettings
 from pyspark_jms.options.broker import target_of
 from pyspark_jms.options.values import both_given, connection_settings, destinations, parse_values
-from pyspark_jms.stomp.dialects.cannot import OVER_STOMP
 
 __all__ = ["Journal", "SourceOptions"]
 
@@ -238,25 +238,22 @@ def _of_subscription(values: Mapping[str, Any]) -> Iterator[OptionError]:
 
 
 def _of_guarantee(values: Mapping[str, Any]) -> Iterator[OptionError]:
-    exactly_once = values["deliveryGuarantee"] == "exactly-once"
-    if not exactly_once:
-        given = [name for name in ("journalLocation", "stagingQueue", "readers") if values[name] is not None]
-        for name in given:
-            yield OptionConflictError(
-                f"Option {name} is given without deliveryGuarantee=exactly-once.", "Give both options or neither."
-            )
-    elif values["topic"] is not None and values["subscriptionName"] is None:
+    if values["deliveryGuarantee"] != "exactly-once":
+        for name in ("journalLocation", "stagingQueue", "readers"):
+            if values[name] is not None:
+                yield OptionConflictError(
+                    f"Option {name} is given without deliveryGuarantee=exactly-once.", "Give both options or neither."
+                )
+        return
+    if values["topic"] is None:
+        return
+    if values["subscriptionName"] is None:
         yield OptionConflictError(
             "deliveryGuarantee=exactly-once is given for a plain topic subscription, which loses what is sent while"
             " the query is not connected.",
             "Give subscriptionName and clientId, for a durable subscription.",
         )
-    if (
-        exactly_once
-        and values["topic"] is not None
-        and (values["readers"] or 1) > 1
-        and not values["sharedSubscription"]
-    ):
+    if (values["readers"] or 1) > 1 and not values["sharedSubscription"]:
         yield OptionConflictError(
             f"Option readers={values['readers']} is given for a subscription that is not shared, which has one"
             " consumer.",
@@ -271,7 +268,10 @@ def _of_stream(values: Mapping[str, Any]) -> Iterator[OptionError]:
             yield OptionConflictError("Option streamFilter is given without streamOffset.", "Give both or neither.")
         return
     if values["topic"] is not None:
-        yield OVER_STOMP[Feature.STREAMS].error("")
+        yield UnsupportedError(
+            "Options streamOffset and topic are both given, and only queues are streams.",
+            "Use queue in place of topic.",
+        )
     for name, taken in (("onBadMessage", ("keep", "fail")), ("onTooLarge", ("fail",))):
         if values[name] not in taken:
             yield OptionConflictError(
