@@ -60,6 +60,7 @@ class Dialect(BrokerDialect):
     counts an attempt. None: only the prefetch window limits them."""
 
     cannot: Mapping[Feature, Refusal] = field(default_factory=lambda: OTHER_BROKER)
+    """That of a broker of which nothing else was seen, unless the dialect says otherwise."""
 
     virtual_host_prefix: str = ""
     """What begins ``hostname`` of ``open`` (AMQP 1.0 §2.7.1) if it names a virtual host."""

@@ -145,6 +145,7 @@ class Dialect(BrokerDialect):
     """The broker versions on which every value of this dialect was measured."""
 
     cannot: Mapping[Feature, Refusal] = field(default_factory=lambda: OVER_STOMP)
+    """What no broker does over STOMP, unless the dialect says more."""
 
     # --- destinations ------------------------------------------------------------------------
 
