@@ -1,1 +1,1 @@
-"""Tree -> text of a dialect, Arrow masks or Spark column."""
+"""Tree -> text of a dialect, or Arrow masks."""
