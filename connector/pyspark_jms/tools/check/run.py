@@ -27,6 +27,7 @@ from pyspark_jms.tools.check.broker import (
     identify_broker,
     open_management,
 )
+from pyspark_jms.tools.check.conformance.queue import ConformanceQueue
 from pyspark_jms.tools.check.exactly_once import ExactlyOnce
 from pyspark_jms.tools.check.findings import Finding, Verdict
 from pyspark_jms.tools.check.queue import (
@@ -38,7 +39,7 @@ from pyspark_jms.tools.check.queue import (
     queue_findings,
 )
 from pyspark_jms.tools.check.receive import receive_findings
-from pyspark_jms.tools.check.scratch import SCRATCH_QUEUE, Scratch, scratch_findings
+from pyspark_jms.tools.check.scratch import SCRATCH_QUEUE, scratch_findings
 from pyspark_jms.tools.registers import queue_in, registers_in, staged_in
 
 __all__ = ["CheckRequest", "run_checks"]
@@ -209,9 +210,10 @@ def _stomp_checks(request: CheckRequest) -> Iterator[Finding]:
         if management is not None:
             stack.enter_context(management)
         yield finding
-        scratch = Scratch(request.settings, request.scratch_queue, found.dialect)
-        yield from scratch_findings(scratch)
-        yield clock_finding(scratch.clock or _read_clock(management))
+        scratch = ConformanceQueue(request.settings, request.scratch_queue)
+        scratch.uses_transactions = found.dialect.has_transactions
+        clock = yield from scratch_findings(scratch)
+        yield clock_finding(clock or _read_clock(management))
         yield from guarantee_findings(found.dialect)
         if (refused := _refused_name(management, request)) is not None:
             yield refused

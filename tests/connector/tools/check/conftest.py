@@ -8,7 +8,7 @@ from pyspark_jms.network.address import parse_broker_url
 from pyspark_jms.network.settings import ConnectionSettings, Password
 from pyspark_jms.stomp.link.management import StompManagementLink
 from pyspark_jms.testing import AddressSettings, EmbeddedArtemis, User
-from pyspark_jms.tools.check import receive, scratch
+from pyspark_jms.tools.check import receive
 
 _SETTINGS = (
     AddressSettings(match="brittle.#", max_delivery_attempts=3, dead_letter_address=""),
@@ -20,7 +20,6 @@ _SETTINGS = (
 def _short_silences(monkeypatch):
     """The check waits for a silence after each test, and twice after it has received a queue."""
     monkeypatch.setattr(receive, "_QUIET_SECONDS", 0.8)
-    monkeypatch.setattr(scratch, "_QUIET_SECONDS", 0.4)
 
 
 @pytest.fixture(scope="session")

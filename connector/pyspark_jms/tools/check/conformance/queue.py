@@ -23,16 +23,18 @@ from pyspark_jms.columns.envelope import open_envelopes
 from pyspark_jms.columns.schema import ARROW_SCHEMA
 from pyspark_jms.jms.model import Destination, DestinationKind
 from pyspark_jms.jms.subscription import Subscription
-from pyspark_jms.management.queue_facts import look_up_queues
+from pyspark_jms.management.queue_facts import QueueFacts, look_up_queues
 from pyspark_jms.network.connection import StateCondition
 from pyspark_jms.network.settings import ConnectionSettings
 from pyspark_jms.sink.links import SinkLink
 from pyspark_jms.source.links import SourceLink, SourceProtocol
 from pyspark_jms.stomp.sink import StompSinkLink
 from pyspark_jms.stomp.source import StompSource
-from pyspark_jms.tools.check.scratch import RUN_PROPERTY
 
-__all__ = ["PATIENCE_SECONDS", "ConformanceQueue", "EndedEarly", "Reader", "Row", "trusts_selectors"]
+__all__ = ["PATIENCE_SECONDS", "RUN_PROPERTY", "ConformanceQueue", "EndedEarly", "Reader", "Row", "trusts_selectors"]
+
+RUN_PROPERTY = "pyspark_jms_check"
+"""Property of a test message: the run that has sent it."""
 
 Row = Mapping[str, Any]
 """The columns of the sink that a message has."""
@@ -62,6 +64,8 @@ class ConformanceQueue:
         self.name = name
         self.uses_transactions = True
         """Whether ``send`` commits. The test of transactions decides it."""
+        self.patience = settings.receipt_timeout
+        """How long messages may take to arrive at ``check``, in seconds."""
         self._settings = settings
         self.run = uuid.uuid4().hex
         self._deadline = time.monotonic() + _LIMIT_SECONDS
@@ -101,7 +105,12 @@ class ConformanceQueue:
 
     @contextmanager
     def reader(
-        self, *, queue: str | None = None, selector: str | None = None, browse: bool = False
+        self,
+        *,
+        queue: str | None = None,
+        selector: str | None = None,
+        browse: bool = False,
+        window_bytes: int = _WINDOW_BYTES,
     ) -> Iterator["Reader"]:
         """A connection that reads the messages of this run. At its end it gives back what was not acknowledged."""
         condition = StateCondition()
@@ -112,7 +121,7 @@ class ConformanceQueue:
             link.subscribe(
                 Subscription(
                     destination=Destination(DestinationKind.QUEUE, queue or self.name),
-                    window_bytes=_WINDOW_BYTES,
+                    window_bytes=window_bytes,
                     transform=True,
                     browse=browse,
                     selector=" AND ".join(filter(None, (selector, own))) or None,
@@ -141,13 +150,15 @@ class ConformanceQueue:
             )
             self._reader(link, condition).receive(0)
 
-    def require_no_consumers(self) -> None:
-        """Raise ``EndedEarly`` if another program would receive the messages of the tests, and
-        ``InvalidDestinationError`` for the name of a topic, which they would change for good.
-
-        Nobody knows without the permission for management, or on a broker without it.
+    def look_up(self) -> QueueFacts | None:
+        """Return the facts of the queue. Raise ``InvalidDestinationError`` for a topic, which messages would
+        change for good. Nobody knows without the permission for management, or on a broker without it.
         """
-        found = look_up_queues(self._source.open_management, self._settings, [self.name]).get(self.name)
+        return look_up_queues(self._source.open_management, self._settings, [self.name]).get(self.name)
+
+    def require_no_consumers(self) -> None:
+        """Raise ``EndedEarly`` if another program would receive the messages of the tests."""
+        found = self.look_up()
         if found is not None and found.consumers:
             raise EndedEarly(
                 f"queue {self.name} has consumers ({found.consumers:,}), which would receive the messages of the tests"
@@ -185,6 +196,14 @@ class Reader:
         while self._arrives(_QUIET_SECONDS if len(found) >= count else deadline - time.monotonic()):
             found += self._take()
         return found
+
+    def count_ahead(self, seconds: float) -> int:
+        """Return how many messages the broker sends, from the first one on, until nothing comes for a moment."""
+        self._arrives(seconds)
+        seen = -1
+        while seen != (seen := self.link.waiting()[0]):
+            self._until(lambda seen=seen: self.link.waiting()[0] != seen, _QUIET_SECONDS)
+        return seen
 
     def _arrives(self, seconds: float) -> bool:
         return self._until(lambda: self.link.waiting()[0] > 0, seconds)

@@ -6,8 +6,7 @@ from waiting import await_count, await_value
 
 from pyspark_jms.network.address import parse_broker_url
 from pyspark_jms.tools.check.conformance import queue as queue_module
-from pyspark_jms.tools.check.conformance.queue import ConformanceQueue, EndedEarly
-from pyspark_jms.tools.check.scratch import RUN_PROPERTY
+from pyspark_jms.tools.check.conformance.queue import RUN_PROPERTY, ConformanceQueue, EndedEarly
 
 pytestmark = pytest.mark.broker
 
