@@ -12,6 +12,7 @@ import pyarrow as pa
 from bench.in_memory import Case, each_turn
 from jms_selector import Message, arrow, evaluate
 from jms_selector.syntax.parse import _parse
+from pyspark_jms.jms.headers import SELECTOR_SCHEMA
 
 SELECTOR = "color = 'red' AND weight > 2500"
 ROWS = 1_000_000
@@ -48,10 +49,12 @@ def cases() -> dict[str, Case]:
     found = {
         "parse, short (1/s)": Case(100, lambda: [parsed(SELECTOR, False, "spec") for _ in range(100)]),  # noqa: FBT003
         "evaluate one message (1/s)": Case(10_000, lambda: [evaluate(SELECTOR, message) for _ in range(10_000)]),
-        "Arrow, every value another (rows/s)": Case(ROWS, lambda: arrow.keep(unique, rows)),
+        "Arrow, every value another (rows/s)": Case(ROWS, lambda: arrow.keep(unique, rows, schema=SELECTOR_SCHEMA)),
     }
     for dialect in ("spec", "artemis"):
-        found[f"Arrow, {dialect} (rows/s)"] = Case(ROWS, partial(arrow.keep, SELECTOR, rows, dialect))
+        found[f"Arrow, {dialect} (rows/s)"] = Case(
+            ROWS, partial(arrow.keep, SELECTOR, rows, dialect, schema=SELECTOR_SCHEMA)
+        )
     return found
 
 

@@ -138,8 +138,7 @@ def _window(dialect: Dialect) -> str:
 
 
 def _delay(dialect: Dialect) -> str:
-    headers = dialect.send_headers
-    return _yes(headers.delivery_delay is not None or headers.delivery_time is not None)
+    return _yes(not {"delivery_delay", "JMSDeliveryTime"}.isdisjoint(dialect.send_headers))
 
 
 def _message_id(dialect: Dialect) -> str:
@@ -184,7 +183,7 @@ _CAPABILITIES: tuple[tuple[str, Callable[[Dialect], str]], ...] = (
     ("delivery attempts when a query stops", _stops),
     ("acknowledgements survive `kill -9` of the broker", lambda d: _yes(d.ack_receipts_are_durable)),
     ("`spark.read` costs no delivery attempt", lambda d: _yes(_reads_without_counting(d))),
-    ("time to live", lambda d: _yes(bool(d.send_headers.expiration or d.send_headers.time_to_live))),
+    ("time to live", lambda d: _yes(not {"JMSExpiration", "time_to_live"}.isdisjoint(d.send_headers))),
     ("delivery delay", _delay),
     ("maps, streams and objects of this sink", lambda d: "in envelopes" if d.envelopes else "no"),
     ("maps of Java producers", _maps),

@@ -24,7 +24,7 @@ from jms_selector.meaning.message import Message
 from jms_selector.portability import Portable, portable
 from jms_selector.pushdown.push import Pushdown, push
 from jms_selector.syntax.dialects import DIALECTS, Dialect
-from jms_selector.syntax.kinds import Kind, Value
+from jms_selector.syntax.kinds import Kind, Schema, Value
 from jms_selector.syntax.parse import parse
 from jms_selector.syntax.tree import Selector
 from jms_selector.targets.text import render
@@ -38,6 +38,7 @@ __all__ = [
     "Message",
     "Portable",
     "Pushdown",
+    "Schema",
     "Selector",
     "SelectorError",
     "SelectorTooLargeError",

@@ -9,6 +9,7 @@ from jms_selector.errors import SelectorError
 from jms_selector.portability import ENGINES, portable
 from jms_selector.pushdown.push import push
 from jms_selector.syntax.dialects import DIALECTS
+from jms_selector.syntax.kinds import NO_HEADERS, Schema
 from jms_selector.syntax.parse import parse
 from jms_selector.syntax.tree import Node, Selector
 from jms_selector.targets.text import render
@@ -18,13 +19,14 @@ __all__ = ["main"]
 _BROKERS = tuple(name for name, dialect in DIALECTS.items() if dialect.activemq)
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
+def main(arguments: Sequence[str] | None = None, schema: Schema = NO_HEADERS) -> int:
+    """Run a command and return the exit code. ``schema``: the headers that selectors may name."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")  # a selector may have characters that the terminal has not
     options = _parser().parse_args(arguments)
     try:
-        status: int = options.run(options)
+        status: int = options.run(options, schema)
     except (SelectorError, OSError) as error:
         print(error, file=sys.stderr)
         return 1
@@ -48,8 +50,8 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _explain(options: argparse.Namespace) -> int:
-    selector = parse(options.selector, strict=options.strict)
+def _explain(options: argparse.Namespace, schema: Schema) -> int:
+    selector = parse(options.selector, strict=options.strict, schema=schema)
     print("Tree")
     print("\n".join(f"  {line}" for line in tree_lines(selector)))
     if options.portable:
@@ -58,7 +60,7 @@ def _explain(options: argparse.Namespace) -> int:
     if options.dialect not in _BROKERS:
         print(f"\nReads in the {options.dialect} dialect\n  {render(selector, options.dialect) or '(all messages)'}")
         return 0
-    pushed = push(selector, options.dialect, convert=options.convert)
+    pushed = push(selector, options.dialect, convert=options.convert, schema=schema)
     print(f"\nPushed to {options.dialect}\n  {pushed.text if pushed.text is not None else '(nothing)'}")
     print(f"\nStays in Spark\n  {render(pushed.residual) if pushed.residual else '(nothing)'}")
     if pushed.warnings:

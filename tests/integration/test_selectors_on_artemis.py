@@ -14,8 +14,9 @@ from hypothesis import HealthCheck, Phase, given, seed, settings
 from hypothesis import strategies as st
 from rawstomp import RawStomp, frame
 from selector_reference import deserves
+from selector_schema import keep, push
 
-from jms_selector import EvaluationError, Selector, arrow, evaluate, parse, push
+from jms_selector import EvaluationError, Selector, evaluate, parse
 from jms_selector.meaning.message import Message
 from jms_selector.syntax.dialects import ARTEMIS
 from jms_selector.syntax.kinds import Kind, Value
@@ -125,7 +126,7 @@ def test_the_broker_delivers_what_the_evaluator_says_and_nothing_of_it_is_droppe
             assert not lost, (text, pushed.text)
             assert pushed.residual is not None or not added, (text, pushed.text)
             whole += pushed.residual is None
-            kept = arrow.keep(pushed.pushed, batch, "artemis").to_pylist()
+            kept = keep(pushed.pushed, batch, "artemis").to_pylist()
             assert [place for place in found if not kept[place]] == [], (text, pushed.text)
             tried += 1
             delivered += len(found)

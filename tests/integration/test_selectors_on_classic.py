@@ -13,8 +13,9 @@ import pytest
 import selector_strategies
 from hypothesis import HealthCheck, Phase, given, seed, settings
 from py4j.protocol import Py4JJavaError
+from selector_schema import keep, push
 
-from jms_selector import EvaluationError, InvalidSelectorError, arrow, evaluate, parse, push
+from jms_selector import EvaluationError, InvalidSelectorError, evaluate, parse
 from jms_selector.meaning.message import Message
 from jms_selector.syntax.kinds import NULL, NUMERIC, Kind, Value, to_float
 from jms_selector.syntax.tree import names
@@ -295,7 +296,7 @@ def test_the_broker_delivers_what_the_evaluator_says_and_nothing_of_it_is_droppe
         expected = {n for n, m in enumerate(sent) if evaluate(pushed.pushed, m, "classic", convert=True) is True}
         if not set(names(pushed.pushed.root)) & UNSTATED:
             assert found == expected, (text, pushed.text)
-        kept = arrow.keep(pushed.pushed, rows, "classic").to_pylist()
+        kept = keep(pushed.pushed, rows, "classic").to_pylist()
         assert all(kept), (text, pushed.text)
         tried += 1
         delivered += len(found)

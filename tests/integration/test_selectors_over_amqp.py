@@ -16,9 +16,10 @@ from amqp_sending import put_encoded
 from hypothesis import HealthCheck, Phase, given, seed, settings
 from hypothesis import strategies as st
 from rawstomp import RawStomp
+from selector_schema import keep, push
 from waiting import wait_until
 
-from jms_selector import EvaluationError, arrow, evaluate, parse, push
+from jms_selector import EvaluationError, evaluate, parse
 from jms_selector.meaning.message import Message
 from jms_selector.syntax.dialects import DIALECTS
 from jms_selector.syntax.kinds import Kind, Value
@@ -81,11 +82,11 @@ def test_the_broker_delivers_what_the_evaluator_says_and_the_rows_agree(name, se
             found = set(as_rows(browsed(broker, pushed.text), name)[1])
             outcomes = [outcome(pushed.pushed, message, DIALECTS[f"{name}-amqp"]) for message in messages]
             assert found == {place for place, result in enumerate(outcomes) if result}, (text, pushed.text)
-            kept = arrow.keep(pushed.pushed, rows, f"{name}-amqp").to_pylist()
-            for place, keep in zip(places, kept, strict=True):
+            kept = keep(pushed.pushed, rows, f"{name}-amqp").to_pylist()
+            for place, stays in zip(places, kept, strict=True):
                 # A row is kept where the broker throws, and where calculations have too many properties.
-                assert keep or not outcomes[place], (text, pushed.text, messages[place])
-                surplus += bool(keep) and outcomes[place] is False
+                assert stays or not outcomes[place], (text, pushed.text, messages[place])
+                surplus += bool(stays) and outcomes[place] is False
             tried += 1
             delivered += len(found)
     assert surplus < delivered // 100

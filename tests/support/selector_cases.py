@@ -10,14 +10,14 @@ import json
 from itertools import islice, product
 from pathlib import Path
 
+from selector_schema import message_of, parse, push
+
 from jms_selector.errors import EvaluationError, InvalidSelectorError
 from jms_selector.meaning.conversions import readings
 from jms_selector.meaning.evaluate import evaluate
 from jms_selector.meaning.message import Message
-from jms_selector.pushdown.push import push
 from jms_selector.syntax.dialects import DIALECTS
 from jms_selector.syntax.kinds import BITS, NULL, Kind, Value, in_range, to_float
-from jms_selector.syntax.parse import parse
 from jms_selector.syntax.tree import In, Like, Literal, names, postorder
 
 DATA = Path(__file__).parents[1] / "selector" / "data"
@@ -88,7 +88,7 @@ def verdict(case, dialect):
 
 def parse_message(stated):
     """``{"headers": {name: value}, "properties": {name: {"type": …, "value": …}}}`` as a message."""
-    headers = Message.of(stated.get("headers", {})).headers
+    headers = message_of(stated.get("headers", {})).headers
     properties = {
         name: _value(Kind(entry["type"]), entry["value"]) for name, entry in stated.get("properties", {}).items()
     }

@@ -2,11 +2,11 @@
 
 from jms_selector.meaning.conversions import java_integer
 from jms_selector.meaning.evaluate import Evaluator
-from jms_selector.meaning.lenient import HEADERS
 from jms_selector.pushdown.rewrite import put_properties_left
 from jms_selector.syntax.dialects import with_null_on_both_sides
 from jms_selector.syntax.kinds import Kind, Value
 from jms_selector.syntax.tree import Literal, Property, names
+from pyspark_jms.jms.headers import SELECTOR_SCHEMA
 
 
 class Widened(Evaluator):
@@ -17,7 +17,7 @@ class Widened(Evaluator):
 
     def compare(self, node, left, right):
         by_type = self.dialect.boolean_throws and right.kind is Kind.STRING and isinstance(node.right, Literal)
-        if by_type and isinstance(node.left, Property) and node.left.name not in HEADERS:
+        if by_type and isinstance(node.left, Property) and node.left.name not in SELECTOR_SCHEMA.kinds:
             return Evaluator(self.message, self.dialect).compare(node, left, right)
         return self.widened(node.operator, node, left, right)
 
@@ -31,7 +31,9 @@ class Widened(Evaluator):
 
     def widened(self, operator, node, left, right):
         operand, *others = node.children
-        plain = isinstance(operand, Property) and operand.name not in HEADERS and not any(map(names, others))
+        plain = (
+            isinstance(operand, Property) and operand.name not in SELECTOR_SCHEMA.kinds and not any(map(names, others))
+        )
         widens = self.convert and plain and left.kind is Kind.STRING and right.kind in {Kind.INT, Kind.LONG}
         if widens and abs(right.value) < 1 << 53 and java_integer(left.value, right.kind) is None:
             right = Value(Kind.DOUBLE, float(right.value))

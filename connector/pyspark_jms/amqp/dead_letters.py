@@ -29,6 +29,7 @@ from pyspark_jms.amqp.wire.values import Described, TypedValue, decode, encode, 
 from pyspark_jms.blocks.block import MessageBlock
 from pyspark_jms.blocks.dead_letter import DeadLetter, OversizedMessage, not_kept
 from pyspark_jms.errors import MalformedFrameError, UnsupportedError
+from pyspark_jms.jms.headers import HeaderField, PropertiesField
 from pyspark_jms.jms.model import (
     DEAD_LETTER_PROPERTIES,
     ERROR_PROPERTY,
@@ -42,8 +43,6 @@ from pyspark_jms.network.settings import ConnectionSettings
 __all__ = ["pieces_of", "send_dead_letters"]
 
 _MAX_REASON_CHARACTERS = 1000
-_PRIORITY = 1
-_MESSAGE_ID, _USER_ID, _TO, _CONTENT_TYPE, _ABSOLUTE_EXPIRY = 0, 1, 2, 6, 8
 _NULL, _TRUE = bytes((NULL,)), bytes((TRUE,))
 _SECTION = bytes((DESCRIBED, SMALL_ULONG))
 """What precedes the code of a section."""
@@ -125,7 +124,7 @@ def _pieces(letter: _Letter) -> list[Buffer]:
 def _header(message: Buffer, found: Sequence[Section]) -> bytes:
     """§3.2.1: durable, with the priority of the message, without a time to live and a delivery count."""
     fields = next((_cut(message, section, LISTS) for section in found if section.code == HEADER), [])
-    return _SECTION + bytes((HEADER,)) + encode_list([_TRUE, *fields[_PRIORITY : _PRIORITY + 1]])
+    return _SECTION + bytes((HEADER,)) + encode_list([_TRUE, *fields[HeaderField.PRIORITY : HeaderField.PRIORITY + 1]])
 
 
 def _kept(letter: _Letter, section: Section, begin: int) -> Buffer:
@@ -148,9 +147,12 @@ def _cut(message: Buffer, section: Section, codes: bytes) -> list[bytes]:
 
 def _properties(letter: _Letter, section: Section) -> bytes:
     fields = _cut(letter.message, section, LISTS)
-    own_id = () if letter.dialect.send.takes_message_ids else (_MESSAGE_ID,)  # property spark_jms_message_id has it
-    user_id = (_USER_ID,) if letter.dialect.checks_user_id else ()
-    for number in (_TO, _ABSOLUTE_EXPIRY, *own_id, *user_id):
+    dropped = [PropertiesField.TO, PropertiesField.ABSOLUTE_EXPIRY_TIME]
+    if not letter.dialect.send.takes_message_ids:
+        dropped.append(PropertiesField.MESSAGE_ID)  # property spark_jms_message_id has it
+    if letter.dialect.checks_user_id:
+        dropped.append(PropertiesField.USER_ID)
+    for number in dropped:
         if number < len(fields):
             fields[number] = _NULL
     return _SECTION + bytes((PROPERTIES,)) + encode_list(fields)
@@ -196,7 +198,7 @@ def _reasons(letter: _Letter, entries: list[bytes]) -> bytes:
 
 def _unreadable(letter: _Letter) -> list[Buffer]:
     """Bytes that are not a message become the body of one."""
-    properties = [None] * _CONTENT_TYPE + [TypedValue("symbol", OCTET_STREAM)]
+    properties = [None] * PropertiesField.CONTENT_TYPE + [TypedValue("symbol", OCTET_STREAM)]
     size = len(letter.message).to_bytes(4, "big")
     return [
         encode(Described(PROPERTIES, properties)) + _reasons(letter, []),

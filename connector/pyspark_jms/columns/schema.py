@@ -13,6 +13,7 @@ from typing import NotRequired, TypedDict
 import pyarrow as pa
 
 from pyspark_jms.errors import SchemaError
+from pyspark_jms.jms.headers import HEADERS
 from pyspark_jms.jms.model import BODY_MARKER, TYPES_MARKER, Destination, ValueType
 from pyspark_jms.jms.rules import JMSX_PROPERTIES, is_left_out, property_name_problem
 from pyspark_jms.jms.subscription import BodyChoice
@@ -61,19 +62,12 @@ TIMESTAMP = pa.timestamp("us", tz="UTC")
 FIRST_MS, LAST_MS = -62_135_596_800_000, 253_402_300_799_999
 """The years 1 to 9999: the range of timestamps in Spark SQL and of ``datetime`` in Python."""
 
+_ARROW = {"string": pa.string(), "int": pa.int32(), "timestamp_ltz": TIMESTAMP, "boolean": pa.bool_()}
+_HEADERS = [(header.name, header.type.ddl, _ARROW[header.type.ddl]) for header in HEADERS]
+
 _COLUMNS: tuple[tuple[str, str, pa.DataType], ...] = (
     ("sequence", "bigint", pa.int64()),
-    ("JMSMessageID", "string", pa.string()),
-    ("JMSDestination", "string", pa.string()),
-    ("JMSTimestamp", "timestamp_ltz", TIMESTAMP),
-    ("JMSCorrelationID", "string", pa.string()),
-    ("JMSType", "string", pa.string()),
-    ("JMSReplyTo", "string", pa.string()),
-    ("JMSDeliveryMode", "int", pa.int32()),
-    ("JMSPriority", "int", pa.int32()),
-    ("JMSExpiration", "timestamp_ltz", TIMESTAMP),
-    ("JMSDeliveryTime", "timestamp_ltz", TIMESTAMP),
-    ("JMSRedelivered", "boolean", pa.bool_()),
+    *_HEADERS[:-1],
     ("properties", "map<string,string>", pa.map_(pa.string(), pa.string())),
     ("property_types", "map<string,string>", pa.map_(pa.string(), pa.string())),
     ("body_type", "string", pa.string()),
@@ -81,7 +75,7 @@ _COLUMNS: tuple[tuple[str, str, pa.DataType], ...] = (
     ("bytes", "binary", pa.binary()),
     ("map", "map<string,struct<type:string,value:string>>", pa.map_(pa.string(), TYPED_VALUE)),
     ("stream", "array<struct<type:string,value:string>>", pa.list_(TYPED_VALUE)),
-    ("content_type", "string", pa.string()),
+    *_HEADERS[-1:],
     ("body_error", "string", pa.string()),
     ("delivery_id", "string", pa.string()),
 )
@@ -100,15 +94,7 @@ SINK_ONLY: tuple[str, ...] = ("destination", "time_to_live", "delivery_delay")
 """Columns of the sink that the source does not have: the destination, and two durations in milliseconds."""
 
 IGNORED_BY_SINK: frozenset[str] = frozenset(
-    {
-        "sequence",
-        "JMSMessageID",
-        "JMSDestination",
-        "JMSTimestamp",
-        "JMSRedelivered",
-        "body_error",
-        "delivery_id",
-    }
+    {"sequence", "body_error", "delivery_id", *(header.name for header in HEADERS if not header.sent)}
 )
 """Columns that the provider sets on send (JMS 3.1 §3.4), or that mean nothing to a consumer."""
 
@@ -345,15 +331,10 @@ _TIMESTAMP: _Accepts = ("timestamp_ltz", _is_instant)
 _MILLISECONDS: _Accepts = ("tinyint, smallint, int or bigint, in milliseconds", pa.types.is_signed_integer)
 _PROPERTIES: _Accepts = ("map<string,string>", _is_text_map)
 
+_OF_HEADERS = {"string": _STRING, "int": _INTEGER, "timestamp_ltz": _TIMESTAMP}
 _ACCEPTS: dict[str, _Accepts] = {
+    **{header.name: _OF_HEADERS[header.type.ddl] for header in HEADERS if header.sent},
     "destination": _STRING,
-    "JMSCorrelationID": _STRING,
-    "JMSType": _STRING,
-    "JMSReplyTo": _STRING,
-    "JMSDeliveryMode": _INTEGER,
-    "JMSPriority": _INTEGER,
-    "JMSExpiration": _TIMESTAMP,
-    "JMSDeliveryTime": _TIMESTAMP,
     "time_to_live": _MILLISECONDS,
     "delivery_delay": _MILLISECONDS,
     "properties": _PROPERTIES,
@@ -363,7 +344,6 @@ _ACCEPTS: dict[str, _Accepts] = {
     "bytes": ("binary", is_bytes),
     "map": ("map<string,struct<type:string,value:string>>", _is_typed_map),
     "stream": ("array<struct<type:string,value:string>>", _is_typed_list),
-    "content_type": _STRING,
 }
 
 TYPE_NAME = b"spark"

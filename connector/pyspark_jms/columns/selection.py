@@ -17,12 +17,13 @@ import pyarrow as pa
 
 import jms_selector
 from jms_selector import Pushdown
-from jms_selector.meaning.lenient import TIMES, locate
+from jms_selector.meaning.lenient import locate
 from jms_selector.syntax.dialects import CONVERT_PREFIX, dialect_of
 from jms_selector.syntax.tree import names
 from pyspark_jms.columns.schema import COLUMNS, PROPERTY_MAPS
 from pyspark_jms.errors import InvalidSelectorError, SelectorIgnoredError, SelectorResidualError, UnsupportedError
 from pyspark_jms.jms.dialect import Target
+from pyspark_jms.jms.headers import SELECTOR_SCHEMA
 from pyspark_jms.jms.model import BODY_MARKER, TYPES_MARKER, DestinationKind
 
 __all__ = ["Selection", "SelectorOptions", "require_evaluable", "selection"]
@@ -74,7 +75,7 @@ class Selection:
         found: set[str] = set()
         for selector, dialect in ((self._to_check, self.dialect), (self.pushed.residual, "spec")):
             for name in () if selector is None or selector.root is None else names(selector.root):
-                location = locate(dialect_of(dialect), name)
+                location = locate(dialect_of(dialect), name, SELECTOR_SCHEMA)
                 found |= {location.name} if location.kind else PROPERTY_MAPS
         return frozenset(found and found | {"body_error"})
 
@@ -115,9 +116,12 @@ class Selection:
 
         from jms_selector.arrow import keep
 
-        kept = pc.or_(keep(selector, self._compared(batch), dialect), batch.column("body_error").is_valid())
+        kept = pc.or_(
+            keep(selector, self._compared(batch), dialect, schema=SELECTOR_SCHEMA),
+            batch.column("body_error").is_valid(),
+        )
         used = () if selector.root is None else names(selector.root)
-        times = {locate(dialect_of(dialect), name).name for name in used} & TIMES
+        times = {locate(dialect_of(dialect), name, SELECTOR_SCHEMA).name for name in used} & SELECTOR_SCHEMA.times
         if not kept.false_count or not times:
             return kept
         missing = reduce(pc.or_, [batch.column(name).is_null() for name in times])
@@ -165,7 +169,7 @@ def selection(selector: SelectorOptions, broker: str, selector_dialect: str | No
             whole = replace(jms_selector.parse(text), convert=convert)
             pushed = Pushdown(text=None, pushed=None, residual=whole, warnings=(_NO_SELECTORS,))
         else:
-            pushed = jms_selector.push(text, selector_dialect, convert=convert)
+            pushed = jms_selector.push(text, selector_dialect, convert=convert, schema=SELECTOR_SCHEMA)
     except jms_selector.InvalidSelectorError as error:
         raise InvalidSelectorError(str(error).partition("] ")[2], "JMS 3.1 §3.8.1.1 defines the syntax.") from None
     except jms_selector.UnsupportedSelectorError as error:

@@ -15,13 +15,13 @@ from typing import Any, TypeAlias
 
 from jms_selector import render
 from jms_selector.portability import with_spaced_minus
-from jms_selector.syntax.check import SELECTOR_HEADERS
 from jms_selector.syntax.kinds import Kind, integer_kind, to_float
 from jms_selector.syntax.tree import And, Compare, In, IsNull, Like, Literal, Node, Not, Or, Property
 from pyspark_jms.columns.schema import BY_LOWER_NAME, SINK_ONLY
 from pyspark_jms.columns.sql_conditions import Constant, column_name, constant, parse_condition, refuse
 from pyspark_jms.errors import SchemaError, UnsupportedConditionError
 from pyspark_jms.jms.added_names import ANY_BROKER
+from pyspark_jms.jms.headers import HEADERS, SELECTOR_SCHEMA
 from pyspark_jms.jms.model import DeliveryMode
 from pyspark_jms.jms.rules import property_name_problem
 
@@ -35,10 +35,8 @@ _FLOATING = {"float", "double"}
 _NUMBERS = {*_INTEGRAL, *_FLOATING}
 _KNOWN = {*_NUMBERS, "string", "boolean"}
 _ALIASES = {"byte": "tinyint", "short": "smallint", "integer": "int", "long": "bigint", "real": "float"}
-_HEADERS = dict.fromkeys(SELECTOR_HEADERS, "string") | {
-    "JMSPriority": "int",
-    "JMSTimestamp": "timestamp",
-    "JMSDeliveryMode": "delivery mode",
+_HEADERS = {header.name: header.type.ddl.removesuffix("_ltz") for header in HEADERS if header.in_selector} | {
+    "JMSDeliveryMode": "delivery mode"
 }
 _DOUBLE_WHOLES = 1 << 53
 """Doubles hold all whole numbers below this one."""
@@ -46,7 +44,6 @@ _DOUBLE_WHOLES = 1 << 53
 _MAX_SCALE = 18
 """With more digits after the point, Spark rounds a decimal before it compares it with a bigint."""
 
-_IDS = {"JMSMessageID", "JMSCorrelationID"}
 _INVERSE = {"=": "<>", "<>": "=", "<": ">=", ">=": "<", ">": "<=", "<=": ">"}
 _MIRRORED = {"=": "=", "<>": "<>", "<": ">", ">": "<", "<=": ">=", ">=": "<="}
 _DECLARE = 'Declare its type: selector_for(condition, schema="orderId INT").'
@@ -304,7 +301,7 @@ class _Translation:
         return Compare(operator, Property(name), Literal(str(value), Kind.STRING))
 
     def _check_id(self, part: Any, name: str, value: str) -> None:
-        if name in _IDS and value.startswith("ID:AMQP_"):
+        if name in SELECTOR_SCHEMA.ids and value.startswith("ID:AMQP_"):
             raise self._refused(part, "is the column's spelling of an id that is not a string; brokers have another")
 
     def _time(self, part: Any, name: str, operator: str, value: datetime) -> Node:

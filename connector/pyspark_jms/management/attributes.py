@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
+from pyspark_jms.jms.headers import Annotation
 from pyspark_jms.jms.model import ANNOTATED_BODY_TYPES, BodyType, DestinationKind
 
 __all__ = [
@@ -244,7 +245,7 @@ class Inspection:
     body_types: Mapping[int, BodyType]
     """The broker's code for the type of a message's body → the body type."""
 
-    amqp_body_type_key: str = "x-opt-jms-msg-type"
+    amqp_body_type_key: str = Annotation.MESSAGE_TYPE
     """The key, in a listed message of an AMQP client, of the code for the type of its body."""
 
     amqp_body_types: tuple[BodyType, ...] = ANNOTATED_BODY_TYPES

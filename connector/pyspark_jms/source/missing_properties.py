@@ -12,8 +12,8 @@ from functools import lru_cache
 from typing import Any, NamedTuple
 
 import jms_selector
-from jms_selector.meaning.lenient import HEADERS
 from jms_selector.syntax.tree import names as names_of
+from pyspark_jms.jms.headers import SELECTOR_SCHEMA
 from pyspark_jms.jms.rules import SET_BY_PROVIDER
 
 __all__ = ["FIRST_ROWS", "Description", "describe", "describe_unmatched", "look_for_dropped", "look_for_missing"]
@@ -126,7 +126,7 @@ def describe(missing: Iterable[str], seen: Collection[str]) -> Description:
 def describe_unmatched(selector: jms_selector.Selector, seen: Collection[str]) -> Description:
     """Words for the names of a selector that no message has."""
     used = () if selector.root is None else names_of(selector.root)
-    return describe([name for name in used if name not in SET_BY_PROVIDER.union(HEADERS, seen)], seen)
+    return describe([name for name in used if name not in SET_BY_PROVIDER.union(SELECTOR_SCHEMA.kinds, seen)], seen)
 
 
 def _shown(name: str) -> str:

@@ -21,11 +21,11 @@ from jms_selector.meaning.evaluate import Evaluator
 from jms_selector.meaning.message import Message
 from jms_selector.meaning.plan import NOT_COMPUTABLE, expand_between, plan_condition
 from jms_selector.syntax.dialects import Dialect, dialect_of
-from jms_selector.syntax.kinds import NULL, NUMERIC, Kind, Value
+from jms_selector.syntax.kinds import NULL, NUMERIC, Kind, Schema, Value
 from jms_selector.syntax.parse import parse
 from jms_selector.syntax.tree import And, Node, Not, Or, Selector, conditions, fold, names
 
-__all__ = ["MAX_NAMES", "TIMES", "NameLocation", "Outcomes", "expand_selector", "locate", "may_match", "outcomes"]
+__all__ = ["MAX_NAMES", "NameLocation", "Outcomes", "expand_selector", "locate", "may_match", "outcomes"]
 
 MAX_NAMES = 2
 """Maximum number of properties in one condition whose types are combined. With more, every outcome is possible."""
@@ -66,23 +66,6 @@ class NameLocation:
     """A prefix of values that the broker's evaluation may spell otherwise; empty: there are none."""
 
 
-HEADERS: Mapping[str, Kind] = MappingProxyType(
-    {
-        "JMSMessageID": Kind.STRING,
-        "JMSDestination": Kind.STRING,
-        "JMSTimestamp": Kind.LONG,
-        "JMSCorrelationID": Kind.STRING,
-        "JMSType": Kind.STRING,
-        "JMSReplyTo": Kind.STRING,
-        "JMSDeliveryMode": Kind.STRING,
-        "JMSPriority": Kind.INT,
-        "JMSExpiration": Kind.LONG,
-        "JMSDeliveryTime": Kind.LONG,
-        "JMSRedelivered": Kind.BOOLEAN,
-    }
-)
-"""Columns of the schema that are headers, and their kind in a selector. Times are milliseconds."""
-
 TRUSTED_TYPES = frozenset(str(kind) for kind in (Kind.STRING, Kind.BOOLEAN, *NUMERIC))
 """The types of JMS that ``property_types`` may state.
 
@@ -92,26 +75,24 @@ every outcome is possible. Under the other dialects, such a word is ignored.
 
 _ZERO = Value(Kind.LONG, 0)
 _MODES = {1: "NON_PERSISTENT", 2: "PERSISTENT"}
-_IDS = frozenset({"JMSMessageID", "JMSCorrelationID"})
-TIMES = frozenset({"JMSTimestamp", "JMSExpiration", "JMSDeliveryTime"})
 
 
 @lru_cache(4096)
-def locate(dialect: Dialect, name: str) -> NameLocation:
+def locate(dialect: Dialect, name: str, schema: Schema) -> NameLocation:
     visible = dialect.shows(name)
     own = dialect.aliases.get(name, name)
-    kind = HEADERS.get(own)
+    kind = schema.kinds.get(own)
     absent: tuple[Value, ...] | None = (NULL,)
     if own in dialect.unknown_when_absent:
         absent = None
-    elif own in TIMES:
+    elif own in schema.times:
         # The schema has null for 0 (never, no delay, not set); ActiveMQ's selectors compare with 0.
         absent = (_ZERO, NULL) if dialect.activemq else (NULL,) if own == "JMSTimestamp" else (_ZERO,)
     words = None
     if own == "JMSDeliveryMode":
         own_words = dialect.words.get(name, {})
         words = MappingProxyType({mode: own_words.get(word, word) for mode, word in _MODES.items()})
-    respelled = dialect.respelled_ids if own in _IDS else ""
+    respelled = dialect.respelled_ids if own in schema.ids else ""
     may_be_null = own in dialect.never_seen or name in dialect.never_seen
     return NameLocation(own, kind, words, visible, absent, may_be_null, respelled)
 
@@ -136,10 +117,11 @@ def may_match(
     row: Mapping[str, Any],
     dialect: str | Dialect = "spec",
     *,
+    schema: Schema,
     convert: bool | None = None,
 ) -> bool:
     """Return whether the selector matches for some types of the row's texts. False: it matches for none."""
-    return outcomes(selector, row, dialect, convert=convert).true
+    return outcomes(selector, row, dialect, schema=schema, convert=convert).true
 
 
 def outcomes(
@@ -147,6 +129,7 @@ def outcomes(
     row: Mapping[str, Any],
     dialect: str | Dialect = "spec",
     *,
+    schema: Schema,
     convert: bool | None = None,
 ) -> Outcomes:
     """The possible outcomes for one row of the schema (columns by name; ``properties`` is a mapping)."""
@@ -165,7 +148,7 @@ def outcomes(
                 return negate_outcomes(conjunction(map(negate_outcomes, operands)))
             case Not():
                 return negate_outcomes(operands[0])
-        return _condition(node, row, rules, convert=converting)
+        return _condition(node, row, rules, schema, convert=converting)
 
     return fold(root, visit, conditions)
 
@@ -187,9 +170,9 @@ def conjunction(operands: Iterable[Outcomes]) -> Outcomes:
     return result
 
 
-def _condition(node: Node, row: Mapping[str, Any], dialect: Dialect, *, convert: bool) -> Outcomes:
+def _condition(node: Node, row: Mapping[str, Any], dialect: Dialect, schema: Schema, *, convert: bool) -> Outcomes:
     used = names(node)
-    choices = [candidates(row, name, dialect) for name in used]
+    choices = [candidates(row, name, dialect, schema) for name in used]
     if len(used) > MAX_NAMES or any(choice is None for choice in choices):
         return ALL
     found = set()
@@ -214,9 +197,9 @@ class _AssignedEvaluator(Evaluator):
         return self.given[name]
 
 
-def candidates(row: Mapping[str, Any], name: str, dialect: Dialect) -> tuple[Value, ...] | None:
+def candidates(row: Mapping[str, Any], name: str, dialect: Dialect, schema: Schema) -> tuple[Value, ...] | None:
     """Return every value that the broker may have for ``name``, or None for any value."""
-    location = locate(dialect, name)
+    location = locate(dialect, name, schema)
     if not location.visible:
         return None
     found = _header(row, location) if location.kind else _property(row, location, dialect)

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Self
 
-from jms_selector.syntax.kinds import NULL, Kind, Value, integer_kind
+from jms_selector.syntax.kinds import NO_HEADERS, NULL, Kind, Schema, Value, integer_kind
 
 __all__ = ["Message", "typed"]
 
@@ -36,15 +36,16 @@ class Message:
     properties: Mapping[str, Value] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, headers: Mapping[str, Any] | None = None, **properties: Any) -> Self:
-        """Create a message from plain Python values: ``Message.of({"JMSPriority": 7}, color="red", weight=3000)``."""
+    def of(cls, headers: Mapping[str, Any] | None = None, schema: Schema = NO_HEADERS, /, **properties: Any) -> Self:
+        """Create a message from plain Python values: ``Message.of({"JMSPriority": 7}, color="red", weight=3000)``.
+
+        A whole number for a header has the kind that the header has in ``schema``.
+        """
         return cls(
-            {name: _header(name, value) for name, value in (headers or {}).items()},
+            {name: _header(value, schema.kinds.get(name)) for name, value in (headers or {}).items()},
             {name: typed(value) for name, value in properties.items()},
         )
 
 
-def _header(name: str, value: Any) -> Value:
-    if name in {"JMSTimestamp", "JMSExpiration", "JMSDeliveryTime"} and isinstance(value, int):
-        return Value(Kind.LONG, value)
-    return typed(value)
+def _header(value: Any, kind: Kind | None) -> Value:
+    return Value(kind, value) if kind is Kind.LONG and isinstance(value, int) else typed(value)

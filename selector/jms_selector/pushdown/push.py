@@ -20,8 +20,9 @@ from dataclasses import dataclass, replace
 
 from jms_selector.errors import InvalidSelectorError, UnsupportedSelectorError
 from jms_selector.pushdown import rewrite
-from jms_selector.pushdown.rewrite import TRUE, NotPushableError, Trust
+from jms_selector.pushdown.rewrite import TRUE, NotPushableError, Target, Trust
 from jms_selector.syntax.dialects import Dialect, dialect_of
+from jms_selector.syntax.kinds import NO_HEADERS, Schema
 from jms_selector.syntax.parse import parse
 from jms_selector.syntax.tree import (
     And,
@@ -80,10 +81,13 @@ class _Pair:
     negated: _Part
 
 
-def push(selector: Selector | str, dialect: str | Dialect, *, convert: bool = False) -> Pushdown:
+def push(
+    selector: Selector | str, dialect: str | Dialect, *, convert: bool = False, schema: Schema = NO_HEADERS
+) -> Pushdown:
     """Split a selector between a broker and its reader.
 
     ``convert``: compare strings that hold numbers as numbers, because STOMP producers send every value as a string.
+    ``schema``: headers, whose kinds are known. Conditions on names of unknown kinds become longer texts.
     """
     rules = dialect_of(dialect)
     if not rules.activemq and not rules.unknown_broker:
@@ -101,6 +105,8 @@ def push(selector: Selector | str, dialect: str | Dialect, *, convert: bool = Fa
     if given.convert and not (rules.sends_prefix or rules.always_converts):
         raise UnsupportedSelectorError(f"A broker of the dialect {rules.name} cannot compare strings as numbers.")
 
+    target = Target(rules, schema, given.convert)
+
     def visit(node: Node, pairs: list[_Pair]) -> _Pair:
         match node:
             case And():
@@ -109,7 +115,7 @@ def push(selector: Selector | str, dialect: str | Dialect, *, convert: bool = Fa
                 return _disjunction(node, pairs)
             case Not():
                 return _Pair(pairs[0].negated, pairs[0].plain)
-        return _condition(node, rules, convert=given.convert)
+        return _condition(node, target)
 
     return _make_pushdown(given, fold(rewrite.put_properties_left(root), visit, conditions).plain, rules)
 
@@ -196,17 +202,17 @@ def _collect_reasons(parts: Iterable[_Part]) -> tuple[str, ...]:
 # --- conditions -------------------------------------------------------------------------------------
 
 
-def _condition(node: Node, dialect: Dialect, *, convert: bool) -> _Pair:
-    plain = _rewrite_condition(node, dialect, convert=convert)
-    return _Pair(plain, _negate_exact(plain) or _rewrite_condition(Not(node), dialect, convert=convert))
+def _condition(node: Node, target: Target) -> _Pair:
+    plain = _rewrite_condition(node, target)
+    return _Pair(plain, _negate_exact(plain) or _rewrite_condition(Not(node), target))
 
 
-def _rewrite_condition(node: Node, dialect: Dialect, *, convert: bool) -> _Part:
+def _rewrite_condition(node: Node, target: Target) -> _Part:
     try:
-        pushed, trust = rewrite.rewrite_typed(node, dialect, convert=convert)
-        if dialect.boolean_throws:
-            pushed = rewrite.avoid_exceptions(pushed)
-        render(pushed, dialect)
+        pushed, trust = rewrite.rewrite_typed(node, target)
+        if target.dialect.boolean_throws:
+            pushed = rewrite.avoid_exceptions(pushed, target.schema)
+        render(pushed, target.dialect)
     except (NotPushableError, UnsupportedSelectorError) as reason:
         why = reason.args[0] if reason.args else ""
         return _Part(None, Trust.NONE, node, None, (f"{render(node)} stays in Spark: {why}",))

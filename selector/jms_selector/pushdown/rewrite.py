@@ -4,14 +4,15 @@ A rewriter takes a condition, or NOT of one, and returns a tree and its :class:`
 :class:`NotPushableError` with the reason if there is no such tree.
 """
 
+from collections.abc import Mapping
 from enum import IntEnum
+from typing import NamedTuple
 
 from jms_selector.errors import EvaluationError
 from jms_selector.meaning.evaluate import evaluate
-from jms_selector.meaning.lenient import HEADERS
 from jms_selector.meaning.message import Message
 from jms_selector.syntax.dialects import Dialect, with_null_on_both_sides
-from jms_selector.syntax.kinds import INTEGRAL, Kind, Value
+from jms_selector.syntax.kinds import INTEGRAL, Kind, Schema, Value
 from jms_selector.syntax.like import choose_portable_escape
 from jms_selector.syntax.tree import (
     And,
@@ -37,6 +38,7 @@ __all__ = [
     "FALSE",
     "TRUE",
     "NotPushableError",
+    "Target",
     "Trust",
     "avoid_exceptions",
     "has_calculation",
@@ -51,18 +53,26 @@ MIRRORED = {"=": "=", "<>": "<>", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
 _OPPOSITE = {"=": "<>", "<>": "="}
 
 
-_HEADER_KINDS = {
-    **HEADERS,
+_JMSX_KINDS = {
     "JMSXDeliveryCount": Kind.INT,
     "JMSXGroupSeq": Kind.INT,
     "JMSXGroupID": Kind.STRING,
     "JMSXUserID": Kind.STRING,
 }
-"""Names whose type is the same in every message."""
+"""Properties whose type is the same in every message."""
 
 
 _EXACT_FLOAT, _EXACT_DOUBLE = 1 << 24, 1 << 53
 """A float holds every integer up to the first, a double every one below the second and its neighbours."""
+
+
+class Target(NamedTuple):
+    """What a condition is rewritten for."""
+
+    dialect: Dialect
+    schema: Schema
+    convert: bool
+    """Strings that hold numbers are compared as numbers."""
 
 
 class Trust(IntEnum):
@@ -116,92 +126,96 @@ def _put_property_left(node: Compare) -> Compare:
 # --- conditions on typed values -------------------------------------------------------------------
 
 
-def rewrite_typed(node: Node, dialect: Dialect, *, convert: bool) -> tuple[Node, Trust]:
+def rewrite_typed(node: Node, target: Target) -> tuple[Node, Trust]:
     """Rewrite a condition that the broker evaluates on the types that the producer set."""
     if isinstance(node, Not):
-        return _negation(node.operand, dialect, convert=convert)
+        return _negation(node.operand, target)
     _refuse_unwritable(node)
     if not names(node):
-        return _constant(node, dialect, convert=convert)
+        return _constant(node, target)
     match node:
         case Property():
             return node, Trust.EXACT
         case IsNull(Property()) | In(Property()):
             return node, Trust.EXACT
         case Like(Property() as operand):
-            mode = operand.name == "JMSDeliveryMode" and dialect.words
-            return (_delivery_mode(node, dialect, convert=convert) if mode else node), Trust.EXACT
+            mode = operand.name == "JMSDeliveryMode" and target.dialect.words
+            return (_delivery_mode(node, target) if mode else node), Trust.EXACT
         case Compare():
-            return _comparison(node, dialect, convert=convert)
+            return _comparison(node, target)
         case Between():
-            return _between(node, dialect, convert=convert)
+            return _between(node, target)
     raise NotPushableError("its left side is not a property.")
 
 
-def _negation(node: Node, dialect: Dialect, *, convert: bool) -> tuple[Node, Trust]:
+def _negation(node: Node, target: Target) -> tuple[Node, Trust]:
     """Rewrite NOT of a condition whose trust is below EXACT: equality of two properties, or a constant."""
     if not names(node):
-        return _constant(Not(node), dialect, convert=convert)
+        return _constant(Not(node), target)
     if isinstance(node, Compare) and node.operator in _OPPOSITE:
         # For operands that are not NULL, = and <> are each other's negation in every dialect.
-        return rewrite_typed(Compare(_OPPOSITE[node.operator], node.left, node.right), dialect, convert=convert)
+        return rewrite_typed(Compare(_OPPOSITE[node.operator], node.left, node.right), target)
     raise NotPushableError("its negation cannot be written.")
 
 
-def _constant(node: Node, dialect: Dialect, *, convert: bool) -> tuple[Node, Trust]:
+def _constant(node: Node, target: Target) -> tuple[Node, Trust]:
     """A condition without properties has the same result for every message."""
     _refuse_division(node)
     try:
-        return (TRUE if _is_true(node, Message(), dialect, convert=convert) else FALSE), Trust.TRUE_ONLY
+        return (TRUE if _is_true(node, Message(), target) else FALSE), Trust.TRUE_ONLY
     except EvaluationError as error:
         raise NotPushableError(str(error)) from None
 
 
-def _is_true(node: Node, message: Message, dialect: Dialect, *, convert: bool) -> bool:
-    converting = convert or dialect.always_converts
-    return evaluate(node, message, with_null_on_both_sides(dialect), convert=converting) is True
+def _is_true(node: Node, message: Message, target: Target) -> bool:
+    converting = target.convert or target.dialect.always_converts
+    return evaluate(node, message, with_null_on_both_sides(target.dialect), convert=converting) is True
 
 
-def _comparison(node: Compare, dialect: Dialect, *, convert: bool) -> tuple[Node, Trust]:
-    _refuse_operands(node, dialect, node.left, node.right)
+def _comparison(node: Compare, target: Target) -> tuple[Node, Trust]:
+    _refuse_operands(node, target.dialect, node.left, node.right)
     if not names(node.right):
-        mode = _is_property(node.left, "JMSDeliveryMode") and dialect.words and not _is_delivery_mode_word(node.right)
+        mode = (
+            _is_property(node.left, "JMSDeliveryMode")
+            and target.dialect.words
+            and not _is_delivery_mode_word(node.right)
+        )
         if mode:
-            return _delivery_mode(node, dialect, convert=convert), Trust.EXACT
-        return _widen_literal(node, convert=convert), Trust.EXACT
+            return _delivery_mode(node, target), Trust.EXACT
+        return _widen_literal(node, target), Trust.EXACT
     if node.operator in _OPPOSITE:
         # To the broker "x = missing" is FALSE and "missing = missing" is TRUE. The IS NOT NULL guards exclude both.
         # Where a guard is FALSE the selector is unknown, so the two results agree on TRUE only.
         # The guard tests the operand and not its property, because -x may be NULL although x is not.
         return And((*(IsNull(side, negated=True) for side in node.children), node)), Trust.TRUE_ONLY
-    _refuse_two_properties(dialect)
+    _refuse_two_properties(target.dialect)
     return node, Trust.EXACT
 
 
-def _between(node: Between, dialect: Dialect, *, convert: bool) -> tuple[Node, Trust]:
-    _refuse_operands(node, dialect, node.operand, node.low, node.high)
+def _between(node: Between, target: Target) -> tuple[Node, Trust]:
+    _refuse_operands(node, target.dialect, node.operand, node.low, node.high)
     if names(node.low) or names(node.high):
-        _refuse_two_properties(dialect)
+        _refuse_two_properties(target.dialect)
         return node, Trust.EXACT
-    if convert and isinstance(node.operand, Property) and node.operand.name not in HEADERS:
+    if target.convert and isinstance(node.operand, Property) and node.operand.name not in target.schema.kinds:
         first, second = ("<", ">") if node.negated else (">=", "<=")
         halves = tuple(
-            _widen_literal(Compare(op, node.operand, bound), convert=convert)
+            _widen_literal(Compare(op, node.operand, bound), target)
             for op, bound in ((first, node.low), (second, node.high))
         )
         return (Or(halves) if node.negated else And(halves)), Trust.EXACT
     return node, Trust.EXACT
 
 
-def _widen_literal(node: Compare, *, convert: bool) -> Node:
+def _widen_literal(node: Compare, target: Target) -> Node:
     """Compare with an integer literal and with its double: with conversion, '5.5' does not parse as an integer.
 
     The broker compares a float with an integer as floats, and a long as a long. Where a double differs from these, only
     a text is compared with the double.
     """
     literal = node.right
-    plain = isinstance(node.left, Property) and node.left.name not in HEADERS
-    if not (convert and plain and isinstance(literal, Literal) and literal.kind in INTEGRAL):
+    plain = isinstance(node.left, Property) and node.left.name not in target.schema.kinds
+    if not (target.convert and plain and isinstance(literal, Literal) and literal.kind in INTEGRAL):
         return node
     assert isinstance(literal.value, int)
     if abs(literal.value) >= _EXACT_DOUBLE:
@@ -217,7 +231,7 @@ def _widen_literal(node: Compare, *, convert: bool) -> Node:
 # --- comparisons on which Classic throws -------------------------------------------------------------
 
 
-def avoid_exceptions(root: Node) -> Node:
+def avoid_exceptions(root: Node, schema: Schema) -> Node:
     """Rewrite comparisons on which Classic would throw a ClassCastException.
 
     For STOMP, Classic converts a string that is compared with a boolean to a boolean, and throws if the boolean is on
@@ -235,16 +249,16 @@ def avoid_exceptions(root: Node) -> Node:
             case Not():
                 return Not(operands[0])
             case Compare("=" | "<>" as operator, Property() as left, right):
-                same = _equality_without_exception(left, right)
+                same = _equality_without_exception(left, right, {**schema.kinds, **_JMSX_KINDS})
                 return node if same is None else Not(same) if operator == "<>" else same
         return node
 
     return fold(root, visit, conditions)
 
 
-def _equality_without_exception(left: Property, right: Node) -> Node | None:
-    """Equality of two operands that are not NULL; None if ``left = right`` never throws."""
-    boolean = _HEADER_KINDS.get(left.name, Kind.BOOLEAN) is Kind.BOOLEAN
+def _equality_without_exception(left: Property, right: Node, kinds: Mapping[str, Kind]) -> Node | None:
+    """Equality of two operands that are not NULL; None if ``left = right`` never throws. ``kinds``: of some names."""
+    boolean = kinds.get(left.name, Kind.BOOLEAN) is Kind.BOOLEAN
     if isinstance(right, Literal) and right.kind is Kind.STRING and boolean:
         return Like(left, *choose_portable_escape((str(right.value),)))
     if not isinstance(right, Property) or not boolean:
@@ -252,7 +266,7 @@ def _equality_without_exception(left: Property, right: Node) -> Node | None:
     both_true = And((left, right))
     both_false = And((Not(_is_not_boolean(left)), Not(_is_not_boolean(right)), Not(left), Not(right)))
     equal = Compare("=", left, right)
-    if {left.name, right.name} & _HEADER_KINDS.keys():  # then no operand is a double or a float
+    if {left.name, right.name} & kinds.keys():  # then no operand is a double or a float
         return Or((And((_is_not_boolean(left), equal)), both_true, both_false))
     both_floating = And((_is_floating(left), _is_floating(right)))
     as_doubles = And((*both_floating.operands, Compare("=", _to_double(left), _to_double(right))))
@@ -289,12 +303,12 @@ def _is_delivery_mode_word(node: Node) -> bool:
     return isinstance(node, Literal) and node.value in {"PERSISTENT", "NON_PERSISTENT"}
 
 
-def _delivery_mode(node: Node, dialect: Dialect, *, convert: bool) -> Node:
+def _delivery_mode(node: Node, target: Target) -> Node:
     """The header has two values and is never NULL, so a condition on it allows one of them, both or none."""
     allowed = []
     for mode in ("PERSISTENT", "NON_PERSISTENT"):
         message = Message({"JMSDeliveryMode": Value(Kind.STRING, mode)})
-        if _is_true(node, message, dialect, convert=convert):
+        if _is_true(node, message, target):
             allowed.append(mode)
     if len(allowed) == 1:
         return Compare("=", Property("JMSDeliveryMode"), Literal(allowed[0], Kind.STRING))

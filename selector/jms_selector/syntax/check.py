@@ -7,7 +7,7 @@ broker enforces the others.
 
 from typing import NamedTuple
 
-from jms_selector.syntax.kinds import NUMERIC, Kind
+from jms_selector.syntax.kinds import NUMERIC, Kind, Schema
 from jms_selector.syntax.tree import (
     And,
     Arithmetic,
@@ -30,13 +30,6 @@ __all__ = ["Item", "RuleError"]
 
 _CONDITIONS = (And, Or, Not, Compare, Between, Like, In, IsNull, Path)
 _BOOLEAN_CALLS = frozenset({"REGEX", "INLIST"})
-
-SELECTOR_HEADERS = frozenset(
-    {"JMSDeliveryMode", "JMSPriority", "JMSMessageID", "JMSTimestamp", "JMSCorrelationID", "JMSType"}
-)
-"""§3.8.1.1: "Message header field references are restricted to" these."""
-
-_STRING_HEADERS = SELECTOR_HEADERS - {"JMSPriority", "JMSTimestamp"}
 
 
 class Item(NamedTuple):
@@ -113,13 +106,18 @@ def require_one_character(item: Item, character: str | None, *, activemq: bool) 
 # --- strict rules -------------------------------------------------------------------------------
 
 
-def require_specified_name(item: Item, name: str) -> None:
-    """§3.8.1.1: the names beginning with JMS that a selector may use."""
-    if name.startswith("JMS") and not name.startswith(("JMSX", "JMS_")) and name not in SELECTOR_HEADERS:
+def require_specified_name(item: Item, name: str, schema: Schema) -> None:
+    """§3.8.1.1: "Message header field references are restricted to" the nameable headers."""
+    if (
+        schema.nameable
+        and name.startswith("JMS")
+        and not name.startswith(("JMSX", "JMS_"))
+        and name not in schema.nameable
+    ):
         raise RuleError(
             item,
             f"{name} cannot be used in a selector",
-            hint=f"A selector can use the headers {', '.join(sorted(SELECTOR_HEADERS))} only.",
+            hint=f"A selector can use the headers {', '.join(sorted(schema.nameable))} only.",
         )
 
 
@@ -141,13 +139,13 @@ def require_like_types(left: Item, right: Item) -> None:
         raise RuleError(right, f"{_describe(right.node)} cannot be compared with {_describe(left.node)}")
 
 
-def require_numeric_value(item: Item) -> None:
+def require_numeric_value(item: Item, schema: Schema) -> None:
     """An operand of arithmetic or of an ordering: no string or boolean literal, no header that is a string."""
     require_value(item)
     node = item.node
     if isinstance(node, Literal) and node.kind not in NUMERIC | {Kind.BIG}:
         raise RuleError(item, f"{_describe(node)} is not a number", ("a number",))
-    if isinstance(node, Property) and node.name in _STRING_HEADERS:
+    if isinstance(node, Property) and schema.kinds.get(node.name) is Kind.STRING:
         raise RuleError(item, f"{node.name} is a string", ("a number",))
 
 

@@ -34,7 +34,7 @@ class Conditions:
         for item in items:
             check.require_number(item)
             if self._strict:
-                check.require_numeric_value(item)
+                check.require_numeric_value(item, self._reading.schema)
 
     def between(self, operand: Item, low: Item, high: Item, *, negated: bool = False) -> Item:
         self._ordered(operand, low, high)

@@ -5,10 +5,24 @@ value; an integer is within the range of its kind.
 """
 
 import ctypes
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, NamedTuple
 
-__all__ = ["BITS", "INTEGRAL", "NULL", "NUMERIC", "Kind", "Value", "in_range", "integer_kind", "to_float"]
+__all__ = [
+    "BITS",
+    "INTEGRAL",
+    "NO_HEADERS",
+    "NULL",
+    "NUMERIC",
+    "Kind",
+    "Schema",
+    "Value",
+    "in_range",
+    "integer_kind",
+    "to_float",
+]
 
 
 class Kind(StrEnum):
@@ -37,6 +51,27 @@ class Value(NamedTuple):
 
 
 NULL = Value(Kind.NULL, None)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Schema:
+    """The headers of messages: the names that are no properties. Each is a column of rows."""
+
+    kinds: Mapping[str, Kind] = field(default_factory=dict)
+    """By header, the kind of its values. A time is a number of milliseconds."""
+
+    nameable: frozenset[str] = frozenset()
+    """The headers that a selector may name (JMS 3.1 §3.8.1.1)."""
+
+    ids: frozenset[str] = frozenset()
+    """Headers that are ids, which a broker may spell otherwise than a row does."""
+
+    times: frozenset[str] = frozenset()
+    """Headers for whose 0 (never, no delay, not set) a row has null."""
+
+
+NO_HEADERS = Schema()
+
 INTEGRAL = frozenset({Kind.BYTE, Kind.SHORT, Kind.INT, Kind.LONG})
 NUMERIC = INTEGRAL | {Kind.FLOAT, Kind.DOUBLE}
 BITS = {Kind.BYTE: 8, Kind.SHORT: 16, Kind.INT: 32, Kind.LONG: 64}

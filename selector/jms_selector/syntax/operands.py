@@ -51,7 +51,7 @@ class Operands:
     def _named(self, name: str, start: int) -> Item:
         item = Item(Property(name), start)
         if self._strict:
-            check.require_specified_name(item, name)
+            check.require_specified_name(item, name, self._reading.schema)
         return item
 
     def string(self, token: Token) -> Item:
@@ -104,7 +104,7 @@ class Operands:
         operands, operators = parts[::2], parts[1::2]
         if self._strict:
             for operand in operands:
-                check.require_numeric_value(operand)
+                check.require_numeric_value(operand, self._reading.schema)
             if bad := next((o for o in operators if o == "%"), None):
                 self._reading.refuse(bad.start_pos, "% cannot stand here", ("+ - * or /",))
         node = Arithmetic(tuple(map(str, operators)), tuple(item.node for item in operands))
@@ -112,13 +112,13 @@ class Operands:
 
     def positive(self, sign: Token, operand: Item) -> Item:
         if self._strict:
-            check.require_numeric_value(operand)
+            check.require_numeric_value(operand, self._reading.schema)
         return Item(operand.node, sign.start_pos or 0, grouped=True)
 
     def negative(self, sign: Token, operand: Item) -> Item:
         start, node = sign.start_pos or 0, operand.node
         if self._strict:
-            check.require_numeric_value(operand)
+            check.require_numeric_value(operand, self._reading.schema)
         if self._folds(operand):
             assert isinstance(node, Literal)
             self._oversized.discard(operand.start)

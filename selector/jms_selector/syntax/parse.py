@@ -9,6 +9,7 @@ from functools import lru_cache
 
 from jms_selector.errors import InvalidSelectorError, SelectorTooLargeError
 from jms_selector.syntax.dialects import CONVERT_PREFIX, HYPHENS_PREFIX, NO_PREFIX, Dialect, dialect_of
+from jms_selector.syntax.kinds import NO_HEADERS, Schema
 from jms_selector.syntax.tree import Selector
 
 __all__ = ["MAX_LENGTH", "parse"]
@@ -20,18 +21,23 @@ CACHED = 256
 """Maximum number of parsed selectors in the cache. A query has one selector, and a notebook has a few."""
 
 
-def parse(text: str, *, strict: bool = False, dialect: str | Dialect = "spec") -> Selector:
+def parse(text: str, *, strict: bool = False, dialect: str | Dialect = "spec", schema: Schema = NO_HEADERS) -> Selector:
     """Parse a selector. An ``InvalidSelectorError`` has the position and the reason.
 
     By default the parser accepts every form that some broker accepts, with the specification's precedence.
-    ``strict`` accepts only what the specification and its test suite allow. In the dialects
-    of ActiveMQ, the parser follows the broker: NOT binds tighter than comparison, and prefixes are recognised.
+    ``strict`` accepts only what the specification and its test suite allow, and of headers those of ``schema``. In the
+    dialects of ActiveMQ, the parser follows the broker: NOT binds tighter than comparison, and prefixes are recognised.
     """
-    return _parse(text, strict, dialect_of(dialect).name)
+    return _parse(text, strict, dialect_of(dialect).name, schema)
 
 
 @lru_cache(CACHED)
-def _parse(text: str, strict: bool, name: str) -> Selector:  # noqa: FBT001 - positional, so that equal calls share a cache entry
+def _parse(  # positional, so that equal calls share a cache entry
+    text: str,
+    strict: bool,  # noqa: FBT001
+    name: str,
+    schema: Schema = NO_HEADERS,
+) -> Selector:
     # Imported here because they import lark, which takes longer to import than this whole package.
     from jms_selector.syntax.build import Builder
     from jms_selector.syntax.grammar import lark_tree
@@ -51,7 +57,7 @@ def _parse(text: str, strict: bool, name: str) -> Selector:  # noqa: FBT001 - po
     if strict:
         _refuse_comments(text)
     hyphens = prefixes.get(HYPHENS_PREFIX, False)
-    reading = Reading(text, len(text) - len(body), dialect, strict=strict, hyphens=hyphens)
+    reading = Reading(text, len(text) - len(body), dialect, strict=strict, hyphens=hyphens, schema=schema)
     return Selector(text, Builder(reading).build(lark_tree(reading)), prefixes.get(CONVERT_PREFIX, False))
 
 

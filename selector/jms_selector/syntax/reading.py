@@ -5,6 +5,7 @@ from typing import NoReturn
 
 from jms_selector.errors import InvalidSelectorError
 from jms_selector.syntax.dialects import Dialect
+from jms_selector.syntax.kinds import Schema
 
 __all__ = ["Reading"]
 
@@ -23,6 +24,9 @@ class Reading:
 
     hyphens: bool
     """Names may contain hyphens: the text begins with ``hyphenated_props:``."""
+
+    schema: Schema
+    """The headers that ``strict`` allows."""
 
     @property
     def body(self) -> str:

@@ -11,8 +11,9 @@ import pytest
 from generated import examples, generated
 from hypothesis import HealthCheck, given, reject, settings
 from hypothesis import strategies as st
+from selector_schema import push
 
-from jms_selector import Message, evaluate, parse, push
+from jms_selector import Message, evaluate, parse
 from jms_selector.syntax.kinds import Kind, Value, to_float
 from pyspark_jms.columns.sql_selectors import MAX_DEPTH, declared_types, selector_text
 from pyspark_jms.errors import SchemaError, UnsupportedConditionError

@@ -4,10 +4,11 @@ import pytest
 import selector_strategies
 from hypothesis import given
 from hypothesis import strategies as st
+from selector_schema import candidates, may_match, outcomes
 
 from jms_selector.errors import EvaluationError, UnsupportedSelectorError
 from jms_selector.meaning.evaluate import evaluate
-from jms_selector.meaning.lenient import MAX_NAMES, Outcomes, candidates, may_match, outcomes
+from jms_selector.meaning.lenient import MAX_NAMES, Outcomes
 from jms_selector.syntax.dialects import ARTEMIS, CLASSIC, SPEC
 from jms_selector.syntax.kinds import NULL, Kind, Value
 from jms_selector.syntax.parse import parse

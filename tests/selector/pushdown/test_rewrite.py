@@ -2,11 +2,13 @@ import pytest
 
 from jms_selector.pushdown.rewrite import (
     NotPushableError,
+    Target,
     has_calculation,
     put_properties_left,
     rewrite_typed,
 )
 from jms_selector.syntax.dialects import ARTEMIS, CLASSIC
+from jms_selector.syntax.kinds import NO_HEADERS
 from jms_selector.syntax.parse import parse
 from jms_selector.targets.text import render
 
@@ -32,7 +34,7 @@ def test_properties_move_to_the_left(text, rewritten):
     ("text", "trust"), [("a = 1", 3), ("a IS NULL", 3), ("a", 3), ("a = b", 2), ("NOT (a = b)", 2), ("1 = 1", 2)]
 )
 def test_trust(text, trust):
-    assert rewrite_typed(parse(text).root, ARTEMIS, convert=False)[1] == trust
+    assert rewrite_typed(parse(text).root, Target(ARTEMIS, NO_HEADERS, convert=False))[1] == trust
 
 
 @pytest.mark.parametrize(
@@ -50,7 +52,7 @@ def test_trust(text, trust):
 )
 def test_a_condition_that_cannot_be_pushed_has_a_reason(text, dialect):
     with pytest.raises(NotPushableError) as caught:
-        rewrite_typed(parse(text).root, dialect, convert=False)
+        rewrite_typed(parse(text).root, Target(dialect, NO_HEADERS, convert=False))
     assert caught.value.args[0].endswith(".")
 
 

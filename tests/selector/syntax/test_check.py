@@ -1,9 +1,12 @@
+from functools import partial
+
 import pytest
 
 from jms_selector.syntax import check
 from jms_selector.syntax.check import Item, RuleError
 from jms_selector.syntax.kinds import Kind
 from jms_selector.syntax.tree import Call, Compare, Literal, Negative, Not, Property
+from pyspark_jms.jms.headers import SELECTOR_SCHEMA
 
 PROPERTY = Item(Property("a"), 3)
 NUMBER = Item(Literal(1, Kind.INT), 3)
@@ -25,7 +28,7 @@ RULES = [
     (check.require_property, [PROPERTY], [NUMBER, TEXT, CALCULATION, CONDITION]),
     (check.require_value, [PROPERTY, NUMBER, TEXT, CALCULATION], [CONDITION, Item(Not(Property("a")), 3)]),
     (
-        check.require_numeric_value,
+        partial(check.require_numeric_value, schema=SELECTOR_SCHEMA),
         [PROPERTY, NUMBER, CALCULATION],
         [TEXT, TRUTH, CONDITION, Item(Property("JMSType"), 3)],
     ),
@@ -60,7 +63,7 @@ def test_an_escape_is_one_character_or_one_utf_16_unit():
 
 def test_strict_names():
     for name in ("JMSType", "JMSXGroupID", "JMS_IBM_Format", "jmspriority", "a"):
-        check.require_specified_name(PROPERTY, name)
+        check.require_specified_name(PROPERTY, name, SELECTOR_SCHEMA)
     for name in ("JMSDestination", "JMSRedelivered", "JMSfoo"):
         with pytest.raises(RuleError, match=name):
-            check.require_specified_name(PROPERTY, name)
+            check.require_specified_name(PROPERTY, name, SELECTOR_SCHEMA)

@@ -1,8 +1,8 @@
 import pytest
+from selector_schema import parse
 
 from jms_selector.errors import InvalidSelectorError
 from jms_selector.syntax.kinds import Kind
-from jms_selector.syntax.parse import parse
 from jms_selector.syntax.tree import And, Compare, Like, Literal, Not, Or, Property
 
 A, B = Property("a"), Property("b")

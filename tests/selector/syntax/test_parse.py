@@ -5,9 +5,10 @@ import pytest
 import selector_strategies
 from hypothesis import given
 from hypothesis import strategies as st
+from selector_schema import parse
 
 from jms_selector.errors import InvalidSelectorError, SelectorTooLargeError
-from jms_selector.syntax.parse import MAX_LENGTH, parse
+from jms_selector.syntax.parse import MAX_LENGTH
 
 
 def test_a_blank_text_selects_everything():

@@ -6,7 +6,7 @@ Does not know sockets and Spark.
 
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import replace
-from functools import cached_property
+from functools import cached_property, partial
 from os.path import commonprefix
 from typing import Any
 
@@ -43,6 +43,7 @@ from pyspark_jms.blocks.block import MessageBlock, positions_of
 from pyspark_jms.columns.arrays import Ints, Uint8s, contents, merged, require_offsets, stacked, strings_at
 from pyspark_jms.columns.schema import ARROW_SCHEMA, BODY_COLUMNS, COLUMNS, PROPERTY_MAPS, WantedColumns, property_keys
 from pyspark_jms.errors import IllegalStateError
+from pyspark_jms.jms.headers import HEADERS, Annotation, Header, HeaderField, HeaderType, PropertiesField
 from pyspark_jms.jms.model import DEFAULT_PRIORITY, DESTINATION_WORDS, HIGHEST_PRIORITY, DeliveryMode, Destination
 from pyspark_jms.jms.subscription import BodyChoice
 
@@ -138,24 +139,13 @@ def _read(reader: ByteReader, begins: Ints, ends: Ints, context: BlockContext) -
 
 # --- which parts are needed -------------------------------------------------------------------------
 
-_MESSAGE_ID, _TO, _SUBJECT, _REPLY_TO, _CORRELATION_ID, _CONTENT_TYPE = 0, 2, 3, 4, 5, 6
-_EXPIRY, _CREATED = 8, 9
-_TTL = 2
-_HEADER_FIELDS = {"JMSDeliveryMode": 1, "JMSPriority": 2, "JMSExpiration": 3, "JMSRedelivered": 5}
-_PROPERTIES_FIELDS = {
-    "JMSMessageID": _MESSAGE_ID + 1,
-    "delivery_id": _MESSAGE_ID + 1,
-    "JMSDestination": _TO + 1,
-    "JMSType": _SUBJECT + 1,
-    "JMSReplyTo": _REPLY_TO + 1,
-    "JMSCorrelationID": _CORRELATION_ID + 1,
-    "content_type": _CONTENT_TYPE + 1,
-    "JMSExpiration": _CREATED + 1,
-    "JMSTimestamp": _CREATED + 1,
+_FIELDS: dict[str, list[HeaderField | PropertiesField | Annotation]] = {
+    **{header.name: [header.amqp] for header in HEADERS},
+    "delivery_id": [PropertiesField.MESSAGE_ID],
+    "JMSExpiration": [PropertiesField.ABSOLUTE_EXPIRY_TIME, PropertiesField.CREATION_TIME, HeaderField.TTL],
 }
-"""By column: how many fields of the section must be known."""
+"""By column, the fields of the sections that decide about it."""
 
-_BODY_ANNOTATION = "x-opt-jms-msg-type"
 _MARKER_PREFIX = commonprefix(sorted(MARKERS)).encode()  # noqa: RUF071 - names, not paths
 
 
@@ -171,10 +161,13 @@ def _needed_parts(wanted: WantedColumns | None, first: Uint8s) -> NeededParts:
     """
     if wanted is None or wanted.properties or PROPERTY_MAPS & wanted.fixed:
         return NeededParts()
-    properties = max((_PROPERTIES_FIELDS.get(name, 0) for name in wanted.fixed), default=0)
-    if BODY_COLUMNS & wanted.fixed and _BODY_ANNOTATION.encode() not in first.tobytes():
-        properties = max(properties, _CONTENT_TYPE + 1)
-    header = max((_HEADER_FIELDS.get(name, 0) for name in wanted.fixed), default=0)
+    fields = [field for name in wanted.fixed for field in _FIELDS.get(name, ())]
+    if BODY_COLUMNS & wanted.fixed and Annotation.MESSAGE_TYPE.encode() not in first.tobytes():
+        fields.append(PropertiesField.CONTENT_TYPE)
+    header, properties = (
+        max((field + 1 for field in fields if isinstance(field, section)), default=0)
+        for section in (HeaderField, PropertiesField)
+    )
     return NeededParts(header, properties, application_properties=False)
 
 
@@ -212,30 +205,27 @@ class _Rows:
 
     @cached_property
     def _message_ids(self) -> pa.Array:
-        return self._ids(_MESSAGE_ID, of_messages=True)
+        return self._ids(PropertiesField.MESSAGE_ID, of_messages=True)
 
     @cached_property
     def _content_types(self) -> pa.Array:
-        if self._parts.needed.properties <= _CONTENT_TYPE:
+        if self._parts.needed.properties <= PropertiesField.CONTENT_TYPE:
             raise _MorePartsNeededError
-        return self._string(_CONTENT_TYPE, (SYM8, SYM32))
+        return self._string(PropertiesField.CONTENT_TYPE, (SYM8, SYM32))
 
     @cached_property
     def _earlier(self) -> Ints:
         """How often each message was delivered before."""
-        return self._header(4, UINT, absent=0)
+        return self._header(HeaderField.DELIVERY_COUNT, UINT, absent=0)
 
     def _readers(self) -> dict[str, Callable[[], pa.Array]]:
-        """The columns that are read for themselves."""
-        return {
+        """Column → the function that makes it, for columns that come from one header."""
+        return {header.name: partial(self._usual, header) for header in HEADERS} | {
             "JMSMessageID": lambda: self._message_ids,
             "JMSRedelivered": lambda: pa.array(self._earlier > 0),
             "delivery_id": lambda: self._delivery_ids(self._message_ids),
-            "JMSType": lambda: self._string(_SUBJECT),
-            "JMSCorrelationID": lambda: self._ids(_CORRELATION_ID, of_messages=False),
             "JMSDestination": self._destinations,
             "JMSReplyTo": self._reply_tos,
-            "JMSTimestamp": lambda: times(self._time(_CREATED)),
             "JMSExpiration": self._expirations,
             "JMSDeliveryTime": self._delivery_times,
             "JMSDeliveryMode": self._delivery_modes,
@@ -243,6 +233,16 @@ class _Rows:
             "content_type": lambda: self._content_types,
             "body_error": lambda: pa.nulls(len(self._parts), pa.string()),
         }
+
+    def _usual(self, header: Header) -> pa.Array:
+        """A header that is the value of a field of section properties."""
+        assert isinstance(header.amqp, PropertiesField)
+        match header.type:
+            case HeaderType.ID:
+                return self._ids(header.amqp, of_messages=False)
+            case HeaderType.TIME:
+                return times(self._time(header.amqp))
+        return self._string(header.amqp)
 
     def _properties(self) -> dict[str, pa.Array]:
         return property_columns(
@@ -276,7 +276,7 @@ class _Rows:
             raise _MorePartsNeededError
 
     def _bodies(self, wanted: Collection[str]) -> dict[str, pa.Array]:
-        types = self._annotations.small(_BODY_ANNOTATION, BYTE, range(len(BY_ANNOTATION)))
+        types = self._annotations.small(Annotation.MESSAGE_TYPE, BYTE, range(len(BY_ANNOTATION)))
         return body_columns(
             self._reader,
             self._parts,
@@ -288,7 +288,7 @@ class _Rows:
         )
 
     def _priorities(self) -> pa.Array:
-        return _int32(np.minimum(self._header(1, UBYTE, absent=DEFAULT_PRIORITY), HIGHEST_PRIORITY))
+        return _int32(np.minimum(self._header(HeaderField.PRIORITY, UBYTE, absent=DEFAULT_PRIORITY), HIGHEST_PRIORITY))
 
     def _header(self, number: int, codes: Mapping[int, int | None], *, absent: int) -> Ints:
         field = field_at(self._parts.header, number)
@@ -308,34 +308,36 @@ class _Rows:
 
     def _expirations(self) -> pa.Array:
         """``absolute-expiry-time``; without one, ``creation-time`` and ``ttl``."""
-        expiry, life = self._time(_EXPIRY), self._header(_TTL, UINT, absent=0)
+        expiry, life = self._time(PropertiesField.ABSOLUTE_EXPIRY_TIME), self._header(HeaderField.TTL, UINT, absent=0)
         if life.any():
-            created = self._time(_CREATED)
+            created = self._time(PropertiesField.CREATION_TIME)
             # A sum that is too large for int64 lies outside of the years that Spark has, before and after it wraps.
             expiry = np.where((expiry == 0) & (created != 0) & (life != 0), created + life, expiry)
         return times(expiry)
 
     def _delivery_times(self) -> pa.Array:
-        found = self._annotations.numbers("x-opt-delivery-time", _DELIVERY_TIME)
+        found = self._annotations.numbers(Annotation.DELIVERY_TIME, _DELIVERY_TIME)
         return times(np.where(found == ABSENT, 0, found))
 
     def _delivery_modes(self) -> pa.Array:
-        durable = self._header(0, BOOLEAN, absent=0)
+        durable = self._header(HeaderField.DURABLE, BOOLEAN, absent=0)
         return _int32(np.where(durable == 1, DeliveryMode.PERSISTENT, DeliveryMode.NON_PERSISTENT))
 
     # --- destinations and ids ---------------------------------------------------------------------
 
     def _destinations(self) -> pa.Array:
-        kinds = self._annotations.small("x-opt-jms-dest", BYTE, range(len(DESTINATION_WORDS)))
+        kinds = self._annotations.small(Annotation.DESTINATION, BYTE, range(len(DESTINATION_WORDS)))
         source, dialect = self._reading.source, self._reading.dialect
-        return _by_pair(*self._different(_TO), kinds, lambda to, kind: destination_of(to, kind, source, dialect))
+        texts, codes = self._different(PropertiesField.TO)
+        return _by_pair(texts, codes, kinds, lambda to, kind: destination_of(to, kind, source, dialect))
 
     def _reply_tos(self) -> pa.Array:
-        if field_at(self._parts.properties, _REPLY_TO) is None:
+        if field_at(self._parts.properties, PropertiesField.REPLY_TO) is None:
             return pa.nulls(len(self._parts), pa.string())
-        kinds = self._annotations.small("x-opt-jms-reply-to", BYTE, range(len(DESTINATION_WORDS)))
+        kinds = self._annotations.small(Annotation.REPLY_TO, BYTE, range(len(DESTINATION_WORDS)))
         dialect = self._reading.dialect
-        return _by_pair(*self._different(_REPLY_TO), kinds, lambda name, kind: reply_to_of(name, kind, dialect))
+        texts, codes = self._different(PropertiesField.REPLY_TO)
+        return _by_pair(texts, codes, kinds, lambda name, kind: reply_to_of(name, kind, dialect))
 
     def _different(self, number: int) -> tuple[list[str | None], Ints]:
         """The different texts of a field, which end with None, and the number of each row's text."""

@@ -12,7 +12,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pyspark_jms.amqp.columns.encode_values import (
-    NO_VALUE,
     NO_VALUE_SCALAR,
     SMALL,
     VALUE_TYPES,
@@ -61,6 +60,7 @@ from pyspark_jms.columns.sink_properties import (
 )
 from pyspark_jms.columns.value_texts import integers
 from pyspark_jms.errors import SchemaError
+from pyspark_jms.jms.headers import JMSX_FIELDS, PropertiesField
 from pyspark_jms.jms.model import ValueType
 from pyspark_jms.jms.rules import PROPERTY_TYPES
 
@@ -82,7 +82,7 @@ _MIN_INT, _MAX_INT = -(1 << 31), (1 << 31) - 1
 class ApplicationProperties:
     section: list[Piece]
     """Nothing if no row has a property."""
-    groups: list[list[Piece]]
+    groups: dict[PropertiesField, list[Piece]]
     """``group-id`` and ``group-sequence`` of section ``properties``; nothing if no row has one."""
 
 
@@ -208,12 +208,9 @@ def _groups(properties: Properties, names: PropertyNames) -> dict[str, pa.Array]
 # --- groups --------------------------------------------------------------------------------------------
 
 
-def _group_fields(rows: Rows, groups: dict[str, pa.Array]) -> list[list[Piece]]:
-    if not groups:
-        return []
-    ids, sequences = groups.get(_GROUP_ID), groups.get(_GROUP_SEQUENCE)
-    fields: list[list[Piece]] = [[NO_VALUE] if ids is None else _group_ids(rows, ids)]
-    return fields if sequences is None else [*fields, [_group_sequences(rows, sequences)]]
+def _group_fields(rows: Rows, groups: dict[str, pa.Array]) -> dict[PropertiesField, list[Piece]]:
+    encoders = {_GROUP_ID: _group_ids, _GROUP_SEQUENCE: _group_sequences}
+    return {JMSX_FIELDS[name]: encode(rows, groups[name]) for name, encode in encoders.items() if name in groups}
 
 
 def _group_ids(rows: Rows, ids: pa.Array) -> list[Piece]:
@@ -226,7 +223,7 @@ def _group_ids(rows: Rows, ids: pa.Array) -> list[Piece]:
     return sized(texts, STR8)
 
 
-def _group_sequences(rows: Rows, sequences: pa.Array) -> Piece:
+def _group_sequences(rows: Rows, sequences: pa.Array) -> list[Piece]:
     """JMS has an int, AMQP a uint: the same 32 bits (AMQP-JMS binding, §3.2.1.1)."""
     kind = value_type(sequences.type)
     if kind is ValueType.STRING:  # of column properties, where it was checked
@@ -239,7 +236,7 @@ def _group_sequences(rows: Rows, sequences: pa.Array) -> Piece:
     wrong = (values < _MIN_INT) | (values > _MAX_INT)
     rows.refuse_any(wrong, f"has a {_GROUP_SEQUENCE} that is not an int", "JMS 3.1 §3.5.9: use a smaller number.")
     found = numbers(values.astype(np.int32).view(np.uint32), UINT, ">u4")
-    return found if given.all() else pc.if_else(pa.array(given), found, NO_VALUE_SCALAR)
+    return [found if given.all() else pc.if_else(pa.array(given), found, NO_VALUE_SCALAR)]
 
 
 # --- rows that all have the same names and types, in the same order ---------------------------------

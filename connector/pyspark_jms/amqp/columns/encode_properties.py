@@ -56,6 +56,7 @@ from pyspark_jms.columns.rows import (
     modes_and_priorities,
 )
 from pyspark_jms.errors import UnsupportedError
+from pyspark_jms.jms.headers import TEXT_FIELDS, Annotation, Header, HeaderType, PropertiesField
 from pyspark_jms.jms.model import DESTINATION_WORDS, DeliveryMode, Destination
 
 __all__ = [
@@ -139,8 +140,8 @@ _MAX_TTL = (1 << 32) - 1
 _ANNOTATION_OF = np.array([BY_ANNOTATION.index(kind) for kind in BODY_TYPES])
 
 
-def _symbol(name: bytes) -> bytes:
-    return sized_bytes(name, SYM8)
+def _symbol(name: Annotation) -> bytes:
+    return sized_bytes(name.encode(), SYM8)
 
 
 # --- header --------------------------------------------------------------------------------------------
@@ -173,23 +174,23 @@ def annotations(
 ) -> list[Piece]:
     """What the AMQP-JMS binding keeps there: kinds of destinations, the type of the message, the delivery time."""
     pieces = [
-        table([_kind(b"x-opt-jms-dest", code) for code in range(len(DESTINATION_WORDS))], to.kinds),
-        table([_kind(b"x-opt-jms-msg-type", code) for code in range(len(BY_ANNOTATION))], _ANNOTATION_OF[bodies]),
+        table([_kind(Annotation.DESTINATION, code) for code in range(len(DESTINATION_WORDS))], to.kinds),
+        table([_kind(Annotation.MESSAGE_TYPE, code) for code in range(len(BY_ANNOTATION))], _ANNOTATION_OF[bodies]),
     ]
     counts: int | Int64s = 4
     if reply_to is not None:
-        choices = [*(_kind(b"x-opt-jms-reply-to", code) for code in range(len(DESTINATION_WORDS))), b""]
+        choices = [*(_kind(Annotation.REPLY_TO, code) for code in range(len(DESTINATION_WORDS))), b""]
         pieces.append(table(choices, reply_to.kinds % len(choices)))  # NO_KIND is the last choice
         counts = counts + 2 * (reply_to.kinds != NO_KIND)
     if delivery_times.any():
         given = np.broadcast_to(delivery_times > 0, rows.count)
         times = numbers(np.broadcast_to(delivery_times, rows.count), LONG, ">i8")
-        pieces.append(only_where(given, join_rows([_symbol(b"x-opt-delivery-time"), times])))
+        pieces.append(only_where(given, join_rows([_symbol(Annotation.DELIVERY_TIME), times])))
         counts = counts + 2 * given
     return compound(MESSAGE_ANNOTATIONS, MAP32, pieces, counts)
 
 
-def _kind(name: bytes, code: int) -> bytes:
+def _kind(name: Annotation, code: int) -> bytes:
     return _symbol(name) + bytes((BYTE, code))
 
 
@@ -314,22 +315,25 @@ def properties(
     reply_to: RowAddresses | None,
     content_types: list[Piece],
     expirations: Int64s,
-    groups: list[list[Piece]],
+    groups: Mapping[PropertiesField, list[Piece]],
 ) -> list[Piece]:
-    """``groups``: ``group-id`` and ``group-sequence``, or nothing if no row of these has one."""
-    fields: list[list[Piece]] = [
-        _message_ids(rows, identity.message_id_prefix) if identity.gives_message_ids else [NO_VALUE],
-        [NO_VALUE],  # user-id
-        to.pieces,
-        _text(rows, "JMSType"),
-        [NO_VALUE] if reply_to is None else reply_to.pieces,
-        _text(rows, "JMSCorrelationID", correlation_ids),
-        content_types,
-        [NO_VALUE],  # content-encoding
-        [_expiry(expirations)],
-        [bytes((TIMESTAMP,)) + struct.pack(">q", identity.now_ms)],
-        *groups,
-    ]
+    """``groups``: ``group-id`` and ``group-sequence``, where a row of these has one."""
+    made = {
+        field: _encoded(rows, header, texts)
+        for field, header in TEXT_FIELDS.items()
+        if header.sent and header.type is not HeaderType.SYMBOL and (texts := rows.text(header.name)) is not None
+    } | {
+        PropertiesField.TO: to.pieces,
+        PropertiesField.CONTENT_TYPE: content_types,
+        PropertiesField.ABSOLUTE_EXPIRY_TIME: [_expiry(expirations)],
+        PropertiesField.CREATION_TIME: [bytes((TIMESTAMP,)) + struct.pack(">q", identity.now_ms)],
+        **groups,
+    }
+    if identity.gives_message_ids:
+        made[PropertiesField.MESSAGE_ID] = _message_ids(rows, identity.message_id_prefix)
+    if reply_to is not None:
+        made[PropertiesField.REPLY_TO] = reply_to.pieces
+    fields = [made.get(field, [NO_VALUE]) for field in PropertiesField if field <= max(made)]
     return compound(PROPERTIES, LIST32, [piece for field in fields for piece in field], len(fields))
 
 
@@ -350,18 +354,11 @@ def _digits(values: Int64s) -> pa.Array:
     return fixed(found)
 
 
-def _strings(_: Rows, texts: pa.Array) -> list[Piece]:
-    return sized(texts, STR8)
-
-
-def _text(rows: Rows, column: str, encode: Callable[[Rows, pa.Array], list[Piece]] = _strings) -> list[Piece]:
-    texts = rows.text(column)
-    if texts is None:
-        return [NO_VALUE]
+def _encoded(rows: Rows, header: Header, texts: pa.Array) -> list[Piece]:
     wrong = first_not_utf8(texts)
     if wrong is not None:
-        rows.refuse(wrong, f"has a {column} that is not UTF-8", "Encode it, in base64 for example.")
-    return encode(rows, texts)
+        rows.refuse(wrong, f"has a {header.name} that is not UTF-8", "Encode it, in base64 for example.")
+    return correlation_ids(rows, texts) if header.type is HeaderType.ID else sized(texts, STR8)
 
 
 def _expiry(expirations: Int64s) -> Piece:

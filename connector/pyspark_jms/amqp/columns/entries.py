@@ -51,6 +51,7 @@ from pyspark_jms.columns.arrays import Ints, Mask, is_first, is_utf8, not_utf8, 
 from pyspark_jms.columns.schema import property_keys
 from pyspark_jms.columns.value_texts import java_text
 from pyspark_jms.jms.conversions import ValueType
+from pyspark_jms.jms.headers import JMSX_FIELDS
 from pyspark_jms.jms.model import BODY_MARKER, TYPES_MARKER
 from pyspark_jms.jms.rules import AMQP_TYPES
 
@@ -71,9 +72,7 @@ __all__ = [
 MARKERS = frozenset({BODY_MARKER, TYPES_MARKER})
 """The properties of an envelope (docs/typed-messages.md)."""
 
-_OWN = ("JMSXGroupID", "JMSXGroupSeq", "JMSXUserID")
 _COUNT = "JMSXDeliveryCount"
-_USER_ID, _GROUP_ID, _GROUP_SEQUENCE = 1, 10, 11
 _MAX_INT = (1 << 31) - 1
 
 
@@ -168,7 +167,7 @@ def _of_producer(
             name == _COUNT or name in dialect.ignored_properties or name.startswith(dialect.ignored_property_prefixes)
         )
         stomp[number] = name in dialect.ignored_stomp_headers
-        own[number] = name in _OWN or name == COMPRESSED_PROPERTY
+        own[number] = name in JMSX_FIELDS or name == COMPRESSED_PROPERTY
     found: list[Field] = []
     codes: list[Code] = []
     for entry, code in zip(entries, names.codes, strict=True):
@@ -191,13 +190,8 @@ def _own_fields(parts: Parts, delivery_counts: Ints, refusals: Refusals) -> list
     """The properties that other sections have, as fields with constructors of a property."""
     counts = np.minimum(delivery_counts + 1, _MAX_INT)
     found = [(_COUNT, Field(np.arange(len(parts)), NUMBER, counts, counts))]
-    strings, binaries = {STR8: STR8, STR32: STR32}, {BIN8: STR8, BIN32: STR32}
-    for name, number, codes in (
-        (_OWN[0], _GROUP_ID, strings),
-        (_OWN[1], _GROUP_SEQUENCE, _SEQUENCES),
-        (_OWN[2], _USER_ID, binaries),
-    ):
-        field = field_at(parts.properties, number)
+    for name, codes in _RECODED.items():
+        field = field_at(parts.properties, JMSX_FIELDS[name])
         given = None if field is None else _recoded(field, codes, refusals)
         if given is not None:
             found.append((name, given))
@@ -326,6 +320,12 @@ NUMBER = 0x01
 _SMALL_SEQUENCE, _SEQUENCE_0 = 0x02, 0x03
 _SEQUENCES = {UINT: INT, SMALL_UINT: _SMALL_SEQUENCE, UINT_0: _SEQUENCE_0}
 """Constructor of JMSXGroupSeq, a uint → that of the int of the same bits. Two are not of AMQP: the wide one is."""
+_RECODED = {
+    "JMSXGroupID": {STR8: STR8, STR32: STR32},
+    "JMSXGroupSeq": _SEQUENCES,
+    "JMSXUserID": {BIN8: STR8, BIN32: STR32},
+}
+"""By property, the constructors of its field → those of the property."""
 
 _TYPES = pa.array([*(kind.value for kind in ValueType), *AMQP_TYPES], pa.string())
 

@@ -6,13 +6,14 @@ import pyarrow as pa
 from pyspark_jms.amqp.columns.byte_reader import ByteReader
 from pyspark_jms.amqp.columns.fields import TIME, field_at, numbers
 from pyspark_jms.amqp.columns.walk import NeededParts, TooManyAtOnceError, walk
-from pyspark_jms.amqp.wire.sections import ABSOLUTE_EXPIRY, expiry_ms
+from pyspark_jms.amqp.wire.sections import expiry_ms
 from pyspark_jms.blocks.block import MessageBlock, block_of, positions_of
 from pyspark_jms.columns.arrays import Ints
+from pyspark_jms.jms.headers import PropertiesField
 
 __all__ = ["unexpired"]
 
-_NEEDED = NeededParts(header=0, properties=ABSOLUTE_EXPIRY + 1, application_properties=False)
+_NEEDED = NeededParts(header=0, properties=PropertiesField.ABSOLUTE_EXPIRY_TIME + 1, application_properties=False)
 
 
 def unexpired(block: MessageBlock, at_ms: float) -> MessageBlock:
@@ -39,7 +40,7 @@ def _expiry_times(block: MessageBlock) -> Ints:
     except TooManyAtOnceError:
         pass
     else:
-        field = field_at(parts.properties, ABSOLUTE_EXPIRY)
+        field = field_at(parts.properties, PropertiesField.ABSOLUTE_EXPIRY_TIME)
         found[parts.numbers] = numbers(reader, field, len(parts), TIME, absent=0, refusals=None)
         missing[parts.numbers] = False
     for index in np.flatnonzero(missing):  # what cannot be read all at once

@@ -29,6 +29,7 @@ from pyspark_jms.columns.arrays import (
     strings_at,
 )
 from pyspark_jms.columns.schema import FIRST_MS, LAST_MS, TIMESTAMP
+from pyspark_jms.jms.headers import Annotation
 from pyspark_jms.jms.model import DESTINATION_WORDS, Destination, DestinationKind
 from pyspark_jms.jms.names import may_receive
 
@@ -227,18 +228,14 @@ def names_of(reader: ByteReader, entries: Entries, refusals: Refusals) -> Distin
 
 # --- message annotations of JMS ---------------------------------------------------------------------
 
-# AMQP-JMS binding §3.1, §3.3.
-
 ABSENT = -(1 << 61)
-
-_ROLES = ("x-opt-jms-dest", "x-opt-jms-reply-to", "x-opt-jms-msg-type", "x-opt-delivery-time")
 
 
 class Annotations:
     def __init__(self, reader: ByteReader, entries: Entries, rows: int, refusals: Refusals) -> None:
         self._reader = reader
         self._rows = rows
-        self._fields: dict[str, list[Field]] = {role: [] for role in _ROLES}
+        self._fields: dict[Annotation, list[Field]] = {role: [] for role in Annotation}
         names = names_of(reader, entries, refusals)
         for role, fields in self._fields.items():
             number = names.numbers.get(role, -1)
@@ -247,7 +244,7 @@ class Annotations:
                 if which.any():
                     fields.append(entry.field if which.all() else entry.field.only(which))
 
-    def numbers(self, role: str, codes: Mapping[int, int | None]) -> Ints:
+    def numbers(self, role: Annotation, codes: Mapping[int, int | None]) -> Ints:
         """The annotation in each row; ``ABSENT`` without one, or if its value has none of the constructors."""
         found = np.full(self._rows, ABSENT, np.int64)
         for field in self._fields[role]:
@@ -258,7 +255,7 @@ class Annotations:
                 found[field.rows] = values[field.rows]
         return found
 
-    def small(self, role: str, codes: Mapping[int, int | None], values: range) -> Ints:
+    def small(self, role: Annotation, codes: Mapping[int, int | None], values: range) -> Ints:
         """The annotation as an index; -1 without one, and where it is not one of ``values``."""
         found = self.numbers(role, codes)
         return np.where((found >= values.start) & (found < values.stop), found, -1)

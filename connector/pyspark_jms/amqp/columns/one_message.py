@@ -6,6 +6,7 @@ can be read is in the row's other columns: a faulty property does not hide the b
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from enum import IntEnum
 from functools import partial
 from typing import Any, TypeAlias
 
@@ -56,6 +57,15 @@ from pyspark_jms.amqp.wire.sections import (
 from pyspark_jms.columns.envelope import UnreadableValueError
 from pyspark_jms.columns.schema import ARROW_SCHEMA, FIRST_MS, LAST_MS, WantedColumns
 from pyspark_jms.jms.conversions import ValueType
+from pyspark_jms.jms.headers import (
+    JMSX_FIELDS,
+    TEXT_FIELDS,
+    Annotation,
+    Header,
+    HeaderField,
+    HeaderType,
+    PropertiesField,
+)
 from pyspark_jms.jms.model import (
     DEFAULT_PRIORITY,
     DESTINATION_WORDS,
@@ -70,7 +80,6 @@ from pyspark_jms.sentences import joined_faults
 
 __all__ = ["BlockContext", "BodyFacts", "delivery_id", "has_unheld_time", "read_body", "read_message"]
 
-_HEADER_FIELDS, _PROPERTIES_FIELDS = 5, 13
 _UBYTE, _BYTE, _TIMESTAMP = (bytes((code,)) for code in (constructors.UBYTE, constructors.BYTE, constructors.TIMESTAMP))
 _UINTS = bytes((constructors.UINT, constructors.SMALL_UINT, constructors.UINT_0))
 _LONGS = bytes((constructors.LONG, constructors.SMALL_LONG))
@@ -79,7 +88,6 @@ _MAX_INT = (1 << 31) - 1
 _MAP_SECTIONS = dict.fromkeys((DELIVERY_ANNOTATIONS, MESSAGE_ANNOTATIONS, FOOTER), "annotations") | {
     APPLICATION_PROPERTIES: "properties"
 }
-_GROUP_ID, _GROUP_SEQUENCE, _USER_ID, _COUNT = "JMSXGroupID", "JMSXGroupSeq", "JMSXUserID", "JMSXDeliveryCount"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -176,11 +184,11 @@ def _parts_of(message: bytes) -> _Parts:
         elif code in _MAP_SECTIONS and count // 2 > MAX_ELEMENTS:
             parts.faults.append(f"the message has {too_many(_MAP_SECTIONS[code])}")
         elif code == HEADER:
-            parts.header.update(_fields(message, value, _HEADER_FIELDS))
+            parts.header.update(_fields(message, value, HeaderField))
         elif code == MESSAGE_ANNOTATIONS:
             parts.annotations.update(_annotations(message, value))
         elif code == PROPERTIES:
-            parts.properties.update(_fields(message, value, _PROPERTIES_FIELDS))
+            parts.properties.update(_fields(message, value, PropertiesField))
         elif code == APPLICATION_PROPERTIES:
             parts.application_properties.extend(_pairs(message, value))
         else:
@@ -190,10 +198,10 @@ def _parts_of(message: bytes) -> _Parts:
     return parts
 
 
-def _fields(message: bytes, at: int, most: int) -> dict[int, int]:
+def _fields(message: bytes, at: int, known: type[IntEnum]) -> dict[int, int]:
     """The fields of a list that are not null."""
     found = list(elements(message, at, LISTS))
-    if len(found) > most:
+    if len(found) > len(known):
         raise MalformedMessageError("a section has too many fields")
     return {number: at for number, at in enumerate(found) if message[at] != NULL}
 
@@ -213,51 +221,59 @@ def _annotations(message: bytes, at: int) -> dict[bytes, int]:
 
 
 def _read_header(message: bytes, parts: _Parts, row: _Row) -> None:
-    def of(index: int, name: str, codes: bytes, kind: str, absent: int) -> int:
-        at = parts.header.get(index)
+    def of(field: HeaderField, codes: bytes, kind: str, absent: int) -> int:
+        at = parts.header.get(field)
         found = None if at is None else number(message, at, codes)
         if at is not None and found is None:
-            row.faults.append(f"{name} is not a {kind}")
+            row.faults.append(f"{field.title} is not a {kind}")
         return absent if found is None else found
 
-    durable = of(0, "durable", BOOLEANS, "boolean", 0)
-    earlier = of(4, "delivery-count", _UINTS, "uint", 0)
-    row.time_to_live = of(2, "ttl", _UINTS, "uint", 0)
+    durable = of(HeaderField.DURABLE, BOOLEANS, "boolean", 0)
+    earlier = of(HeaderField.DELIVERY_COUNT, _UINTS, "uint", 0)
+    row.time_to_live = of(HeaderField.TTL, _UINTS, "uint", 0)
     row.columns |= {
         "JMSDeliveryMode": int(DeliveryMode.PERSISTENT if durable else DeliveryMode.NON_PERSISTENT),
-        "JMSPriority": min(of(1, "priority", _UBYTE, "ubyte", DEFAULT_PRIORITY), HIGHEST_PRIORITY),
+        "JMSPriority": min(of(HeaderField.PRIORITY, _UBYTE, "ubyte", DEFAULT_PRIORITY), HIGHEST_PRIORITY),
         "JMSRedelivered": earlier > 0,
     }
-    row.properties[_COUNT] = (ValueType.INT, str(min(earlier + 1, _MAX_INT)))
+    row.properties["JMSXDeliveryCount"] = (ValueType.INT, str(min(earlier + 1, _MAX_INT)))
 
 
 def _read_properties(message: bytes, parts: _Parts, row: _Row, context: BlockContext) -> None:
-    def of(index: int, name: str, read: Callable[[bytes, int], Any]) -> Any:
-        at = parts.properties.get(index)
-        return None if at is None else row.read(name, read, message, at)
+    def of(field: PropertiesField, read: Callable[[bytes, int], Any]) -> Any:
+        at = parts.properties.get(field)
+        return None if at is None else row.read(field.title, read, message, at)
 
     dialect = context.dialect
-    to, reply_to = of(2, "to", string), of(4, "reply-to", string)
-    expiry, created = of(8, "absolute-expiry-time", _time), of(9, "creation-time", _time)
+    to, reply_to = of(PropertiesField.TO, string), of(PropertiesField.REPLY_TO, string)
+    expiry, created = of(PropertiesField.ABSOLUTE_EXPIRY_TIME, _time), of(PropertiesField.CREATION_TIME, _time)
     if not expiry and created and row.time_to_live:
         expiry = created + row.time_to_live
     row.columns |= {
-        "JMSMessageID": of(0, "message-id", partial(_id, of_message=True)),
-        "JMSDestination": destination_of(to, _kind(message, parts, b"x-opt-jms-dest"), context.source, dialect),
-        "JMSType": of(3, "subject", string),
-        "JMSReplyTo": reply_to_of(reply_to, _kind(message, parts, b"x-opt-jms-reply-to"), dialect),
-        "JMSCorrelationID": of(5, "correlation-id", partial(_id, of_message=False)),
-        "content_type": of(6, "content-type", symbol),
+        **{header.name: of(field, _reader_of(header)) for field, header in TEXT_FIELDS.items()},
+        "JMSDestination": destination_of(to, _kind(message, parts, Annotation.DESTINATION), context.source, dialect),
+        "JMSReplyTo": reply_to_of(reply_to, _kind(message, parts, Annotation.REPLY_TO), dialect),
         "JMSExpiration": _micros(expiry),
         "JMSTimestamp": _micros(created),
-        "JMSDeliveryTime": _micros(_annotation(message, parts, b"x-opt-delivery-time", _TIMES)),
+        "JMSDeliveryTime": _micros(_annotation(message, parts, Annotation.DELIVERY_TIME, _TIMES)),
     }
     given = {
-        _GROUP_ID: (ValueType.STRING, of(10, "group-id", string)),
-        _GROUP_SEQUENCE: (ValueType.INT, of(11, "group-sequence", _sequence)),
-        _USER_ID: (ValueType.STRING, of(1, "user-id", _user)),
+        "JMSXGroupID": (ValueType.STRING, string),
+        "JMSXGroupSeq": (ValueType.INT, _sequence),
+        "JMSXUserID": (ValueType.STRING, _user),
     }
-    row.properties |= {name: pair for name, pair in given.items() if pair[1] is not None}
+    for name, (kind, read) in given.items():
+        if (text := of(JMSX_FIELDS[name], read)) is not None:
+            row.properties[name] = kind, text
+
+
+def _reader_of(header: Header) -> Callable[[bytes, int], str]:
+    match header.type:
+        case HeaderType.ID:
+            return partial(_id, of_message=header.amqp is PropertiesField.MESSAGE_ID)
+        case HeaderType.SYMBOL:
+            return symbol
+    return string
 
 
 def _id(message: bytes, at: int, *, of_message: bool) -> str:
@@ -305,19 +321,22 @@ def has_unheld_time(message: bytes) -> bool:
         parts = _parts_of(message)
     except MalformedMessageError:
         return False
-    given = [parts.properties.get(8), parts.properties.get(9), parts.annotations.get(b"x-opt-delivery-time")]
-    expiry, created, delivery = (None if at is None else number(message, at, _TIMES) for at in given)
-    life = 0 if (at := parts.header.get(2)) is None else number(message, at, _UINTS)
+    given = [
+        parts.properties.get(each) for each in (PropertiesField.ABSOLUTE_EXPIRY_TIME, PropertiesField.CREATION_TIME)
+    ]
+    expiry, created = (None if at is None else number(message, at, _TIMES) for at in given)
+    delivery = _annotation(message, parts, Annotation.DELIVERY_TIME, _TIMES)
+    life = 0 if (at := parts.header.get(HeaderField.TTL)) is None else number(message, at, _UINTS)
     ends = created + life if created and life else None
     return any(each and _micros(each) is None for each in (expiry, created, delivery, ends))
 
 
-def _annotation(message: bytes, parts: _Parts, name: bytes, codes: bytes) -> int | None:
-    at = parts.annotations.get(name)
+def _annotation(message: bytes, parts: _Parts, name: Annotation, codes: bytes) -> int | None:
+    at = parts.annotations.get(name.encode())
     return None if at is None else number(message, at, codes)
 
 
-def _kind(message: bytes, parts: _Parts, name: bytes) -> int | None:
+def _kind(message: bytes, parts: _Parts, name: Annotation) -> int | None:
     kind = _annotation(message, parts, name, _BYTE)
     return kind if kind is not None and 0 <= kind < len(DESTINATION_WORDS) else None
 
@@ -328,7 +347,7 @@ def _kind(message: bytes, parts: _Parts, name: bytes) -> int | None:
 def _read_application_properties(message: bytes, parts: _Parts, row: _Row, dialect: Dialect) -> None:
     own = row.properties.copy()
     row.properties.clear()
-    stomp_headers = dialect.ignored_stomp_headers if 0 not in parts.properties else ()
+    stomp_headers = dialect.ignored_stomp_headers if PropertiesField.MESSAGE_ID not in parts.properties else ()
     for place, (key, value) in enumerate(parts.application_properties, 1):
         name = row.read("the name of a property", string, message, key)
         if name is None or name in own or name in dialect.ignored_properties or name in stomp_headers:
@@ -349,7 +368,7 @@ def _read_application_properties(message: bytes, parts: _Parts, row: _Row, diale
 
 
 def _read_body(message: bytes, parts: _Parts, row: _Row, context: BlockContext) -> None:
-    kind = _annotation(message, parts, b"x-opt-jms-msg-type", _BYTE)
+    kind = _annotation(message, parts, Annotation.MESSAGE_TYPE, _BYTE)
     size = _size_before_compression(message, parts)
     facts = BodyFacts(parts.bodies, kind, row.columns["content_type"], context.body_type, size)
     try:

@@ -32,6 +32,7 @@ from pyspark_jms.amqp.wire.sections import (
     VALUE,
 )
 from pyspark_jms.columns.arrays import Ints, Mask
+from pyspark_jms.jms.headers import HeaderField, PropertiesField
 from pyspark_jms.jms.subscription import MAX_ELEMENTS
 
 __all__ = [
@@ -234,7 +235,6 @@ class CompoundCursor:
 NO_BODY = -1
 """The constructor of a body that is absent."""
 
-_MOST_FIELDS = {HEADER: 5, PROPERTIES: 13}
 _STRING_KEYS, _SYMBOL_KEYS = (STR8, STR32), (SYM8, SYM32)
 _DESCRIPTOR, _DESCRIPTOR_MASK, _SECTION_MASK = 0x5300, 0xFFFF, 0xFFFFFF
 _SECTION = 3
@@ -250,9 +250,9 @@ Entries: TypeAlias = Sequence[Entry]
 class NeededParts:
     """What of each message is located. A section that is not needed is passed over by its size."""
 
-    header: int = _MOST_FIELDS[HEADER]
+    header: int = len(HeaderField)
     """How many fields of the section are needed, from the first one on."""
-    properties: int = _MOST_FIELDS[PROPERTIES]
+    properties: int = len(PropertiesField)
     application_properties: bool = True
 
 
@@ -383,7 +383,7 @@ class _Cursors:
 
     def fields(self, section: int, needed: int) -> Fields:
         """The fields from the first one on, as many as are needed."""
-        inside = self._inside(section, LIST_CODES, _MOST_FIELDS[section])
+        inside = self._inside(section, LIST_CODES, len(HeaderField if section == HEADER else PropertiesField))
         if inside is None:
             return []
         found = [entry.field for entry in islice(inside.elements(), needed)]

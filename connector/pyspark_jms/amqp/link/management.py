@@ -32,6 +32,7 @@ from pyspark_jms.errors import (
     UnsupportedError,
 )
 from pyspark_jms.jms.features import Feature
+from pyspark_jms.jms.headers import PropertiesField
 from pyspark_jms.management.attributes import READ
 from pyspark_jms.management.link import ManagementLink, Reply, require_words, unknown_resource
 from pyspark_jms.network.settings import ConnectionSettings
@@ -47,7 +48,6 @@ __all__ = [
 
 _log = logging.getLogger("pyspark_jms.link")
 _CREDIT = 1_000
-_REPLY_TO, _CORRELATION_ID = 4, 5
 
 
 def open_amqp_management(settings: ConnectionSettings) -> ManagementLink:
@@ -103,7 +103,7 @@ class AmqpManagementLink(ManagementLink):
         correlation = f"{self._id}-{self._requests}"
         source = self._replies.remote_source
         reply_to = self.words.reply_address or (source.address if source is not None else None)
-        message = encode(Described(PROPERTIES, [None] * _REPLY_TO + [reply_to, correlation]))
+        message = encode(Described(PROPERTIES, [None] * PropertiesField.REPLY_TO + [reply_to, correlation]))
         message += encode(Described(APPLICATION_PROPERTIES, dict(headers))) + encode(Described(VALUE, body))
         self._connection.await_credit(self._sender, "requests")
         with self._connection.core():
@@ -116,7 +116,7 @@ class AmqpManagementLink(ManagementLink):
         while True:
             for message in self._arrived(deadline):
                 found = _values(message)
-                if _item(found.get(PROPERTIES), _CORRELATION_ID) == correlation:
+                if _item(found.get(PROPERTIES), PropertiesField.CORRELATION_ID) == correlation:
                     self._note_reply()
                     return found.get(APPLICATION_PROPERTIES, {}), found.get(VALUE)
 

@@ -23,6 +23,7 @@ from pyspark_jms.amqp.wire.values import Described, Symbol, TypedValue, decode, 
 from pyspark_jms.blocks.block import StagedRange
 from pyspark_jms.blocks.staged import Packed, unpack
 from pyspark_jms.errors import DataLossError
+from pyspark_jms.jms.headers import PropertiesField
 
 __all__ = [
     "FIRST_TOKEN",
@@ -44,7 +45,6 @@ TOKENS = f"{_KIND} = '{_TOKEN}'"
 _NEVER_MS = 253_402_300_799_000
 _DATA_OF_SIZE, _WORD = bytes((0x00, 0x53, DATA, 0xB0)), struct.Struct(">I")
 """A section of data as vbin32 (§1.6.19), up to its size."""
-_ABSOLUTE_EXPIRY = 8
 _HEADER = encode(Described(HEADER, [True]))
 """Durable."""
 
@@ -71,7 +71,7 @@ def block_message(packed: Packed, *, stream: str, first: int, count: int, now_ms
 
 @lru_cache(maxsize=1)
 def _properties(now_ms: int | None) -> bytes:
-    properties: list[Any] = [None] * _ABSOLUTE_EXPIRY + [TypedValue("timestamp", _NEVER_MS)]
+    properties: list[Any] = [None] * PropertiesField.ABSOLUTE_EXPIRY_TIME + [TypedValue("timestamp", _NEVER_MS)]
     if now_ms is not None:
         properties.append(TypedValue("timestamp", now_ms))
     return encode(Described(PROPERTIES, properties))

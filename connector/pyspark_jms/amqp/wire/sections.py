@@ -11,9 +11,9 @@ from uuid import UUID
 
 from pyspark_jms.amqp.wire import constructors
 from pyspark_jms.amqp.wire.constructors import FIXED_WIDTHS, SIZE_WIDTHS
+from pyspark_jms.jms.headers import HeaderField, PropertiesField
 
 __all__ = [
-    "ABSOLUTE_EXPIRY",
     "APPLICATION_PROPERTIES",
     "DATA",
     "DELIVERY_ANNOTATIONS",
@@ -75,9 +75,6 @@ EMPTY_MESSAGE_ID: Final = "ID:AMQP_NO_PREFIX:"
 
 ENCODED_IDS: Final = tuple(f"ID:AMQP_{kind}:" for kind in ("UUID", "ULONG", "BINARY", "STRING", "NO_PREFIX"))
 """Beginnings of ids that are not strings, or other strings (AMQP-JMS binding §3.2.1.1)."""
-
-ABSOLUTE_EXPIRY: Final = 8
-_DELIVERY_COUNT, _MESSAGE_ID, _CREATION_TIME = 4, 0, 9
 
 
 _STEPS = [-1] * 256
@@ -211,7 +208,7 @@ def elements(message: Buffer, at: int, codes: bytes) -> Iterator[int]:
 
 def stable_id(message: Buffer) -> bytes | None:
     """The message-id as JMSMessageID, in UTF-8, or None without one, or if it is empty. Each delivery has the same."""
-    at = _field(message, PROPERTIES, _MESSAGE_ID)
+    at = _field(message, PROPERTIES, PropertiesField.MESSAGE_ID)
     text = None if at is None else id_text(message, at, of_message=True)
     return None if text is None or text == EMPTY_MESSAGE_ID else text.encode()
 
@@ -240,12 +237,12 @@ def digest(data: Buffer) -> bytes:
 
 def creation_time_ms(message: Buffer) -> int | None:
     """Milliseconds since the epoch; None if the message has no creation-time."""
-    return _time(message, _CREATION_TIME)
+    return _time(message, PropertiesField.CREATION_TIME)
 
 
 def expiry_ms(message: Buffer) -> int | None:
     """Milliseconds since the epoch; None if the message has no absolute-expiry-time."""
-    return _time(message, ABSOLUTE_EXPIRY)
+    return _time(message, PropertiesField.ABSOLUTE_EXPIRY_TIME)
 
 
 def _time(message: Buffer, number: int) -> int | None:
@@ -258,7 +255,7 @@ def _time(message: Buffer, number: int) -> int | None:
 
 def delivery_count(message: Buffer) -> int:
     """The number of earlier deliveries that failed; 0 if the message has none, or it cannot be read."""
-    at = _field(message, HEADER, _DELIVERY_COUNT)
+    at = _field(message, HEADER, HeaderField.DELIVERY_COUNT)
     widths = {constructors.SMALL_UINT: 1, constructors.UINT: 4}
     if at is None or message[at] not in widths:
         return 0

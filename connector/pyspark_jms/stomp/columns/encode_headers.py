@@ -7,8 +7,7 @@ dialect reserve are refused.
 """
 
 from collections.abc import Collection, Mapping
-from dataclasses import astuple
-from functools import cache, partial
+from functools import partial
 
 import numpy as np
 import pyarrow as pa
@@ -51,10 +50,11 @@ from pyspark_jms.columns.sink_properties import (
     typed_columns,
 )
 from pyspark_jms.errors import SchemaError, UnsupportedError
+from pyspark_jms.jms.headers import HEADERS, HeaderType
 from pyspark_jms.jms.model import TYPES_MARKER, DeliveryMode, Destination, ValueType
 from pyspark_jms.jms.rules import is_left_out
 from pyspark_jms.stomp.columns.escapes import escape_column
-from pyspark_jms.stomp.dialects.base import Dialect, SendHeaders
+from pyspark_jms.stomp.dialects.base import Dialect
 from pyspark_jms.stomp.wire.frame import escape
 
 __all__ = [
@@ -106,6 +106,8 @@ def _send_lines(destination: Destination, dialect: Dialect, *, by_row: bool = Fa
 
 # --- all other headers ------------------------------------------------------------------------------
 
+_TEXTS = [header for header in HEADERS if header.sent and header.type.ddl == "string"]
+
 
 def header_lines(rows: Rows, dialect: Dialect, transaction: str | None, now_ms: int) -> list[Piece]:
     """All headers of SEND except the destination, the properties, and those of the body."""
@@ -113,13 +115,14 @@ def header_lines(rows: Rows, dialect: Dialect, transaction: str | None, now_ms: 
     pieces: list[Piece] = [_mode_and_priority(rows, dialect)]
     if transaction is not None:
         pieces.append(fixed_line("transaction", transaction))
-    pieces += _text_line(rows, "JMSCorrelationID", names.correlation_id)
-    pieces += _text_line(rows, "JMSType", names.type)
-    pieces += _reply_to_line(rows, dialect)
-    pieces += _text_line(rows, "content_type", names.content_type)
+    for header in _TEXTS:
+        values = rows.text(header.name)
+        if values is not None:
+            values = _reply_to(values, dialect) if header.type is HeaderType.ADDRESS else values
+            pieces += _line(rows, header.name, names.get(header.name), values)
     pieces += _expiration_lines(rows, dialect, now_ms)
-    if names.timestamp is not None:
-        pieces.append(fixed_line(names.timestamp, str(now_ms // dialect.timestamp_unit_ms)))
+    if (timestamp := names.get("JMSTimestamp")) is not None:
+        pieces.append(fixed_line(timestamp, str(now_ms // dialect.timestamp_unit_ms)))
     pieces += _delivery_lines(rows, dialect, now_ms)
     return pieces
 
@@ -137,17 +140,12 @@ def _mode_and_priority_line(code: int, dialect: Dialect) -> bytes:
     mode, priority = divmod(code, PRIORITIES)
     names = dialect.send_headers
     if mode == DeliveryMode.PERSISTENT:
-        headers = {names.persistent: "true"}
+        headers = {names["JMSDeliveryMode"]: "true"}
     else:
-        headers = {names.persistent: "false", **dialect.non_persistent_headers}
-    if names.priority:
-        headers[names.priority] = str(priority)
+        headers = {names["JMSDeliveryMode"]: "false", **dialect.non_persistent_headers}
+    if name := names.get("JMSPriority"):
+        headers[name] = str(priority)
     return b"".join(fixed_line(name, value) for name, value in headers.items())
-
-
-def _text_line(rows: Rows, column: str, name: str | None) -> list[Piece]:
-    values = rows.text(column)
-    return [] if values is None else _line(rows, column, name, values)
 
 
 def _line(rows: Rows, column: str, name: str | None, values: pa.Array) -> list[Piece]:
@@ -159,17 +157,14 @@ def _line(rows: Rows, column: str, name: str | None, values: pa.Array) -> list[P
     return header_line(name, escape_column(values, lambda index: rows.refuse(index, refused, remedy)))
 
 
-def _reply_to_line(rows: Rows, dialect: Dialect) -> list[Piece]:
-    values = rows.text("JMSReplyTo")
-    if values is None:
-        return []
+def _reply_to(values: pa.Array, dialect: Dialect) -> pa.Array:
     prefixes: dict[str, str] = {}
     for wire, jms in dialect.reply_to_prefixes.items():
         prefixes.setdefault(jms, wire)
     for jms, wire in prefixes.items():
         if jms != wire:
             values = _with_prefix(values, jms.encode(), wire.encode())
-    return _line(rows, "JMSReplyTo", dialect.send_headers.reply_to, values)
+    return values
 
 
 def _with_prefix(values: pa.Array, old: bytes, new: bytes) -> pa.Array:
@@ -181,10 +176,10 @@ def _with_prefix(values: pa.Array, old: bytes, new: bytes) -> pa.Array:
 
 def _expiration_lines(rows: Rows, dialect: Dialect, now_ms: int) -> list[Piece]:
     names, instants = dialect.send_headers, expiration_of(rows, now_ms)
-    if names.time_to_live is None:
-        return _number_line(rows, "JMSExpiration", names.expiration, instants)
+    if "time_to_live" not in names:
+        return _number_line(rows, "JMSExpiration", names.get("JMSExpiration"), instants)
     lives = np.where(instants > 0, np.minimum(instants - now_ms, dialect.max_time_to_live_ms), 0)
-    return _number_line(rows, "JMSExpiration", names.time_to_live, lives)
+    return _number_line(rows, "JMSExpiration", names["time_to_live"], lives)
 
 
 def _delivery_lines(rows: Rows, dialect: Dialect, now_ms: int) -> list[Piece]:
@@ -192,17 +187,17 @@ def _delivery_lines(rows: Rows, dialect: Dialect, now_ms: int) -> list[Piece]:
 
     A delay is sent as a delay if the broker has a header for delays, so that only the broker's clock matters.
     """
-    names = dialect.send_headers
+    delay, time = map(dialect.send_headers.get, ("delivery_delay", "JMSDeliveryTime"))
     delays, times = delivery_of(rows)
-    if names.delivery_delay is None and names.delivery_time is None:
+    if delay is None and time is None:
         times = np.where(times > now_ms, times, 0)  # a time in the past needs no header
-    elif names.delivery_delay is None:
+    elif delay is None:
         times, delays = first_given(times, from_now(now_ms, delays)), np.zeros(1, np.int64)
-    elif names.delivery_time is None:
+    elif time is None:
         delays = first_given(delays, np.where(times > now_ms, times - now_ms, 0))
         times = np.zeros(1, np.int64)
-    delay_line = _number_line(rows, "delivery_delay", names.delivery_delay, delays)
-    return delay_line + _number_line(rows, "JMSDeliveryTime", names.delivery_time, times)
+    delay_line = _number_line(rows, "delivery_delay", delay, delays)
+    return delay_line + _number_line(rows, "JMSDeliveryTime", time, times)
 
 
 def _number_line(rows: Rows, column: str, name: str | None, values: Int64s) -> list[Piece]:
@@ -230,7 +225,6 @@ def _unsupported(rows: Rows, column: str, given: Mask) -> None:
 # ActiveMQ Classic stores headers in Java's modified UTF-8 and reads them as UTF-8: a character outside the Basic
 # Multilingual Plane, or U+0000, becomes two U+FFFD once the message was on disk. Bodies do not change.
 
-_HEADER_COLUMNS = ("JMSCorrelationID", "JMSType", "JMSReplyTo", "content_type")
 _FOUR_BYTES = 0xF0
 """The first byte in UTF-8 of the characters outside the Basic Multilingual Plane has at least this value."""
 
@@ -240,7 +234,7 @@ _REMEDY = "Move it into the body, or encode it."
 
 def check_stable(rows: Rows) -> None:
     """Refuse rows with text in a header or a property that the broker would change."""
-    for name in _HEADER_COLUMNS:
+    for name in (header.name for header in _TEXTS):
         texts = rows.text(name)
         if texts is not None:
             rows.refuse_any(_unstable(texts), f"has in {name} {_WHAT}", _REMEDY)
@@ -265,9 +259,6 @@ def _unstable(texts: pa.Array) -> Mask:
 
 
 # --- properties -------------------------------------------------------------------------------------
-
-_STOMP_HEADERS = frozenset({"destination", "transaction", "receipt", "content-length", "content-type"})
-"""STOMP 1.2 "SEND" and "Standard Headers": with every broker a row must not use these names."""
 
 
 def property_lines(properties: Properties, dialect: Dialect, columns: Collection[str] = ()) -> Piece:
@@ -311,16 +302,11 @@ def left_out(name: str, dialect: Dialect) -> bool:
 
 def name_problem(name: str, dialect: Dialect) -> str | None:
     """The reason why a SEND to this broker cannot have a property of this name; None if it can."""
-    if name in _reserved(dialect.reserved_properties, dialect.send_headers):
+    if name in dialect.reserved_properties:
         return "is the name of a header"
     if name.startswith(dialect.reserved_prefixes) and name not in dialect.set_by_client:
         return f"has a prefix that {dialect.name} reserves"
     return None
-
-
-@cache
-def _reserved(reserved: frozenset[str], headers: SendHeaders) -> frozenset[str]:
-    return reserved | {name for name in astuple(headers) if name} | _STOMP_HEADERS
 
 
 # --- option propertyColumns -------------------------------------------------------------------------

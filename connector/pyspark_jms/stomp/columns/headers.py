@@ -7,6 +7,7 @@ through a dictionary of the names (:func:`by_names`). Both give the same result.
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import TypeAlias
 from urllib.parse import unquote
 
 import numpy as np
@@ -17,6 +18,7 @@ from pyspark_jms.columns.arrays import Ints, Mask, contents, is_first, strings_a
 from pyspark_jms.columns.envelope import read_types, read_types_of
 from pyspark_jms.columns.schema import ARROW_SCHEMA, COLUMNS, FIRST_MS, LAST_MS, TIMESTAMP, property_keys
 from pyspark_jms.columns.value_texts import integers
+from pyspark_jms.jms.headers import HEADERS, HeaderType
 from pyspark_jms.jms.model import HIGHEST_PRIORITY, DeliveryMode, Destination, DestinationKind
 from pyspark_jms.stomp.columns.lines import Fault, Lines
 from pyspark_jms.stomp.dialects.base import Dialect
@@ -357,16 +359,16 @@ def _without_prefix(texts: pa.Array, prefix: str) -> pa.Array:
     return pc.if_else(pc.starts_with(texts, prefix), pc.utf8_slice_codeunits(texts, len(prefix)), texts)
 
 
-_READERS: dict[str, Callable[[Headers, str, pa.Array], pa.Array]] = {
-    "JMSDeliveryMode": _delivery_mode,
-    "JMSDeliveryTime": Headers.time,
-    "JMSExpiration": Headers.time,
-    "JMSPriority": Headers.priority,
-    "JMSRedelivered": _truth,
-    "JMSReplyTo": Headers.reply_to,
-    "JMSTimestamp": Headers.time,
+_Reader: TypeAlias = Callable[[Headers, str, pa.Array], pa.Array]
+_BY_TYPE: dict[HeaderType, _Reader] = {
+    HeaderType.ADDRESS: Headers.reply_to,
+    HeaderType.BOOLEAN: _truth,
+    HeaderType.TIME: Headers.time,
 }
-"""The readers of the columns that are not the text of their header."""
+_READERS = {header.name: _BY_TYPE.get(header.type, _as_it_is) for header in HEADERS} | {
+    "JMSDeliveryMode": _delivery_mode,
+    "JMSPriority": Headers.priority,
+}
 
 
 # --- texts of headers → typed columns ---------------------------------------------------------------

@@ -11,9 +11,9 @@ from pyspark_jms.stomp.dialects.base import (
     CHANGED_BY_DELIVERY,
     MESSAGE_HEADERS,
     RESERVED_EVERYWHERE,
+    SEND_HEADERS,
     BodyRule,
     Dialect,
-    SendHeaders,
 )
 from pyspark_jms.stomp.dialects.cannot import OVER_STOMP
 from pyspark_jms.stomp.dialects.subscription_headers import DurableSubscriptionHeaders
@@ -87,7 +87,12 @@ ARTEMIS = Dialect(
         DestinationKind.QUEUE: {"destination-type": "ANYCAST"},
         DestinationKind.TOPIC: {"destination-type": "MULTICAST"},
     },
-    send_headers=SendHeaders(delivery_delay="AMQ_SCHEDULED_DELAY", delivery_time="AMQ_SCHEDULED_TIME"),
+    send_headers=SEND_HEADERS
+    | {
+        "JMSExpiration": "expires",
+        "delivery_delay": "AMQ_SCHEDULED_DELAY",
+        "JMSDeliveryTime": "AMQ_SCHEDULED_TIME",
+    },
     send_property_names={"JMSXGroupSeq": "_AMQ_GROUP_SEQUENCE"},
     reserved_properties=RESERVED_EVERYWHERE
     | {

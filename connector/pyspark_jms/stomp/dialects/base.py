@@ -7,6 +7,7 @@ from enum import Enum
 
 from pyspark_jms.jms.dialect import BrokerDialect
 from pyspark_jms.jms.features import Feature, Refusal
+from pyspark_jms.jms.headers import COLUMN_OF_HEADER, HEADERS, SELECTOR_SCHEMA
 from pyspark_jms.jms.model import BODY_MARKER, TYPES_MARKER, DestinationKind
 from pyspark_jms.jms.subscription import ASSUMED_MESSAGE_BYTES
 from pyspark_jms.management.attributes import Management
@@ -18,9 +19,9 @@ __all__ = [
     "CHANGED_BY_DELIVERY",
     "MESSAGE_HEADERS",
     "RESERVED_EVERYWHERE",
+    "SEND_HEADERS",
     "BodyRule",
     "Dialect",
-    "SendHeaders",
     "WindowUnit",
 ]
 
@@ -33,43 +34,17 @@ MESSAGE_HEADERS = {
     "subscription": "@subscription",
     "ack": "@ack",
     "content-length": "@content-length",
-    "correlation-id": "JMSCorrelationID",
-    "redelivered": "JMSRedelivered",
-    "priority": "JMSPriority",
-    "persistent": "JMSDeliveryMode",
-    "reply-to": "JMSReplyTo",
-    "timestamp": "JMSTimestamp",
-    "type": "JMSType",
-    "content-type": "content_type",
+    **COLUMN_OF_HEADER,
     BODY_MARKER: "@body",
     TYPES_MARKER: "@types",
 }
 """``Dialect.message_headers`` of every broker."""
 
+SEND_HEADERS = {header.name: header.stomp for header in HEADERS if header.sent and header.stomp is not None}
+"""``Dialect.send_headers`` of every broker."""
+
 RESERVED_EVERYWHERE = frozenset(
-    {
-        "destination",
-        "content-length",
-        "content-type",
-        "receipt",
-        "transaction",
-        "persistent",
-        "priority",
-        "correlation-id",
-        "reply-to",
-        "type",
-        "JMSCorrelationID",
-        "JMSDeliveryMode",
-        "JMSDeliveryTime",
-        "JMSDestination",
-        "JMSExpiration",
-        "JMSMessageID",
-        "JMSPriority",
-        "JMSRedelivered",
-        "JMSReplyTo",
-        "JMSTimestamp",
-        "JMSType",
-    }
+    {"destination", "content-length", "receipt", "transaction", *SEND_HEADERS.values(), *SELECTOR_SCHEMA.kinds}
 )
 """Names that no broker takes for a property: the headers of a SEND frame, and the headers of JMS."""
 
@@ -90,44 +65,6 @@ class WindowUnit(Enum):
 
     BYTES = "bytes"
     MESSAGES = "messages"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SendHeaders:
-    """The SEND headers that carry the headers of JMS. None: this broker has no such header."""
-
-    persistent: str = "persistent"
-    """JMSDeliveryMode: ``true`` for PERSISTENT, ``false`` for NON_PERSISTENT."""
-
-    correlation_id: str | None = "correlation-id"
-    """JMSCorrelationID."""
-
-    reply_to: str | None = "reply-to"
-    """JMSReplyTo, as ``Dialect.reply_to_prefixes`` writes it."""
-
-    type: str | None = "type"
-    """JMSType."""
-
-    priority: str | None = "priority"
-    """JMSPriority, 0 to 9."""
-
-    expiration: str | None = "expires"
-    """JMSExpiration: the time of expiration in milliseconds since the epoch."""
-
-    time_to_live: str | None = None
-    """The time to live in milliseconds, for a broker without a header for the time of expiration."""
-
-    delivery_delay: str | None = None
-    """The delivery delay in milliseconds."""
-
-    delivery_time: str | None = None
-    """JMSDeliveryTime: the earliest time of delivery in milliseconds since the epoch."""
-
-    content_type: str | None = "content-type"
-    """The column ``content_type``."""
-
-    timestamp: str | None = None
-    """The time of sending, in units of ``Dialect.timestamp_unit_ms``. None: the broker sets JMSTimestamp itself."""
 
 
 def _no_headers() -> dict[DestinationKind, dict[str, str]]:
@@ -265,8 +202,9 @@ class Dialect(BrokerDialect):
     non_persistent_headers: Mapping[str, str] = field(default_factory=dict)
     """Headers that a SEND of a NON_PERSISTENT message must have in addition."""
 
-    send_headers: SendHeaders
-    """The SEND headers that carry the headers of JMS."""
+    send_headers: Mapping[str, str]
+    """Column of the sink → the SEND header that carries it, for columns that the broker has a header for. With a header
+    for ``JMSTimestamp``, in units of ``timestamp_unit_ms``, the broker does not set the time of sending itself."""
 
     max_time_to_live_ms: int = (1 << 63) - 1
     """The largest time to live that the broker accepts, in milliseconds. A longer one is shortened to it."""

@@ -8,9 +8,9 @@ from pyspark_jms.stomp.dialects.addresses import Addresses
 from pyspark_jms.stomp.dialects.base import (
     MESSAGE_HEADERS,
     RESERVED_EVERYWHERE,
+    SEND_HEADERS,
     BodyRule,
     Dialect,
-    SendHeaders,
     WindowUnit,
 )
 from pyspark_jms.stomp.dialects.cannot import OVER_STOMP
@@ -78,7 +78,7 @@ CLASSIC = Dialect(
         "/temp-topic/": "temp-topic://",
     },
     stable_id_separator="",
-    send_headers=SendHeaders(delivery_delay="AMQ_SCHEDULED_DELAY"),
+    send_headers=SEND_HEADERS | {"JMSExpiration": "expires", "delivery_delay": "AMQ_SCHEDULED_DELAY"},
     confirms_single_messages=True,
     reserved_properties=RESERVED_EVERYWHERE
     | {

@@ -8,9 +8,9 @@ from pyspark_jms.stomp.dialects.addresses import Addresses, RefusedName
 from pyspark_jms.stomp.dialects.base import (
     MESSAGE_HEADERS,
     RESERVED_EVERYWHERE,
+    SEND_HEADERS,
     BodyRule,
     Dialect,
-    SendHeaders,
     WindowUnit,
 )
 from pyspark_jms.stomp.dialects.cannot import NO_STABLE_IDS, OVER_STOMP
@@ -91,7 +91,7 @@ RABBITMQ = Dialect(
     # Without these, a SEND that is not persistent declares a queue of its connection, which is deleted with the
     # connection: the message is confirmed and lost. If there is a durable queue of that name, the SEND is refused.
     non_persistent_headers={"durable": "true", "auto-delete": "false", "exclusive": "false"},
-    send_headers=SendHeaders(expiration=None, time_to_live="expiration", timestamp="timestamp"),
+    send_headers=SEND_HEADERS | {"time_to_live": "expiration", "JMSTimestamp": "timestamp"},
     max_time_to_live_ms=(1 << 32) - 1,  # 49 days
     confirms_single_messages=True,
     marks_bytes=True,

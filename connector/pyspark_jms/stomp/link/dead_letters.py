@@ -13,6 +13,7 @@ from typing import BinaryIO, NamedTuple
 
 from pyspark_jms.blocks.block import MessageBlock
 from pyspark_jms.blocks.dead_letter import DeadLetter, OversizedMessage, not_kept
+from pyspark_jms.jms.headers import HEADERS
 from pyspark_jms.jms.model import (
     BODY_MARKER,
     DEAD_LETTER_PROPERTIES,
@@ -31,6 +32,7 @@ from pyspark_jms.stomp.wire.frame import escape
 __all__ = ["send_dead_letters"]
 
 _MAX_REASON_CHARACTERS = 1000
+_KEPT = frozenset(header.name for header in HEADERS if header.in_dead_letter)
 
 
 class _Parts(NamedTuple):
@@ -127,7 +129,7 @@ def _sent_as(dialect: Dialect, name: str) -> str | None:
     if name in (BODY_MARKER, TYPES_MARKER):
         return name
     if (column := dialect.message_headers.get(name)) is not None:
-        return _headers_kept(dialect).get(column)
+        return dialect.send_headers.get(column) if column in _KEPT else None
     withheld = dialect.ignored_headers | dialect.set_by_broker | dialect.reserved_properties
     if (
         name in withheld | dialect.property_names.keys()
@@ -136,14 +138,3 @@ def _sent_as(dialect: Dialect, name: str) -> str | None:
     ):
         return None
     return name
-
-
-def _headers_kept(dialect: Dialect) -> dict[str, str | None]:
-    headers = dialect.send_headers
-    return {
-        "JMSCorrelationID": headers.correlation_id,
-        "JMSReplyTo": headers.reply_to,
-        "JMSType": headers.type,
-        "JMSPriority": headers.priority,
-        "content_type": headers.content_type,
-    }

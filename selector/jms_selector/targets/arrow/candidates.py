@@ -1,6 +1,6 @@
 """Columns -> candidates: the distinct values of a name, and the kinds that each value may have.
 
-There are two sources: the connector's schema, where properties are texts, and columns of Arrow types.
+There are two sources: a schema of headers and properties, where properties are texts, and columns of Arrow types.
 """
 
 from collections.abc import Mapping, Sequence
@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from jms_selector.meaning.conversions import FLOATING_TEXT, INTEGER_TEXT
 from jms_selector.meaning.lenient import TRUSTED_TYPES, NameLocation, locate
 from jms_selector.syntax.dialects import Dialect
-from jms_selector.syntax.kinds import BITS, NULL, Kind, Value
+from jms_selector.syntax.kinds import BITS, NULL, Kind, Schema, Value
 from jms_selector.targets.arrow import vectors
 
 __all__ = ["Candidates", "SchemaColumns", "typed_column"]
@@ -42,15 +42,16 @@ class Candidates:
 
 
 class SchemaColumns:
-    """Finds the candidates of a name in a batch of the connector's schema."""
+    """Finds the candidates of a name in a batch of a schema."""
 
-    def __init__(self, batch: pa.RecordBatch | pa.Table, dialect: Dialect) -> None:
+    def __init__(self, batch: pa.RecordBatch | pa.Table, dialect: Dialect, schema: Schema) -> None:
         self.batch = batch
+        self.schema = schema
         self.dialect = dialect
         self.names = set(batch.schema.names)
 
     def candidates(self, name: str) -> Candidates:
-        location = locate(self.dialect, name)
+        location = locate(self.dialect, name, self.schema)
         rows = self.batch.num_rows
         if not location.visible:
             return Candidates(np.zeros(rows, np.intp), 1, {}, np.ones(1, bool))

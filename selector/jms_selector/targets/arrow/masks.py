@@ -1,6 +1,6 @@
 """Selector -> Arrow masks, a whole batch at a time.
 
-:func:`keep` and :func:`masks` evaluate rows of the connector's schema, where properties are texts of any type;
+:func:`keep` and :func:`masks` evaluate rows of a schema, where properties are texts of any type;
 :func:`exact` evaluates columns of Arrow types. Each column is dictionary-encoded once, every condition is evaluated on
 the distinct values, and each row has the outcome of its value.
 """
@@ -19,7 +19,7 @@ from jms_selector.errors import UnsupportedSelectorError
 from jms_selector.meaning.lenient import MAX_NAMES, expand_selector, lenient_dialect
 from jms_selector.meaning.plan import NOT_COMPUTABLE, junction_children, plan_condition, to_negation_normal_form
 from jms_selector.syntax.dialects import Dialect
-from jms_selector.syntax.kinds import BITS, Kind
+from jms_selector.syntax.kinds import BITS, Kind, Schema
 from jms_selector.syntax.parse import parse
 from jms_selector.syntax.tree import And, Node, Not, Or, Selector, conditions, fold, names
 from jms_selector.targets.arrow import vectors
@@ -44,10 +44,11 @@ def keep(
     batch: pa.RecordBatch | pa.Table,
     dialect: str | Dialect = "spec",
     *,
+    schema: Schema,
     convert: bool | None = None,
 ) -> pa.BooleanArray:
     """Rows of the schema that match for some types of their texts. The other rows cannot match."""
-    evaluation = _BatchEvaluation.lenient(selector, batch, dialect, convert=convert)
+    evaluation = _BatchEvaluation.lenient(selector, batch, dialect, schema, convert=convert)
     if evaluation.root is None:
         return pa.array(np.ones(batch.num_rows, bool))
 
@@ -70,11 +71,12 @@ def masks(
     batch: pa.RecordBatch | pa.Table,
     dialect: str | Dialect = "spec",
     *,
+    schema: Schema,
     convert: bool | None = None,
 ) -> Masks:
     """The possible outcomes of each row of the schema: the vectorised :func:`lenient.outcomes`."""
     return _fold_masks(
-        _BatchEvaluation.lenient(selector, batch, dialect, convert=convert), batch.num_rows, _lenient_and
+        _BatchEvaluation.lenient(selector, batch, dialect, schema, convert=convert), batch.num_rows, _lenient_and
     )
 
 
@@ -141,11 +143,11 @@ class _BatchEvaluation:
 
     @classmethod
     def lenient(
-        cls, selector: Selector | str, batch: Any, dialect: str | Dialect, *, convert: bool | None
+        cls, selector: Selector | str, batch: Any, dialect: str | Dialect, schema: Schema, *, convert: bool | None
     ) -> "_BatchEvaluation":
         rules = lenient_dialect(dialect)
         selector = parse(selector) if isinstance(selector, str) else selector
-        columns = SchemaColumns(batch, rules)
+        columns = SchemaColumns(batch, rules, schema)
         converting = selector.convert if convert is None else convert
         return cls(expand_selector(selector), rules, converting, batch.num_rows, columns.candidates, MAX_NAMES)
 

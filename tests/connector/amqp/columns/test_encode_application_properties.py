@@ -15,12 +15,12 @@ def found(rows, dialect=ARTEMIS):
     made = application_properties(rows, dialect)
     sections = [plain_amqp.sections(message) for message in join_rows(made.section).to_pylist()] if made.section else []
     entries = [{key[1].decode(): value for key, value in plain_amqp.pairs(value)} for ((_, value),) in sections]
-    return entries, [join_rows(field).to_pylist() if field != [b"\x40"] else None for field in made.groups]
+    return entries, {field.title: join_rows(pieces).to_pylist() for field, pieces in made.groups.items()}
 
 
 def test_no_properties_make_no_section():
-    assert found(rows_of(text=["a"])) == ([], [])
-    assert found(rows_of(properties=[[], None])) == ([], [])
+    assert found(rows_of(text=["a"])) == ([], {})
+    assert found(rows_of(properties=[[], None])) == ([], {})
 
 
 def test_a_property_has_its_stated_type_or_is_a_string():
@@ -54,16 +54,22 @@ def test_a_group_is_in_the_fields_of_its_own():
     rows = rows_of(properties=[[("JMSXGroupSeq", "-2"), ("JMSXGroupID", "g")], [("a", "1")], None])
     entries, groups = found(rows)
     assert entries == [{}, {"a": (0xA1, b"1")}, {}]
-    assert groups == [[b"\xa1\x01g", b"\x40", b"\x40"], [b"\x70\xff\xff\xff\xfe", b"\x40", b"\x40"]]
+    assert groups == {
+        "group-id": [b"\xa1\x01g", b"\x40", b"\x40"],
+        "group-sequence": [b"\x70\xff\xff\xff\xfe", b"\x40", b"\x40"],
+    }
 
 
 def test_a_sequence_may_stand_without_a_group():
-    assert found(rows_of(properties=[[("JMSXGroupSeq", "+3")]]))[1] == [None, [b"\x70\0\0\0\x03"]]
+    assert found(rows_of(properties=[[("JMSXGroupSeq", "+3")]]))[1] == {"group-sequence": [b"\x70\0\0\0\x03"]}
 
 
 def test_a_group_may_be_in_columns():
     rows = rows_of(["JMSXGroupID", "JMSXGroupSeq"], JMSXGroupID=["g", None], JMSXGroupSeq=pa.array([1, 2], pa.int64()))
-    assert found(rows) == ([], [[b"\xa1\x01g", b"\x40"], [b"\x70\0\0\0\x01", b"\x70\0\0\0\x02"]])
+    assert found(rows) == (
+        [],
+        {"group-id": [b"\xa1\x01g", b"\x40"], "group-sequence": [b"\x70\0\0\0\x01", b"\x70\0\0\0\x02"]},
+    )
 
 
 @pytest.mark.parametrize(

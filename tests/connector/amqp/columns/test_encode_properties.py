@@ -25,6 +25,7 @@ from pyspark_jms.amqp.dialects import AMQP, ARTEMIS, CLASSIC, RABBITMQ
 from pyspark_jms.columns.arrays import join_rows
 from pyspark_jms.columns.rows import BODY_TYPES, Rows
 from pyspark_jms.errors import InvalidDestinationError, MessageFormatError, UnsupportedError
+from pyspark_jms.jms.headers import PropertiesField
 from pyspark_jms.jms.model import Destination
 
 TOPIC = Destination.parse("topic://t")
@@ -232,7 +233,7 @@ def test_what_is_not_of_the_type_that_it_names_is_refused(wrong):
 NULL = (0x40, b"")
 
 
-def found(rows, expirations=(0,), content_types=(b"\x40",), groups=()):
+def found(rows, expirations=(0,), content_types=(b"\x40",), groups=None):
     pieces = properties(
         rows,
         Identity("ID:p-", 0x0102),
@@ -240,7 +241,7 @@ def found(rows, expirations=(0,), content_types=(b"\x40",), groups=()):
         reply_to=reply_addresses_of(rows, ARTEMIS),
         content_types=list(content_types),
         expirations=np.array(expirations),
-        groups=list(groups),
+        groups=groups or {},
     )
     sections = [plain_amqp.sections(message) for message in join_rows(pieces).to_pylist()]
     return [plain_amqp.fields(value, 13) for ((_, value),) in sections]
@@ -248,7 +249,9 @@ def found(rows, expirations=(0,), content_types=(b"\x40",), groups=()):
 
 def test_every_field_has_its_place():
     rows = rows_of(text=["a"], JMSType=["ty"], JMSReplyTo=["r"], JMSCorrelationID=["c"])
-    (fields,) = found(rows, [9], [b"\xa3\x01m"], [[b"\xa1\x01g"], [b"\x43"]])
+    (fields,) = found(
+        rows, [9], [b"\xa3\x01m"], {PropertiesField.GROUP_ID: [b"\xa1\x01g"], PropertiesField.GROUP_SEQUENCE: [b"\x43"]}
+    )
     assert fields == {
         0: (0xA1, b"ID:p-000000000010"),
         1: NULL,

@@ -46,6 +46,7 @@ from pyspark_jms.amqp.columns.fields import string as string_column
 from pyspark_jms.amqp.columns.walk import Entry, Field
 from pyspark_jms.amqp.dialects import ARTEMIS, CLASSIC, RABBITMQ
 from pyspark_jms.amqp.wire.sections import id_text
+from pyspark_jms.jms.headers import Annotation
 from pyspark_jms.jms.model import Destination
 
 
@@ -159,14 +160,14 @@ def test_a_number_for_each_row():
         section(0x77, int_(1)),
     ]
     found = annotated(rows)
-    assert found.small("x-opt-jms-dest", BYTE, range(4)).tolist() == [1, 3, -1, -1, -1]
-    assert found.numbers("x-opt-jms-dest", BYTE).tolist() == [1, 3, ABSENT, 9, ABSENT]
+    assert found.small(Annotation.DESTINATION, BYTE, range(4)).tolist() == [1, 3, -1, -1, -1]
+    assert found.numbers(Annotation.DESTINATION, BYTE).tolist() == [1, 3, ABSENT, 9, ABSENT]
     assert found.numbers("x-opt-delivery-time", BYTE).tolist() == [ABSENT] * 5
 
 
 def test_the_last_of_two_counts():
     twice = section(0x72, map_([(symbol("x-opt-jms-dest"), byte(0)), (symbol("x-opt-jms-dest"), byte(2))]))
-    assert annotated([twice]).small("x-opt-jms-dest", BYTE, range(4)).tolist() == [2]
+    assert annotated([twice]).small(Annotation.DESTINATION, BYTE, range(4)).tolist() == [2]
 
 
 UUID = b"\x98" + bytes(range(0x90, 0xA0))

@@ -295,7 +295,7 @@ def test_another_dialect_names_its_own_headers():
     other = replace(
         ARTEMIS,
         send_destination_headers={kind: {} for kind in ARTEMIS.send_destination_headers},
-        send_headers=replace(ARTEMIS.send_headers, type="kind", priority=None),
+        send_headers={"JMSDeliveryMode": "persistent", "JMSType": "kind"},
         send_property_names={"JMSXGroupID": "group"},
     )
     ((headers, _),) = frames_of([{"JMSType": "t", "properties": [("JMSXGroupID", "g")]}], dialect=other)

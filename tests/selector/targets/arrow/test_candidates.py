@@ -5,11 +5,12 @@ import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from selector_schema import schema_columns
 
 from jms_selector.meaning.conversions import readings
 from jms_selector.syntax.dialects import ARTEMIS, SPEC
 from jms_selector.syntax.kinds import Kind
-from jms_selector.targets.arrow.candidates import SchemaColumns, _lookup_first, _readings, typed_column
+from jms_selector.targets.arrow.candidates import _lookup_first, _readings, typed_column
 
 TEXTS = ["5", "-5", "128", "99999", "3000000000", "9223372036854775807", "9223372036854775808", "-9223372036854775808"]
 TEXTS += [
@@ -63,7 +64,7 @@ def test_lookup_in_rows_with_equal_numbers_of_entries():
 
 def test_absence_by_dialect():
     batch = pa.record_batch({"JMSPriority": pa.array([1], pa.int32())})
-    known = SchemaColumns(batch, ARTEMIS)
+    known = schema_columns(batch, ARTEMIS)
 
     def rows(column, mask):
         return mask[column.codes].tolist()
@@ -71,7 +72,7 @@ def test_absence_by_dialect():
     for name in ("JMSCorrelationID", "AMQSize"):
         column = known.candidates(name)
         assert rows(column, column.undecided) == [True]
-    assert SchemaColumns(batch, SPEC).candidates("JMSCorrelationID").undecided is None
+    assert schema_columns(batch, SPEC).candidates("JMSCorrelationID").undecided is None
     time = known.candidates("JMSTimestamp")
     assert rows(time, time.kinds[Kind.LONG][0]) == rows(time, time.kinds[Kind.NULL][0]) == [True]
     assert known.candidates("JMSXDeliveryCount").kinds[Kind.NULL][0].all()
@@ -101,5 +102,5 @@ def test_delivery_modes_by_the_brokers_words():
 @pytest.mark.parametrize(("zone", "moment"), [("Europe/Berlin", 1792888200000), ("GMT+02:00", 0), ("PST", 1)])
 def test_a_time_is_read_without_its_zone(zone, moment):
     batch = pa.record_batch({"JMSTimestamp": pa.array([moment * 1000 + 999, None], pa.timestamp("us", tz=zone))})
-    _, times = SchemaColumns(batch, SPEC).candidates("JMSTimestamp").kinds[Kind.LONG]
+    _, times = schema_columns(batch, SPEC).candidates("JMSTimestamp").kinds[Kind.LONG]
     assert times[0] == moment

@@ -7,15 +7,15 @@ import selector_strategies
 from generated import examples
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from selector_schema import keep, masks, message_of, outcomes
 
 from jms_selector.errors import EvaluationError, UnsupportedSelectorError
 from jms_selector.meaning.evaluate import evaluate
-from jms_selector.meaning.lenient import outcomes
 from jms_selector.meaning.message import Message
 from jms_selector.syntax.build import MAX_NESTING
 from jms_selector.syntax.kinds import Kind, Value
 from jms_selector.syntax.parse import parse
-from jms_selector.targets.arrow import masks
+from jms_selector.targets.arrow.masks import exact
 
 DIALECTS = ("spec", "artemis", "classic")
 MESSAGES = 80
@@ -40,9 +40,9 @@ def test_masks_over_the_schema_are_the_outcomes_of_each_row(text, messages, dial
     selector = parse(text)
     batch = selector_strategies.batch_of(rows)
     expected = [tuple(outcomes(selector, row, dialect, convert=convert)) for row in rows]
-    found = masks.masks(selector, batch, dialect, convert=convert)
+    found = masks(selector, batch, dialect, convert=convert)
     assert list(zip(*(mask.tolist() for mask in found), strict=True)) == expected
-    assert masks.keep(selector, batch, dialect, convert=convert).to_pylist() == [true for true, _, _ in expected]
+    assert keep(selector, batch, dialect, convert=convert).to_pylist() == [true for true, _, _ in expected]
 
 
 @pytest.mark.parametrize("text", ["a = 'x'", "NOT (a = '7')", "a IS NOT NULL", "a = b", "JMSXDeliveryCount > a"])
@@ -56,7 +56,7 @@ def test_masks_of_types_that_only_amqp_has_are_the_outcomes_of_each_row(text, di
     ]
     for some in (rows, rows[:3], rows[-1:]):
         expected = [tuple(outcomes(text, row, dialect)) for row in some]
-        found = masks.masks(text, selector_strategies.batch_of(some), dialect)
+        found = masks(text, selector_strategies.batch_of(some), dialect)
         assert list(zip(*(mask.tolist() for mask in found), strict=True)) == expected
 
 
@@ -100,7 +100,7 @@ def test_typed_columns_are_exact(text, seed, dialect):
         except EvaluationError:
             expected.append(None)
     try:
-        found = masks.exact(selector, table, dialect)
+        found = exact(selector, table, dialect)
     except UnsupportedSelectorError:
         return  # for concatenated strings, or a division that may be NULL beside other types
     assert found.to_pylist() == expected
@@ -108,26 +108,26 @@ def test_typed_columns_are_exact(text, seed, dialect):
 
 def test_missing_columns_are_null_and_columns_of_other_types_refused():
     table = pa.table({"a": pa.array([1, None], pa.int32()), "t": pa.array([[1], [2]])})
-    assert masks.exact("a = 1 OR z = 1", table).to_pylist() == [True, None]
-    assert masks.exact("a IS NULL", table).to_pylist() == [False, True]
+    assert exact("a = 1 OR z = 1", table).to_pylist() == [True, None]
+    assert exact("a IS NULL", table).to_pylist() == [False, True]
     with pytest.raises(TypeError, match=r"t .*list"):
-        masks.exact("t = 1", table)
+        exact("t = 1", table)
 
 
 def test_a_blank_selector_keeps_everything():
     batch = selector_strategies.batch_of([])
-    assert masks.keep(" ", batch).to_pylist() == []
-    assert masks.exact("", pa.table({"a": [1, 2]})).to_pylist() == [True, True]
+    assert keep(" ", batch).to_pylist() == []
+    assert exact("", pa.table({"a": [1, 2]})).to_pylist() == [True, True]
 
 
 def test_a_slice_of_a_batch_and_a_table_of_chunks():
-    messages = [Message.of({"JMSDeliveryMode": "PERSISTENT", "JMSTimestamp": 1}, a=n, b="x" * n) for n in range(20)]
+    messages = [message_of({"JMSDeliveryMode": "PERSISTENT", "JMSTimestamp": 1}, a=n, b="x" * n) for n in range(20)]
     batch = selector_strategies.batch_of([selector_strategies.row_of(m, types=True) for m in messages])
     expected = [5 < n < 12 for n in range(20)]
     text = "a > 5 AND NOT (a >= 12)"
-    assert masks.keep(text, batch.slice(3, 12)).to_pylist() == expected[3:15]
+    assert keep(text, batch.slice(3, 12)).to_pylist() == expected[3:15]
     table = pa.Table.from_batches([batch.slice(0, 7), batch.slice(7)])
-    assert masks.keep(text, table).to_pylist() == expected
+    assert keep(text, table).to_pylist() == expected
 
 
 def test_three_thousand_terms():
@@ -135,26 +135,26 @@ def test_three_thousand_terms():
     batch = selector_strategies.batch_of(
         [
             selector_strategies.row_of(
-                Message.of({"JMSDeliveryMode": "PERSISTENT", "JMSTimestamp": 1}, a=n), types=False
+                message_of({"JMSDeliveryMode": "PERSISTENT", "JMSTimestamp": 1}, a=n), types=False
             )
             for n in (5, 2999, 3000)
         ]
     )
-    assert masks.keep(text, batch).to_pylist() == [True, True, False]
+    assert keep(text, batch).to_pylist() == [True, True, False]
 
 
 @pytest.mark.parametrize("shape", selector_strategies.NESTED, ids=list(selector_strategies.NESTED))
 def test_the_deepest_selector_is_evaluated(shape):
-    row = selector_strategies.row_of(Message.of({"JMSDeliveryMode": "PERSISTENT", "JMSTimestamp": 1}, a=1), types=False)
+    row = selector_strategies.row_of(message_of({"JMSDeliveryMode": "PERSISTENT", "JMSTimestamp": 1}, a=1), types=False)
     selector = parse(selector_strategies.NESTED[shape](MAX_NESTING))
-    assert masks.keep(selector, selector_strategies.batch_of([row])).to_pylist() == [outcomes(selector, row).true]
+    assert keep(selector, selector_strategies.batch_of([row])).to_pylist() == [outcomes(selector, row).true]
 
 
 def test_a_header_that_is_never_null_has_its_default_in_typed_columns():
     table = pa.table({"a": [1, 2], "JMSXDeliveryCount": pa.array([3, None], pa.int32())})
-    assert masks.exact("JMSXDeliveryCount = 1", table, "classic").to_pylist() == [False, True]
-    assert masks.exact("JMSXDeliveryCount = 3", table, "classic").to_pylist() == [True, False]
-    assert masks.exact("JMSXGroupSeq = 0 AND NOT JMSRedelivered", table, "classic").to_pylist() == [True, True]
+    assert exact("JMSXDeliveryCount = 1", table, "classic").to_pylist() == [False, True]
+    assert exact("JMSXDeliveryCount = 3", table, "classic").to_pylist() == [True, False]
+    assert exact("JMSXGroupSeq = 0 AND NOT JMSRedelivered", table, "classic").to_pylist() == [True, True]
     longs = pa.table({"JMSXDeliveryCount": pa.array([3, None], pa.int64())})
-    assert masks.exact("JMSXDeliveryCount < 3", longs, "classic").to_pylist() == [False, True]
-    assert masks.exact("JMSXDeliveryCount IS NULL", table, "artemis").to_pylist() == [True, True]
+    assert exact("JMSXDeliveryCount < 3", longs, "classic").to_pylist() == [False, True]
+    assert exact("JMSXDeliveryCount IS NULL", table, "artemis").to_pylist() == [True, True]
