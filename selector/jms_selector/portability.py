@@ -7,12 +7,15 @@ import json
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from decimal import Decimal
+from functools import reduce
 from pathlib import Path
 from typing import Any
 
 from jms_selector.meaning.plan import junction_children, to_negation_normal_form
 from jms_selector.pushdown.rewrite import put_properties_left
 from jms_selector.syntax.kinds import Kind, integer_kind
+from jms_selector.syntax.like import choose_portable_escape, compile_like
 from jms_selector.syntax.parse import parse
 from jms_selector.syntax.tree import (
     And,
@@ -33,9 +36,9 @@ from jms_selector.syntax.tree import (
     names,
     postorder,
 )
-from jms_selector.targets.text import render
+from jms_selector.targets.text import render, with_children
 
-__all__ = ["DATA", "DIFFERENCES", "ENGINES", "Difference", "Portable", "portable", "with_spaced_minus"]
+__all__ = ["DATA", "DIFFERENCES", "ENGINES", "Difference", "Portable", "portable", "portable_text"]
 
 DATA = Path(__file__).parent / "engines.json"
 _MEASURED: dict[str, Any] = json.loads(DATA.read_text(encoding="utf-8"))
@@ -66,6 +69,7 @@ DIFFERENCES = dict(
         _difference("small-minus", "a minus directly before 0.…", "t > -0.5"),
         _difference("sign", "a plus before a value, two minus, a minus before a point", "i = +5"),
         _difference("division", "a division of whole numbers", "i / 2 = 2"),
+        _difference("zero", "a division by the number 0", "i / 0 = 1 OR i = 5"),
         _difference("grouping", "`-` or `/` before another operator", "10 - 5 - 2 = 3"),
         _difference("parentheses", "parentheses in a calculation", "(i + 1) * 2 = 12"),
         _difference("calculation", "a calculation with a property that is not a number", "-s < 5 OR i = 5"),
@@ -75,6 +79,8 @@ DIFFERENCES = dict(
         _difference("exponent", "an exponent", "i = 5E+0"),
         _difference("empty", "the empty text", "o = ''"),
         _difference("like", "LIKE, which must match the whole text", "s LIKE 'blu'"),
+        _difference("percent", "%% in a pattern", "s LIKE '%%'"),
+        _difference("escaped", "ESCAPE", "q LIKE '%!%%' ESCAPE '!'"),
         _difference("escape", "ESCAPE other than before _, % or itself", "x LIKE 'a!xb' ESCAPE '!'"),
         _difference("whole", "`>=` or BETWEEN of a fraction with a whole number", "t >= 0"),
         _difference("two", "`<` or `>` of two properties", "s < x"),
@@ -105,13 +111,52 @@ def portable(selector: Selector | str) -> Portable:
     given = parse(selector) if isinstance(selector, str) else selector
     if given.root is None:
         return Portable("", (), ())
-    root = _guarded(put_properties_left(given.root))
-    text = with_spaced_minus(render(root))
-    found = tuple(_found(given.text or render(given), given.root))
-    return Portable(text, found, tuple(each for each in _found(text, root) if each in found))
+    root = _portable(given.root)
+    text = _spell(root)
+    return Portable(text, tuple(_found(given.text or render(given), given.root)), tuple(_found(text, root)))
+
+
+def portable_text(root: Node) -> str:
+    """The text of a condition that as few engines as possible decide otherwise."""
+    return _spell(_portable(root))
 
 
 # --- the portable text -------------------------------------------------------------------------------
+
+
+def _portable(root: Node) -> Node:
+    return _guarded(fold(put_properties_left(root), _in_portable_form))
+
+
+def _in_portable_form(node: Node, children: list[Node]) -> Node:
+    match node:
+        case Compare(operator):
+            return Compare(operator, *map(_without_suffix, children))
+        case Between():
+            return with_children(node, list(map(_without_suffix, children)))
+        case In(_, values, negated):
+            return In(children[0], values, negated)
+        case Like(_, pattern, escape, negated):
+            return Like(children[0], *choose_portable_escape(compile_like(pattern, escape), escape), negated)
+        case Arithmetic(operators) if _needs_grouping(operators):
+            pairs = zip(operators, children[1:], strict=True)
+            return reduce(lambda left, pair: Arithmetic((pair[0],), (left, pair[1])), pairs, children[0])
+    return with_children(node, children)
+
+
+def _needs_grouping(operators: tuple[str, ...]) -> bool:
+    return bool(set(operators[:-1]) & {"-", "/"})
+
+
+def _without_suffix(node: Node) -> Node:
+    """A literal that is compared: its value alone matters, and not whether it is a long or a float."""
+    match node:
+        case Literal(value, Kind.LONG) if isinstance(value, int):
+            return Literal(value, integer_kind(value))
+        case Literal(value, Kind.FLOAT):
+            return Literal(value, Kind.DOUBLE)
+    return node
+
 
 _NEVER_NULL = {"JMSPriority", "JMSTimestamp", "JMSDeliveryMode"}
 
@@ -125,7 +170,8 @@ def _guarded(root: Node) -> Node:
         match node:
             case And():
                 flat = [part for each in operands for part in (each.operands if isinstance(each, And) else (each,))]
-                return And(tuple(dict.fromkeys(flat)))
+                once = dict.fromkeys(part for part in flat if isinstance(part, IsNull))
+                return And(tuple(part for part in flat if not isinstance(part, IsNull) or once.pop(part, 1) is None))
             case Or():
                 return Or(tuple(operands))
         if not _may_select_missing(node):
@@ -152,10 +198,19 @@ def _may_select_missing(node: Node) -> bool:
 _LITERALS = re.compile(r"('(?:[^']|'')*'|\"[^\"]*\")")
 
 
-def with_spaced_minus(text: str) -> str:
-    """``- 0.5``: IBM's grammar has no ``-0``."""
-    parts = _LITERALS.split(text)
-    return "".join(part if place % 2 else re.sub(r"-(?=0?\.)", "- ", part) for place, part in enumerate(parts))
+def _spell(root: Node) -> str:
+    """The text, with ``- 0.5``, because IBM's grammar has no ``-0``, and with digits instead of exponents."""
+    parts = _LITERALS.split(render(root))
+    return "".join(part if place % 2 else _spell_numbers(part) for place, part in enumerate(parts))
+
+
+def _spell_numbers(part: str) -> str:
+    return re.sub(r"-(?=0?\.)", "- ", re.sub(r"(?<![\w.$])\d+\.\d+E-?[12]?\d(?!\d)", _digits, part))
+
+
+def _digits(found: re.Match[str]) -> str:
+    text = format(Decimal(found[0]), "f")
+    return text if "." in text else f"{text}.0"
 
 
 # --- differences -------------------------------------------------------------------------------------
@@ -198,9 +253,11 @@ def _of_node(node: Node) -> Iterator[str]:
     match node:
         case Arithmetic(operators, operands):
             yield from ["division"] if "/" in operators else []
-            yield from ["parentheses"] if any(isinstance(each, Arithmetic) for each in operands) else []
-            nested = any(isinstance(each, Arithmetic) for each in operands[1:])
-            yield from ["grouping"] if set(operators[:-1]) & {"-", "/"} or (nested and "-" in operators) else []
+            divisors = [each for operator, each in zip(operators, operands[1:], strict=True) if operator == "/"]
+            yield from ["zero"] if any(isinstance(each, Literal) and each.value == 0 for each in divisors) else []
+            inner = [each.operators[0] for each in operands if isinstance(each, Arithmetic)]
+            yield from ["parentheses"] if inner and ({"*", "/"} & set(operators) or {"+", "-"} & set(inner)) else []
+            yield from ["grouping"] if _needs_grouping(operators) else []
             yield from ["calculation"] if names(node) else []
         case Negative() if names(node):
             yield "calculation"
@@ -218,12 +275,17 @@ def _of_node(node: Node) -> Iterator[str]:
         case In(_, values) if "" in values:
             yield "empty"
         case Like(_, pattern, escape):
-            yield "like"
+            yield from ["like"] if escape is None else ["like", "escaped"]
             yield from ["empty"] if not pattern else []
+            yield from ["percent"] if "%%" in _without_escapes(pattern, escape) else []
             if escape is not None and re.search(f"{re.escape(escape)}(?![_%{re.escape(escape)}])", pattern):
                 yield "escape"
         case IsNull(operand) if not isinstance(operand, Property):
             yield "value"
+
+
+def _without_escapes(pattern: str, escape: str | None) -> str:
+    return re.sub(f"{re.escape(escape)}[_%{re.escape(escape)}]", "_", pattern) if escape else pattern
 
 
 def _is_whole(node: Node) -> bool:

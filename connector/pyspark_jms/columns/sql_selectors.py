@@ -13,8 +13,7 @@ from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from typing import Any, TypeAlias
 
-from jms_selector import render
-from jms_selector.portability import with_spaced_minus
+from jms_selector.portability import portable_text
 from jms_selector.syntax.kinds import Kind, integer_kind, to_float
 from jms_selector.syntax.tree import And, Compare, In, IsNull, Like, Literal, Node, Not, Or, Property
 from pyspark_jms.columns.schema import BY_LOWER_NAME, SINK_ONLY
@@ -61,8 +60,7 @@ def selector_text(condition: str, types: Mapping[str, str] | None = None) -> str
     translation = _Translation(condition, types)
     found = translation.translate(tree, negated=False)
     # A later literal may have shown that a property is a fraction: then its first comparisons are other ones.
-    text = render(translation.translate(tree, negated=False) if translation.columns.widened else found)
-    return with_spaced_minus(text)
+    return portable_text(translation.translate(tree, negated=False) if translation.columns.widened else found)
 
 
 # --- the columns --------------------------------------------------------------------------------

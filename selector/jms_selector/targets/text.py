@@ -33,7 +33,7 @@ from jms_selector.syntax.tree import (
     fold,
 )
 
-__all__ = ["render", "translate"]
+__all__ = ["render", "translate", "with_children"]
 
 Part = str | Node | tuple[Node, int]
 """A text, a node, or a node and the precedence below which it needs parentheses."""
@@ -207,7 +207,7 @@ def translate(root: Node, dialect: Dialect) -> Node:
                 left, right = children
                 left = _translate_side(left, node.right, names, dialect)
                 return Compare(operator, left, _translate_side(right, node.left, names, dialect))
-        return _with_children(node, children)
+        return with_children(node, children)
 
     return fold(root, visit)
 
@@ -247,7 +247,8 @@ def _refuse_translated_header(operand: Node, names: dict[str, str], dialect: Dia
     return translate(operand, dialect) if isinstance(operand, Property) else operand
 
 
-def _with_children(node: Node, children: list[Node]) -> Node:
+def with_children(node: Node, children: list[Node]) -> Node:
+    """The node with other children, unless it is a comparison, IN, LIKE or a leaf."""
     match node:
         case And():
             return And(tuple(children))

@@ -24,35 +24,47 @@ from pyspark_jms.errors import SchemaError, UnsupportedConditionError
     [
         ("JMSPriority > 4 AND orderId = 7", None, "JMSPriority > 4 AND orderId = 7"),
         ("4 < jmspriority and ORDERID == 7", "orderId INT", "JMSPriority > 4 AND orderId = 7"),
-        ("NOT (a = 1 OR b IS NULL)", None, "a <> 1 AND b IS NOT NULL"),
+        ("NOT (a = 1 OR b IS NULL)", None, "a IS NOT NULL AND a <> 1 AND b IS NOT NULL"),
         ("!a != 1", None, "a = 1"),
         ("a = 1 OR a = 2 AND b = 3", None, "a = 1 OR a = 2 AND b = 3"),
         ("a BETWEEN 1 AND 3", None, "a >= 1 AND a <= 3"),
         ("a NOT BETWEEN 1 AND 3", None, "a < 1 OR a > 3"),
         ("a IN (1, 2)", None, "a = 1 OR a = 2"),
         ("a IN (7, 2.5, 1e0)", "a INT", "a = 7 OR a = 2.5 OR a = 1.0"),
-        ("a NOT IN (1)", None, "a <> 1"),
+        ("a NOT IN (1)", None, "a IS NOT NULL AND a <> 1"),
         ("region IN ('EU', 'it''s')", None, "region IN ('EU', 'it''s')"),
-        ("NOT region IN ('EU')", None, "region NOT IN ('EU')"),
+        ("NOT region IN ('EU')", None, "region IS NOT NULL AND region NOT IN ('EU')"),
         ("region LIKE 'a_%'", None, "region LIKE 'a_%'"),
-        ("region NOT LIKE '50!%' ESCAPE '!'", None, "region NOT LIKE '50!%' ESCAPE '!'"),
+        ("region NOT LIKE '50!%' ESCAPE '!'", None, "region IS NOT NULL AND region NOT LIKE '50!%' ESCAPE '!'"),
         ("flag AND NOT other", None, "flag = TRUE AND other = FALSE"),
         ("flag <> TRUE", "flag BOOLEAN", "flag = FALSE"),
-        ("price > 9.5", None, "NOT (price <= 9.5)"),  # NaN is above all numbers in Spark
-        ("price > 9 AND price < 10.5", None, "NOT (price <= 9.0) AND price < 10.5"),
-        ("NOT price < 9.5", "price DOUBLE", "NOT (price < 9.5)"),
-        ("n = 9007199254740993", "n DOUBLE", "n = 9.007199254740992E15"),  # a double in Spark, too
+        ("price > 9.5", None, "price IS NOT NULL AND NOT (price <= 9.5)"),  # NaN is above all numbers in Spark
+        ("price > 9 AND price < 10.5", None, "price IS NOT NULL AND NOT (price <= 9.0) AND price < 10.5"),
+        ("NOT price < 9.5", "price DOUBLE", "price IS NOT NULL AND NOT (price < 9.5)"),
+        ("n = 9007199254740993", "n DOUBLE", "n = 9007199254740992.0"),  # a double in Spark, too
         ("n > 2.5", "n BIGINT", "n > 2.5"),
         ("n = 5.00", "n BIGINT", "n = 5"),
         ("price = -0.0", "price DOUBLE", "price = 0.0 OR price = - 0.0"),  # equal in Spark; not on Artemis and Classic
-        ("price <> 0 AND price < 0", "price FLOAT", "price <> 0.0 AND price <> - 0.0 AND price < - 0.0"),
-        ("price >= 0", "price DOUBLE", "NOT (price < - 0.0)"),
+        (
+            "price <> 0 AND price < 0",
+            "price FLOAT",
+            "price IS NOT NULL AND price <> 0.0 AND price <> - 0.0 AND price < - 0.0",
+        ),
+        ("price >= 0", "price DOUBLE", "price IS NOT NULL AND NOT (price < - 0.0)"),
         ("n = -0.0D", "n INT", "n = 0.0"),
-        ("n = m", "n INT, m BIGINT", "n = m OR m = n"),  # Artemis and Classic need the narrower number on the left
-        ("NOT n = m", "n INT, m BIGINT", "n <> m AND m <> n"),
-        ("n > m", "n SMALLINT, m TINYINT", "n > m OR m < n"),
-        ("n > m", "n TINYINT, m BYTE", "n > m"),
-        ("JMSType = region", "region STRING", "JMSType = region"),
+        (
+            "n = m",
+            "n INT, m BIGINT",
+            "n IS NOT NULL AND m IS NOT NULL AND n = m OR m IS NOT NULL AND n IS NOT NULL AND m = n",
+        ),  # Artemis and Classic need the narrower number on the left
+        ("NOT n = m", "n INT, m BIGINT", "n IS NOT NULL AND m IS NOT NULL AND n <> m AND m <> n"),
+        (
+            "n > m",
+            "n SMALLINT, m TINYINT",
+            "n IS NOT NULL AND m IS NOT NULL AND n > m OR m IS NOT NULL AND n IS NOT NULL AND m < n",
+        ),
+        ("n > m", "n TINYINT, m BYTE", "n IS NOT NULL AND m IS NOT NULL AND n > m"),
+        ("JMSType = region", "region STRING", "JMSType IS NOT NULL AND region IS NOT NULL AND JMSType = region"),
         ("JMSDeliveryMode = 2", None, "JMSDeliveryMode = 'PERSISTENT'"),
         ("JMSDeliveryMode <> 2", None, "JMSDeliveryMode = 'NON_PERSISTENT'"),
         ("JMSDeliveryMode > 0", None, "JMSDeliveryMode IN ('NON_PERSISTENT', 'PERSISTENT')"),
