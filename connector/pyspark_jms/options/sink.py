@@ -12,7 +12,7 @@ from pyspark_jms.jms.features import Feature
 from pyspark_jms.jms.model import Destination
 from pyspark_jms.network.settings import ConnectionSettings
 from pyspark_jms.options.broker import target_of
-from pyspark_jms.options.values import both_given, connection_settings, destinations, parse_values
+from pyspark_jms.options.values import both_given, connection_settings, destinations, made, parse_values
 
 __all__ = ["SinkOptions", "check_schema"]
 
@@ -42,13 +42,13 @@ class SinkOptions:
             target.require(Feature.EXACTLY_ONCE_WRITE)
         if values["transaction"] not in {"auto", "none"}:
             target.require(Feature.TRANSACTIONS)
-        return cls(
+        return made(
+            cls,
+            values,
             destination=destination,
             connection=connection,
-            transaction=values["transaction"],
             exactly_once=exactly_once,
             send_on_mismatch=values["onReplayMismatch"] == "send",
-            write_id=values["writeId"],
             property_columns=values["propertyColumns"] or (),
             drop_bad_rows=values["onBadRow"] == "drop",
         )

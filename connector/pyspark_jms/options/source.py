@@ -21,7 +21,7 @@ from pyspark_jms.jms.names import require_distinct
 from pyspark_jms.jms.subscription import ASSUMED_MESSAGE_BYTES, Subscription
 from pyspark_jms.network.settings import ConnectionSettings
 from pyspark_jms.options.broker import target_of
-from pyspark_jms.options.values import both_given, connection_settings, destinations, parse_values
+from pyspark_jms.options.values import both_given, connection_settings, destinations, made, parse_values
 
 __all__ = ["Journal", "SourceOptions"]
 
@@ -83,34 +83,27 @@ class SourceOptions:
         """
         values = parse_values(raw, "source", batch=reading == "batch")
         connection = connection_settings(values)
-        target = target_of(connection)
-        read = cls(
+        read = made(
+            cls,
+            values,
             connection=connection,
             destinations=destinations(values),
             durable=_durable(values),
             selector=_selector(values),
             journal=_journal(values),
             exactly_once=values["deliveryGuarantee"] == "exactly-once",
-            staging_queue=values["stagingQueue"],
             readers=values["readers"] or 1,
-            stream_offset=values["streamOffset"],
-            stream_filter=values["streamFilter"],
-            connections=values["connections"],
-            fail_on_data_loss=values["failOnDataLoss"],
             max_messages=values["maxMessagesPerTrigger"],
             max_bytes=_batch_bytes(values),
             peek_bytes=values["maxBytesPerTrigger"],
             window_bytes=_window(values),
-            partition_bytes=values["partitionBytes"],
-            body_type=values["bodyType"],
-            on_bad_message=values["onBadMessage"],
-            dead_letter_queue=values["deadLetterQueue"],
-            idle_timeout=values["idleTimeout"],
         )
-        wrong, names = next(_conflicts(values, reading), None), tuple(_names(values))
+        wrong, features = next(_conflicts(values, reading), None), tuple(_features(values))
+        names = tuple(_names(values))
+        target = target_of(connection)
         # First what the broker lacks: then no change of other options helps.
         require_evaluable(read.selector, target)
-        target.require(*_features(values))
+        target.require(*features)
         if wrong is not None:
             raise wrong
         require_distinct(names)

@@ -5,7 +5,8 @@ allowed. No message repeats a secret.
 """
 
 from collections.abc import Mapping
-from typing import Any
+from dataclasses import fields
+from typing import Any, TypeVar
 
 from pyspark_jms.errors import InvalidOptionError, MissingOptionError, OptionConflictError, UnknownOptionError
 from pyspark_jms.jms.model import Destination, DestinationKind
@@ -14,7 +15,9 @@ from pyspark_jms.network.settings import ConnectionSettings, Password, TlsSettin
 from pyspark_jms.options.names import unknown_option
 from pyspark_jms.options.table import OPTIONS, Option, Scope
 
-__all__ = ["both_given", "connection_settings", "destinations", "hide_secrets", "option_named", "parse_values"]
+__all__ = ["both_given", "connection_settings", "destinations", "hide_secrets", "made", "option_named", "parse_values"]
+
+T = TypeVar("T")
 
 _NOT_IN_A_BATCH = (
     "Remove the option. A batch read leaves all messages on the broker, because it has no commit after which they could"
@@ -68,6 +71,15 @@ def _parse(option: Option, text: str | None) -> Any:
         raise InvalidOptionError(f"Option {option.name} cannot be {shown}.", f"Expected: {error}.") from None
 
 
+def made(of: type[T], values: Mapping[str, Any], **others: Any) -> T:
+    """Make a value of this class. A field that is named like an option, as ``idle_timeout`` is, has the option's value,
+    unless ``others`` has it.
+    """
+    named = {name.lower(): value for name, value in values.items()}
+    names = (field.name for field in fields(of))  # type: ignore[arg-type]
+    return of(**{name: named[key] for name in names if (key := name.replace("_", "")) in named} | others)
+
+
 def destinations(values: Mapping[str, Any]) -> tuple[Destination, ...]:
     """The destinations that the options ``queue`` and ``topic`` name."""
     if values["topic"] is not None:
@@ -87,19 +99,13 @@ def connection_settings(values: Mapping[str, Any]) -> ConnectionSettings:
         raise MissingOptionError(
             "Option brokerUrl is not given.", "Give the broker's address: stomp://HOST:61613 or amqp://HOST:5672."
         )
-    return ConnectionSettings(
+    return made(
+        ConnectionSettings,
+        values,
         addresses=values["brokerUrl"],
-        user=values["user"],
         tls=_tls(values),
         password=_password(values),
-        broker=values["broker"],
-        client_id=values.get("clientId"),
-        connect_timeout=values["connectTimeout"],
-        receipt_timeout=values["receiptTimeout"],
-        heartbeat=values["heartbeat"],
         reconnect_timeout=float(values["reconnectTimeout"]),
-        max_message_bytes=values["maxMessageBytes"],
-        on_too_large=values.get("onTooLarge", "fail"),
     )
 
 

@@ -20,6 +20,7 @@ from pyspark_jms.network.settings import Password
 from pyspark_jms.options.sink import SinkOptions
 from pyspark_jms.options.source import Journal, SourceOptions
 from pyspark_jms.options.table import OPTIONS
+from pyspark_jms.options.values import made
 
 URL = {"brokerUrl": "stomp://host:1"}
 TLS = {"brokerUrl": "stomp+ssl://host:1"}
@@ -369,3 +370,14 @@ def test_what_does_not_go_together(parser, given, reason):
     assert reason in error.value.fact
     assert error.value.remedy
     assert SECRET not in str(error.value)
+
+
+def test_a_field_that_is_named_like_an_option_has_its_value():
+    @dataclasses.dataclass(frozen=True)
+    class Some:
+        idle_timeout: float
+        other: int = 3
+        readers: int = 1
+
+    values = {"idleTimeout": 2.0, "readers": None, "unused": 1}
+    assert made(Some, values, readers=4) == Some(2.0, 3, 4)
