@@ -89,7 +89,7 @@ def test_what_a_queue_is(broker, queue, protocol, settings_for, named):
     settings = settings_for(broker, addresses=parse_broker_url(url))
     found = named(run_checks(CheckRequest(settings=settings, queue=queue)))
     assert found["non-destructive"].verdict is Verdict.PROBLEM
-    refused = {"amqp": "exactly-once read over AMQP", "stomp": "read with a journal"}
+    refused = {"amqp": "exactly-once read without a journal", "stomp": "read with a journal"}
     assert f"{refused[protocol]}: refused, each" in found["non-destructive"].value
     assert "at-least-once read: a warning, each start of a query reads" in found["non-destructive"].value
     assert found["ring-size"].verdict is Verdict.NOTE
