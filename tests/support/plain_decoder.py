@@ -10,12 +10,12 @@ import json
 import re
 
 from pyspark_jms.blocks.block import MessageBlock
+from pyspark_jms.jms.headers import HEADERS, SELECTOR_SCHEMA
 from pyspark_jms.jms.rules import shown_name
 
 ESCAPES = {b"\\": b"\\", b"c": b":", b"r": b"\r", b"n": b"\n"}
 EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
 NUMBERS = {"JMSPriority"}
-TIMES = {"JMSTimestamp", "JMSExpiration", "JMSDeliveryTime"}
 COLUMNS_IN_ORDER = ("JMSTimestamp", "JMSPriority", "JMSExpiration", "JMSDeliveryTime")
 
 
@@ -70,10 +70,9 @@ def _row(frame, dialect, source, body_type):
     block, _, rest = frame.removeprefix(b"MESSAGE").partition(b"\n\n")
     headers, faults = _headers(block)
     roles, properties = _roles(headers, dialect, body_type)
-    row = dict.fromkeys(("JMSMessageID", "JMSTimestamp", "JMSCorrelationID", "JMSType", "JMSReplyTo", "JMSPriority"))
-    row |= dict.fromkeys(("JMSExpiration", "JMSDeliveryTime", "content_type", "map", "stream", "text", "bytes"))
+    row = dict.fromkeys([*(header.name for header in HEADERS), "map", "stream", "text", "bytes"])
     row["property_types"] = _types(roles.get("@types", ("", ""))[1])
-    text = {column: value for column, (_, value) in roles.items() if column not in TIMES | NUMBERS}
+    text = {column: value for column, (_, value) in roles.items() if column not in SELECTOR_SCHEMA.times | NUMBERS}
     row |= {column: value for column, value in text.items() if not column.startswith("@")}
     for column in COLUMNS_IN_ORDER:
         if column in roles:

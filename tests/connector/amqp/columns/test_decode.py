@@ -114,7 +114,7 @@ def test_a_message_of_artemis():
     )
     (row,) = check([message])
     moment = dt.datetime(1970, 1, 1, tzinfo=dt.UTC) + dt.timedelta(milliseconds=NOW_MS)
-    assert row == {
+    assert row == dict.fromkeys(COLUMNS) | {
         "sequence": 0,
         "JMSMessageID": "ID:1",
         "JMSDestination": "queue://orders",
@@ -147,11 +147,6 @@ def test_a_message_of_artemis():
         },
         "body_type": "text",
         "text": "Grüße",
-        "bytes": None,
-        "map": None,
-        "stream": None,
-        "content_type": None,
-        "body_error": None,
         "delivery_id": "orders/ID:1",
     }
 

@@ -4,6 +4,7 @@ import base64
 import itertools
 import re
 
+import column_types
 import numpy as np
 import plain_amqp
 import pyarrow as pa
@@ -27,27 +28,7 @@ from pyspark_jms.jms.model import Destination
 NOW_MS = 1_760_000_000_000
 PREFIX = "ID:task-"
 SOURCE = Destination.parse("queue://read")
-TYPES = {
-    "destination": pa.string(),
-    "JMSCorrelationID": pa.string(),
-    "JMSType": pa.string(),
-    "JMSReplyTo": pa.string(),
-    "JMSDeliveryMode": pa.int32(),
-    "JMSPriority": pa.int8(),
-    "JMSExpiration": pa.timestamp("ms", tz="UTC"),
-    "JMSDeliveryTime": pa.timestamp("ms", tz="UTC"),
-    "time_to_live": pa.int64(),
-    "delivery_delay": pa.int64(),
-    "properties": pa.map_(pa.string(), pa.string()),
-    "property_types": pa.map_(pa.string(), pa.string()),
-    "body_type": pa.string(),
-    "text": pa.string(),
-    "bytes": pa.binary(),
-    "map": pa.map_(pa.string(), TYPED_VALUE),
-    "stream": pa.list_(TYPED_VALUE),
-    "content_type": pa.string(),
-    "sequence": pa.int64(),
-}
+TYPES = column_types.TYPES | column_types.MILLISECONDS | {"JMSPriority": pa.int8()}
 NASTY = ["", "\0", ":", "\\", "\n", "\u0100", "é", "雪", "🐘", "\u2028", "\x85", "x" * 300]
 
 
@@ -230,9 +211,7 @@ def header_ttl(message):
 texts = st.text(max_size=4) | anything
 by_name = st.dictionaries(texts | own_names, texts, max_size=3).map(lambda found: list(found.items()))
 any_elements = st.fixed_dictionaries({"type": st.sampled_from(sorted(ELEMENT_VALUES)) | texts, "value": texts})
-ANY_COLUMNS = dict.fromkeys(
-    ["destination", "JMSCorrelationID", "JMSType", "JMSReplyTo", "content_type", "text", "body_type"], texts
-) | {
+ANY_COLUMNS = dict.fromkeys(["destination", *column_types.TEXT_HEADERS, "text", "body_type"], texts) | {
     "properties": by_name,
     "property_types": by_name,
     "bytes": st.binary(max_size=8),

@@ -3,6 +3,7 @@ import itertools
 import re
 from dataclasses import replace
 
+import column_types
 import plain_encoder
 import pyarrow as pa
 import pytest
@@ -13,34 +14,14 @@ from sink_rows import DESTINATION
 from pyspark_jms.columns.arrays import join_rows
 from pyspark_jms.columns.row_parts import sink_columns
 from pyspark_jms.columns.rows import Rows
-from pyspark_jms.columns.schema import ARROW_SCHEMA, TYPED_VALUE
+from pyspark_jms.columns.schema import ARROW_SCHEMA
 from pyspark_jms.errors import JMSError, MessageFormatError, MessageTooLargeError, UnsupportedError
 from pyspark_jms.stomp.columns import encode as module
 from pyspark_jms.stomp.columns.encode import body_of, encode
 from pyspark_jms.stomp.dialects import ARTEMIS, RABBITMQ
 
 NOW_MS = 1_760_000_000_000
-TYPES = {
-    "destination": pa.string(),
-    "JMSCorrelationID": pa.string(),
-    "JMSType": pa.string(),
-    "JMSReplyTo": pa.string(),
-    "JMSDeliveryMode": pa.int32(),
-    "JMSPriority": pa.int8(),
-    "JMSExpiration": pa.timestamp("ms", tz="UTC"),
-    "JMSDeliveryTime": pa.timestamp("ms", tz="UTC"),
-    "time_to_live": pa.int64(),
-    "delivery_delay": pa.int64(),
-    "properties": pa.map_(pa.string(), pa.string()),
-    "property_types": pa.map_(pa.string(), pa.string()),
-    "body_type": pa.string(),
-    "text": pa.string(),
-    "bytes": pa.binary(),
-    "map": pa.map_(pa.string(), TYPED_VALUE),
-    "stream": pa.list_(TYPED_VALUE),
-    "content_type": pa.string(),
-    "sequence": pa.int64(),
-}
+TYPES = column_types.TYPES | column_types.MILLISECONDS | {"JMSPriority": pa.int8()}
 NASTY = ["", "\0", ":", "\\", "\r", "\n", "\r\n\n", "\\c", "a:b", "\n\n\0SEND\n", "é", "雪", "🐘", "\u2028", "\x85"]
 
 
@@ -184,9 +165,7 @@ def test_agrees_with_the_plain_encoder(drawn, padding, buffer_bytes, transaction
 texts = st.text(max_size=4) | anything
 anything_by_name = st.dictionaries(texts | own_names, texts, max_size=3).map(lambda found: list(found.items()))
 any_elements = st.fixed_dictionaries({"type": st.sampled_from(sorted(ELEMENT_VALUES)) | texts, "value": texts})
-ANY_COLUMNS = dict.fromkeys(
-    ["destination", "JMSCorrelationID", "JMSType", "JMSReplyTo", "content_type", "text", "body_type"], texts
-) | {
+ANY_COLUMNS = dict.fromkeys(["destination", *column_types.TEXT_HEADERS, "text", "body_type"], texts) | {
     "properties": anything_by_name,
     "property_types": anything_by_name,
     "bytes": st.binary(max_size=8),

@@ -1,6 +1,7 @@
 import re
 from dataclasses import replace
 
+import column_types
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -42,16 +43,7 @@ def test_names_are_escaped_in_both_kinds_of_lines():
 
 
 NOW_MS = 1_000_000
-MILLISECONDS = pa.timestamp("ms", tz="UTC")
-TYPES = {
-    "sequence": pa.int64(),
-    "JMSDeliveryMode": pa.int32(),
-    "JMSPriority": pa.int32(),
-    "JMSExpiration": MILLISECONDS,
-    "JMSDeliveryTime": MILLISECONDS,
-    "time_to_live": pa.int64(),
-    "delivery_delay": pa.int64(),
-}
+TYPES = column_types.TYPES | column_types.MILLISECONDS
 
 
 def without(*columns):
@@ -188,7 +180,7 @@ def test_a_text_header_is_escaped_and_left_out_when_null(column, header):
     assert headers_of({column: ["a:b\n", None, ""]}) == [f"\n{header}:a\\cb\\n", "", f"\n{header}:"]
 
 
-@pytest.mark.parametrize("column", ["JMSCorrelationID", "JMSType", "JMSReplyTo", "content_type"])
+@pytest.mark.parametrize("column", column_types.TEXT_HEADERS)
 def test_a_text_header_that_is_not_utf8_is_refused(column):
     array = pa.array([b"a", b"\xff"], pa.binary()).view(pa.string())
     with pytest.raises(MessageFormatError, match=f"Row 1 .*{column} .*UTF-8"):
@@ -300,7 +292,7 @@ def test_what_stays_as_it_is():
     )
 
 
-@pytest.mark.parametrize("column", ["JMSCorrelationID", "JMSType", "JMSReplyTo", "content_type"])
+@pytest.mark.parametrize("column", column_types.TEXT_HEADERS)
 @pytest.mark.parametrize("text", ["a\U0001f600b", "a\0b"])
 def test_a_header_that_would_change(column, text):
     with pytest.raises(MessageFormatError, match=rf"Row 12 .*{column} .*character"):
