@@ -11,11 +11,11 @@ from dataclasses import dataclass, fields, replace
 from typing import Any
 
 from pyspark_jms.errors import InvalidDestinationError
-from pyspark_jms.jms.model import DestinationKind
+from pyspark_jms.jms.model import DestinationKind, DurableSubscription
 from pyspark_jms.jms.names import has_wildcards
 from pyspark_jms.management.attributes import Inspection, QueueAttributes
 from pyspark_jms.management.link import ManagementLink, ask
-from pyspark_jms.management.routing import is_topic_only
+from pyspark_jms.management.routing import is_topic_only, queue_names
 from pyspark_jms.network.settings import ConnectionSettings
 
 __all__ = [
@@ -25,6 +25,7 @@ __all__ = [
     "look_up_queues",
     "queue_facts",
     "require_name",
+    "subscription_facts",
     "warn_of_missing",
     "with_settings",
 ]
@@ -247,16 +248,27 @@ def with_settings(facts: QueueFacts, settings: Mapping[str, Any], keys: Inspecti
 
 def facts_with_settings(link: ManagementLink, names: Iterable[str]) -> dict[str, QueueFacts]:
     """Read the facts of a few queues, with the settings of their addresses: one request for each queue."""
-    found, words = queue_facts(link, names), link.words.inspection
+    return {name: _with_its_settings(link, facts) for name, facts in queue_facts(link, names).items()}
+
+
+def _with_its_settings(link: ManagementLink, facts: QueueFacts) -> QueueFacts:
+    words = link.words.inspection
     if words is None:
-        return found
-    separator = link.words.queue_separator
+        return facts
+    address = facts.address or facts.name.partition(link.words.queue_separator)[0]
+    settings = json.loads(link.operation(link.words.broker_resource, words.address_settings, address))
+    return with_settings(facts, settings, words)
 
-    def settings(facts: QueueFacts) -> dict[str, Any]:
-        address = facts.address or facts.name.partition(separator)[0]
-        return dict(json.loads(link.operation(link.words.broker_resource, words.address_settings, address)))
 
-    return {name: with_settings(facts, settings(facts), words) for name, facts in found.items()}
+def subscription_facts(link: ManagementLink, topic: str, durable: DurableSubscription) -> QueueFacts:
+    """Read the facts of a durable subscription's queue, whose name is ``TOPIC::QUEUE``. Of a subscription that does not
+    exist yet: what the settings of the topic make it.
+    """
+    names = dict.fromkeys((*queue_names(durable), str(durable)))  # the last one: over STOMP without a client id
+    full_names = [f"{topic}{link.words.queue_separator}{name}" for name in names]
+    found = [facts for facts in queue_facts(link, full_names).values() if facts.exists and facts.address == topic]
+    missing = QueueFacts(name=full_names[0], exists=False, address=topic, routing_type=DestinationKind.TOPIC)
+    return _with_its_settings(link, next(iter(found), missing))
 
 
 # --- what no attribute shows -------------------------------------------------------------------------

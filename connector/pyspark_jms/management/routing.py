@@ -1,16 +1,25 @@
-"""Whether a fully qualified queue name (``ADDRESS::QUEUE``) names a queue or a topic subscription.
+"""Whether a fully qualified queue name (``ADDRESS::QUEUE``) names a queue or a topic subscription,
+and how the queue of a subscription is named.
 
 A consumer that subscribes with the other routing type adds it to the address. On Artemis, an address with both types
 refuses every later STOMP subscription to the topic.
 """
 
 from pyspark_jms.errors import InvalidDestinationError
-from pyspark_jms.jms.model import Destination, DestinationKind
+from pyspark_jms.jms.model import Destination, DestinationKind, DurableSubscription
 from pyspark_jms.jms.names import has_wildcards
 from pyspark_jms.management.attributes import Management
 from pyspark_jms.management.link import ManagementLink
 
-__all__ = ["is_fully_qualified", "is_kept", "is_queue_only", "is_topic_only", "routing_of", "shows_addresses"]
+__all__ = [
+    "is_fully_qualified",
+    "is_kept",
+    "is_queue_only",
+    "is_topic_only",
+    "queue_names",
+    "routing_of",
+    "shows_addresses",
+]
 
 
 def is_fully_qualified(name: str, words: Management | None) -> bool:
@@ -91,3 +100,15 @@ def _require_creatable(link: ManagementLink, destination: Destination) -> None:
             "Check the name. The queue of a durable subscription is TOPIC::CLIENTID.SUBSCRIPTIONNAME, or"
             " TOPIC::SUBSCRIPTIONNAME without a client id.",
         )
+
+
+def queue_names(durable: DurableSubscription) -> tuple[str, ...]:
+    """Return the names that the subscription's queue may have: Artemis escapes the dots of both parts with
+    ``amqp-use-core-subscription-naming``.
+    """
+    escaped = (_escaped(each) for each in (durable.client_id, durable.name) if each)
+    return (str(durable) if durable.client_id else f"{durable}:global", ".".join(escaped))
+
+
+def _escaped(name: str) -> str:
+    return name.replace("\\", "\\\\").replace(".", "\\.")

@@ -10,9 +10,16 @@ from functools import partial
 from pyspark_jms.jms.dialect import BrokerDialect
 from pyspark_jms.jms.features import Feature
 from pyspark_jms.jms.model import Destination, DestinationKind
+from pyspark_jms.jms.names import has_wildcards
 from pyspark_jms.jms.subscription import Subscription
 from pyspark_jms.management.link import ask
-from pyspark_jms.management.queue_facts import QueueFacts, keeps_delivered, look_up_queues, warn_of_missing
+from pyspark_jms.management.queue_facts import (
+    QueueFacts,
+    keeps_delivered,
+    look_up_queues,
+    subscription_facts,
+    warn_of_missing,
+)
 from pyspark_jms.management.queue_rules import require_own, require_usable
 from pyspark_jms.network.connection import StateCondition
 from pyspark_jms.network.settings import ConnectionSettings
@@ -49,17 +56,28 @@ def require_queues(options: SourceOptions, protocol: SourceProtocol) -> dict[str
     )
     found = {name: facts for name, facts in found.items() if name in names}
     warn_of_missing(found.values())
+    found |= _subscription(options, protocol)
     require_usable((facts, feature, needed) for facts in found.values() for feature, needed in features_of(options))
     if letters is not None:
         require_own(protocol.open_management, options.connection, {letters: Feature.DEAD_LETTERS})
     return found
 
 
+def _subscription(options: SourceOptions, protocol: SourceProtocol) -> dict[str, QueueFacts]:
+    durable, topic = options.durable, options.destinations[0].name
+    if durable is None or has_wildcards(topic):
+        return {}
+    about = f"what the queue of subscription {durable} is"
+    facts = ask(protocol.open_management, options.connection, lambda it: subscription_facts(it, topic, durable), about)
+    return {} if facts is None else {facts.name: facts}
+
+
 def require_removal(options: SourceOptions, protocol: SourceProtocol, found: Sequence[QueueFacts]) -> None:
     """Refuse a queue that keeps what is acknowledged. A queue without a message to deliver is not tried."""
     features = [(each, needed) for each, needed in features_of(options) if each is not Feature.AT_LEAST_ONCE_READ]
     tried = [facts for facts in found if facts.non_destructive is None and facts.undelivered][:_MOST_TRIED]
-    for known in tried_out(tried, protocol, options.connection, options.selector_for) if features else ():
+    selector_for = options.selector_for if options.durable is None else lambda _: None  # its queue has the selector
+    for known in tried_out(tried, protocol, options.connection, selector_for) if features else ():
         require_usable((known, feature, needed) for feature, needed in features if known.non_destructive)
 
 

@@ -18,7 +18,6 @@ from pyspark_jms.amqp.link.read_register import (
     tokens_of,
 )
 from pyspark_jms.amqp.link.staged_messages import seen_block, stream_of
-from pyspark_jms.amqp.link.subscriptions import queue_names
 from pyspark_jms.blocks.block import StagedRange
 from pyspark_jms.delivery.register.token import Token
 from pyspark_jms.errors import (
@@ -29,6 +28,7 @@ from pyspark_jms.errors import (
     UnsupportedError,
 )
 from pyspark_jms.management.link import ManagementLink
+from pyspark_jms.management.routing import queue_names
 from pyspark_jms.network.settings import ConnectionSettings
 from pyspark_jms.sentences import counted
 

@@ -229,6 +229,77 @@ def test_a_topic_is_not_read_as_a_queue_and_stays_a_topic(broker, queue, tmp_pat
             assert client.receive().body == b"to the subscription"
 
 
+# --- the queues of durable subscriptions -------------------------------------------------------------
+
+
+UNSHARED, SHARED = {"clientId": "jobs"}, {"sharedSubscription": "true"}
+
+
+def subscribe(broker, topic, tmp_path, way, of_subscription):
+    raw = access(broker) | {"topic": topic, "subscriptionName": topic.replace(".", "-")} | of_subscription
+    if way == "exactly once":
+        raw |= {"brokerUrl": broker.amqp_url, "deliveryGuarantee": "exactly-once", "stagingQueue": f"{topic}-staging"}
+        query = ReaderQuery(broker, **raw)
+        with contextlib.ExitStack() as stack:
+            stack.callback(query.source.stop)
+            query.plan()
+        return
+    more = {"amqp": {"brokerUrl": broker.amqp_url}, "stomp": {}}.get(way) or {}
+    if way == "journal":
+        more = {"journalLocation": str(tmp_path / "journal"), "deliveryGuarantee": "exactly-once"}
+    OpenReceiver(SourceOptions.parse(raw | more)).close()
+
+
+@pytest.mark.parametrize(
+    ("way", "of_subscription", "named"),
+    [
+        ("stomp", UNSHARED, "jobs.{}"),
+        ("amqp", UNSHARED, "jobs.{}"),
+        ("exactly once", UNSHARED, "jobs.{}"),
+        ("stomp", SHARED, "{}"),
+        ("amqp", SHARED, "{}:global"),
+    ],
+)
+def test_the_queue_of_a_subscription_is_judged(broker, queue, tmp_path, caplog, way, of_subscription, named):
+    topic, name = queue, named.format(queue.replace(".", "-"))
+    create(broker, name, address=topic, routing_type="MULTICAST", ring_size=1000)
+    subscribe(broker, topic, tmp_path, way, of_subscription)
+    assert [line for line in caplog.messages if "(ring-size)" in line and f"! queue {topic}::{name} " in line]
+
+
+@pytest.mark.parametrize(
+    ("way", "exists", "fact"),
+    [
+        ("journal", True, "is non-destructive: an acknowledgement removes nothing, so each start"),
+        ("journal", False, "is non-destructive: an acknowledgement removes nothing, so each start"),
+        ("exactly once", True, "is non-destructive: an acknowledgement removes nothing, so each batch"),
+    ],
+)
+def test_a_subscription_that_breaks_the_promise_is_refused(broker, queue, tmp_path, way, exists, fact):
+    name = f"jobs.{queue.replace('.', '-')}"
+    if exists:
+        create(broker, name, address=queue, routing_type="MULTICAST", **NON_DESTRUCTIVE)
+        with JmsClient(broker) as java:
+            java.send(f"topic://{queue}", "one")
+    else:
+        settings = broker.jvm.org.apache.activemq.artemis.core.settings.impl.AddressSettings()
+        settings.setDefaultNonDestructive(True)
+        broker.server.getAddressSettingsRepository().addMatch(queue, settings)
+    with pytest.raises(UnsupportedError) as refused:
+        subscribe(broker, queue, tmp_path, way, UNSHARED)
+    assert refused.value.fact.startswith(f"Queue {queue}::{name} {fact}")
+    if exists:
+        assert (broker.message_count(name), broker.delivery_counts(name)) == (1, [0])
+
+
+@pytest.mark.parametrize("way", ["stomp", "amqp", "journal", "exactly once"])
+@pytest.mark.parametrize("of_subscription", [UNSHARED, SHARED])
+def test_an_ordinary_subscription_is_fine(broker, queue, tmp_path, caplog, way, of_subscription):
+    for _ in range(2):
+        subscribe(broker, queue, tmp_path, way, of_subscription)
+    assert not [line for line in caplog.messages if "! queue" in line]
+
+
 # --- which queues are tried --------------------------------------------------------------------------
 
 

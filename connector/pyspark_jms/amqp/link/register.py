@@ -25,7 +25,6 @@ from pyspark_jms.amqp.link.subscriptions import (
     NOT_FOUND,
     OUTCOMES,
     copy_of,
-    queue_names,
     queue_of,
     require_at,
     require_same_topic,
@@ -48,6 +47,7 @@ from pyspark_jms.errors import (
 from pyspark_jms.jms.model import DestinationKind, DurableSubscription
 from pyspark_jms.management.link import ask
 from pyspark_jms.management.queue_facts import queue_facts
+from pyspark_jms.management.routing import queue_names
 from pyspark_jms.network.connection import OnConnection
 from pyspark_jms.network.settings import ConnectionSettings
 

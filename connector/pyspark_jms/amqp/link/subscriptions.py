@@ -31,7 +31,7 @@ from pyspark_jms.jms.model import Destination, DestinationKind, DurableSubscript
 from pyspark_jms.jms.subscription import Subscription, another_topic, no_subscription, selector_changed
 from pyspark_jms.management.link import ask
 from pyspark_jms.management.queue_facts import queue_facts
-from pyspark_jms.management.routing import is_fully_qualified, routing_of
+from pyspark_jms.management.routing import is_fully_qualified, queue_names, routing_of
 from pyspark_jms.network.address import Address
 from pyspark_jms.network.settings import ConnectionSettings
 
@@ -43,7 +43,6 @@ __all__ = [
     "detach",
     "end_subscription",
     "is_missing",
-    "queue_names",
     "queue_of",
     "require_at",
     "require_echo",
@@ -265,18 +264,6 @@ def detach(connection: Connection, receiver: Receiver, *, closed: bool) -> None:
     connection.await_(lambda: receiver.state is EndpointState.ENDED, "its detach")
     if receiver.error is not None:
         connection.check_link(receiver)
-
-
-def queue_names(durable: DurableSubscription) -> tuple[str, ...]:
-    """Return the names that the subscription's queue may have: Artemis escapes the dots of both parts with
-    ``amqp-use-core-subscription-naming``.
-    """
-    escaped = (_escaped(each) for each in (durable.client_id, durable.name) if each)
-    return (str(durable) if durable.client_id else f"{durable}:global", ".".join(escaped))
-
-
-def _escaped(name: str) -> str:
-    return name.replace("\\", "\\\\").replace(".", "\\.")
 
 
 def _capabilities_of(durable: DurableSubscription) -> tuple[str, ...] | None:
