@@ -9,10 +9,12 @@ import pytest
 from amqp_messages import TRUE, binary, list_, properties, section, string, ulong
 from amqp_sending import put_encoded, subscription_to
 from numbered import fill
+from rawstomp import RawStomp
 from streaming import run_available
 from waiting import await_count, await_value, wait_until
 
 from pyspark_jms.amqp.sink import AmqpSinkLink
+from pyspark_jms.amqp.source import AmqpSource
 from pyspark_jms.errors import JMSSecurityError, UnsupportedError
 from pyspark_jms.options.sink import SinkOptions
 from pyspark_jms.options.source import SourceOptions
@@ -208,10 +210,31 @@ def test_a_browse_that_ends_at_a_limit_is_an_error_and_a_small_whole_queue_is_no
 
     assert shown(whole) == shown(whole, maxMessagesPerTrigger="100") == 49
     assert caplog.text == ""
-    for limits in ({}, {"maxMessagesPerTrigger": "51"}):
+    for limits in ({}, {"maxMessagesPerTrigger": "51"}, {"selector": "n >= 0"}, {"selector": "n < 0"}):
         with pytest.raises(UnsupportedError, match=r"shows 50 messages .* the broker has more"):
             shown(cut, **limits)
     assert shown(cut, maxMessagesPerTrigger="50") == 50
+
+
+@pytest.mark.parametrize("url", ["url", "amqp_url"])
+@pytest.mark.parametrize(("page", "messages", "warned"), [(10, 61, False), (200, 199, False), (200, 250, True)])
+def test_a_selector_that_matches_the_last_message_only_shows_it(classic, queue, caplog, url, page, messages, warned):
+    """Classic alone ends such a browse after the first page, with nothing."""
+    policy = classic.jvm.org.apache.activemq.broker.region.policy
+    entry, entries, policies = policy.PolicyEntry(), classic.jvm.java.util.ArrayList(), policy.PolicyMap()
+    entry.setQueue(queue)
+    entry.setMaxPageSize(page)
+    entry.setMaxBrowsePageSize(1000)
+    entries.add(entry)
+    policies.setPolicyEntries(entries)
+    classic.server.setDestinationPolicy(policies)
+    with RawStomp(classic) as client:
+        client.send(f"/queue/{queue}", [([("n", number)], "") for number in range(messages)])
+    given = access(classic) | {"queue": queue, "brokerUrl": getattr(classic, url), "idleTimeout": "300ms"}
+    options = SourceOptions.parse(given | {"selector": f"n = '{messages - 1}'"}, "batch")
+    protocol = StompSource() if url == "url" else AmqpSource()
+    assert sum(map(len, peek(options, protocol))) == 1
+    assert ("the broker does not tell how many it has" in caplog.text) is warned
 
 
 # --- what AMQP clients sent, over STOMP ---------------------------------------------------------------

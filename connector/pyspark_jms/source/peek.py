@@ -150,6 +150,7 @@ class Look:
         self._is_whole = self._is_used_up = self._met_later = False
         self._questions, self._is_answered = 0, False
         self._may_be_cut = False
+        self._unselected: UnsupportedError | bool = False
         self._without = without
         self._first_ids: Sequence[str] = ()
         """The first message's id in a row and on the broker, if it has any."""
@@ -168,13 +169,18 @@ class Look:
             self._is_whole = link.dialect.browses and not has_limits
             bounds = self._whole_queue() if self._is_whole else limited
             if bounds.is_left:
+                if self._may_be_limited(link) and options.selector is not None:
+                    self._unselected = self._browse_unselected()
                 link.subscribe(self._subscription(link, bounds))
                 yield from self._receive(link, bounds, condition.pause)
             self._is_used_up = not bounds.is_left or bounds.is_used_up
         finally:
             link.close()
-        if link.dialect.browse_is_limited and self._had is None and not self._is_used_up and self._without is None:
+        if self._may_be_limited(link) and not self._is_used_up:
             self._require_all()
+
+    def _may_be_limited(self, link: SourceLink) -> bool:
+        return link.dialect.browse_is_limited and self._had is None and self._without is None
 
     def _require_all(self) -> None:
         """The broker marks the end of a browse in the same way in each case, and tells nobody its limit. A browse that
@@ -187,13 +193,28 @@ class Look:
         self._is_first_unknown = self._met > 0 and not first
         if first and all(self._shows_as_many(without) for without in (first, (), first, ())):
             raise UnsupportedError(
-                f"The read shows {self._shown:,} messages of queue {self._destination.name}, and the broker has more:"
+                f"A browse shows {self._shown:,} messages of queue {self._destination.name}, and the broker has more:"
                 " it ends a browse at the maxBrowsePageSize of the policyEntry for this queue, by default 400.",
                 "Set maxBrowsePageSize=2147483647 there (not -1: then a browse loads nothing), or read at most"
                 f" {self._shown} messages. readStream with trigger(availableNow=True) reads and consumes all.",
             )
-        is_full = self._met >= _PAGE or (self._met > 0 and self._met % _SMALL_PAGE == 0)
-        self._may_be_cut = is_full or self._is_first_unknown or self._options.selector is not None
+        if isinstance(self._unselected, UnsupportedError):
+            raise self._unselected
+        self._may_be_cut = self._unselected or self._is_first_unknown or not _is_small(self._met)
+
+    def _browse_unselected(self) -> UnsupportedError | bool:
+        """Browse up to the default limits without the selector, so that the broker loads these messages: a browse with
+        a selector ends when none of the next ``maxPageSize`` messages, which it loads, matches. Return whether there
+        may be more, or the error if there are.
+        """
+        whole = Look(replace(self._options, selector=None), self._protocol, self._destination, None)
+        whole._started_ms = self._started_ms
+        try:
+            for _ in whole.ranges(Bounds(_DEFAULT_MESSAGES, _DEFAULT_BYTES)):
+                pass
+        except UnsupportedError as error:
+            return error
+        return whole._may_be_cut or whole._is_used_up
 
     def _shows_as_many(self, without: Sequence[str]) -> bool:
         again = Look(self._options, self._protocol, self._destination, None, without=without)
@@ -352,6 +373,11 @@ class Look:
                 None if self._is_whole else limits,
                 is_used_up=self._is_used_up,
             )
+
+
+def _is_small(messages: int) -> bool:
+    """Return whether a browse that ends after so many messages has met no limit of memory."""
+    return messages < _PAGE and (not messages or messages % _SMALL_PAGE > 0)
 
 
 def _warn_of_rest(queue: str, shown: int, had: int | None, limits: str | None, *, is_used_up: bool) -> None:
