@@ -23,7 +23,7 @@ from pyspark_jms.management.attributes import Listing, Management
 from pyspark_jms.network.address import Address
 from pyspark_jms.network.settings import ConnectionSettings
 
-__all__ = ["ManagementLink", "Reply", "ask", "broker_identity", "require_words", "unknown_resource"]
+__all__ = ["PATIENCE_SECONDS", "ManagementLink", "Reply", "ask", "broker_identity", "require_words", "unknown_resource"]
 
 
 _FIRST_REPLY_SECONDS = 5.0
@@ -169,7 +169,7 @@ def _value(body: bytes) -> Any:
 T = TypeVar("T")
 
 _log = logging.getLogger("pyspark_jms.link")
-_PATIENCE_SECONDS = 5.0
+PATIENCE_SECONDS = 5.0
 """Limit for the connection and for each request: a query does not wait longer for what it can do without."""
 
 
@@ -190,7 +190,7 @@ def ask(
     if state.answers is False and not always:
         return None
     try:
-        with open_link(settings.impatient(_PATIENCE_SECONDS)) as link:
+        with open_link(settings.impatient(PATIENCE_SECONDS)) as link:
             answer = question(link)
     except Exception as error:  # noqa: BLE001  # an unexpected reply must not stop a query that could do its work
         _log.debug("= it is not known %s: %s", about, error)

@@ -8,7 +8,6 @@ import logging
 import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import replace
 from datetime import UTC, datetime
 
 from pyspark_jms.errors import (
@@ -19,7 +18,7 @@ from pyspark_jms.errors import (
     UnsupportedError,
 )
 from pyspark_jms.jms.features import Feature
-from pyspark_jms.management.link import ManagementLink
+from pyspark_jms.management.link import PATIENCE_SECONDS, ManagementLink
 from pyspark_jms.management.queue_facts import QueueFacts, keeps_delivered, queue_facts
 from pyspark_jms.management.queue_rules import warn_of_use
 from pyspark_jms.network.settings import ConnectionSettings
@@ -33,9 +32,6 @@ _MOST_LOOKS = 3
 
 _SAMPLES = 4
 """Messages count as stuck when they were in delivery in all of the last samples."""
-
-_PATIENCE_SECONDS = 5.0
-"""Limit for one request, and for ``close``."""
 
 
 class QueueWatch:
@@ -60,8 +56,7 @@ class QueueWatch:
         ``note_undelivered``: called in that thread with how many messages were delivered to nobody. ``features``: how
         the queues are read, if a line shall tell that one of them is non-destructive.
         """
-        timeout = min(_PATIENCE_SECONDS, settings.receipt_timeout)
-        self._settings = replace(settings, connect_timeout=timeout, receipt_timeout=timeout)
+        self._settings = settings.impatient(PATIENCE_SECONDS)
         self._open_link = open_link
         self._queues = list(queues)
         self._in_flight = in_flight
@@ -95,7 +90,7 @@ class QueueWatch:
 
     def close(self) -> None:
         self._closed.set()
-        self._thread.join(_PATIENCE_SECONDS)
+        self._thread.join(PATIENCE_SECONDS)
 
     def _watch(self) -> None:
         while not self._closed.is_set():
@@ -138,8 +133,7 @@ class QueueWatch:
             "consumers": consumers,
             "depthTime": datetime.now(UTC).isoformat(timespec="milliseconds"),
         }
-        scheduled = sum(facts.scheduled or 0 for facts in every)
-        undelivered = max(0, depth - delivering - scheduled)
+        undelivered = sum(facts.undelivered for facts in every)
         if self._received is not None:
             self._undelivered = undelivered, self._received()
         if self._note_undelivered is not None:
