@@ -1,13 +1,12 @@
 """One encoded AMQP value → its JMS type and the text that the schema has for it. Does not know messages."""
 
-import struct
 import sys
 from decimal import Decimal
 from functools import lru_cache
 from uuid import UUID
 
 from pyspark_jms.amqp.wire import constructors
-from pyspark_jms.amqp.wire.constructors import FIXED_WIDTHS, NULL, SIZE_WIDTHS
+from pyspark_jms.amqp.wire.constructors import FIXED_WIDTHS, NULL, SIZE_WIDTHS, scalar
 from pyspark_jms.amqp.wire.sections import Buffer, skip
 from pyspark_jms.columns.envelope import UnreadableValueError
 from pyspark_jms.jms.conversions import JmsValue, ValueType, render
@@ -133,19 +132,6 @@ AMQP_NAMES: dict[int, str] = {
 }
 """Constructor → its type, where JMS does not have that type for a property."""
 
-_FORMATS = {
-    constructors.BYTE: ">b",
-    constructors.SMALL_INT: ">b",
-    constructors.SMALL_LONG: ">b",
-    constructors.SHORT: ">h",
-    constructors.INT: ">i",
-    constructors.LONG: ">q",
-    constructors.TIMESTAMP: ">q",
-    constructors.FLOAT: ">f",
-    constructors.DOUBLE: ">d",
-}
-
-
 _SHORT = [1 + FIXED_WIDTHS[code] if FIXED_WIDTHS.get(code, 2) < 2 else 0 for code in range(256)]  # noqa: PLR2004
 """Constructor → bytes of a value of at most two bytes, with the constructor; 0: it is longer."""
 
@@ -155,12 +141,7 @@ def number(message: Buffer, at: int, codes: bytes) -> int | None:
     code = message[at]
     if code not in codes:
         return None
-    if code in _FORMATS:
-        found: int = struct.unpack_from(_FORMATS[code], message, at + 1)[0]
-        return found
-    if code in {constructors.TRUE, constructors.FALSE}:
-        return int(code == constructors.TRUE)
-    found = int.from_bytes(message[at + 1 : at + 1 + FIXED_WIDTHS[code]], "big")
+    found = int(scalar(message, at))
     return None if code == constructors.BOOLEAN and found > 1 else found
 
 
@@ -240,14 +221,12 @@ def _widened(message: Buffer, at: int) -> tuple[ValueType, str | None]:
         case "binary":
             return kind, render(content(message, at), ValueType.BYTES)
         case "char":
-            return kind, _char(int.from_bytes(message[at + 1 : at + 5], "big"))
+            return kind, _char(int(scalar(message, at)))
         case "decimal32" | "decimal64" | "decimal128":
             return kind, decimal_text(message[at + 1 : at + 1 + FIXED_WIDTHS[code]])
     if code not in FIXED_WIDTHS or name == "list":
         return kind, None
-    if code in _FORMATS:
-        return kind, str(struct.unpack_from(_FORMATS[code], message, at + 1)[0])
-    found = int.from_bytes(message[at + 1 : at + 1 + FIXED_WIDTHS[code]], "big")
+    found = scalar(message, at)
     return ValueType.STRING if found > _MAX_LONG else kind, str(found)
 
 
@@ -256,18 +235,17 @@ def _value(message: Buffer, at: int, kind: ValueType) -> JmsValue:
         case ValueType.BYTES:
             return content(message, at)
         case ValueType.CHAR:
-            return _char(int.from_bytes(message[at + 1 : at + 5], "big"))
+            return _char(int(scalar(message, at)))
         case ValueType.BOOLEAN:
             truth = number(message, at, BOOLEANS)
             if truth is None:
                 raise UnreadableValueError("is not a boolean")
             return bool(truth)
-    found: int | float = struct.unpack_from(_FORMATS[message[at]], message, at + 1)[0]
-    return found
+    return scalar(message, at)
 
 
 def _is_java_char(message: Buffer, at: int) -> bool:
-    return int.from_bytes(message[at + 1 : at + 5], "big") <= _LAST_CHAR
+    return scalar(message, at) <= _LAST_CHAR
 
 
 def _char(point: int) -> str:

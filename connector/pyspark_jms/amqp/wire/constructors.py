@@ -3,6 +3,8 @@
 They stand here once, because the wire, the decoder of columns, the reader of one message and the encoder need the same.
 """
 
+import struct
+from collections.abc import Mapping
 from typing import Final
 
 DESCRIBED: Final = 0x00
@@ -48,3 +50,33 @@ SIZE_WIDTHS: Final = _widths(
     (BIN8, STR8, SYM8, BIN32, STR32, SYM32, LIST8, MAP8, LIST32, MAP32, ARRAY8, ARRAY32),
 )
 """Constructor → bytes of the size that precedes its value."""
+
+CONSTANTS: Final[Mapping[int, int]] = {TRUE: True, FALSE: False, UINT_0: 0, ULONG_0: 0}
+"""Constructor → its value, if it has only one."""
+
+NUMBERS: Final = {
+    code: struct.Struct(layout)
+    for layout, codes in {
+        ">B": (UBYTE, SMALL_UINT, SMALL_ULONG, BOOLEAN),
+        ">b": (BYTE, SMALL_INT, SMALL_LONG),
+        ">H": (USHORT,),
+        ">h": (SHORT,),
+        ">I": (UINT, CHAR),
+        ">i": (INT,),
+        ">Q": (ULONG,),
+        ">q": (LONG, TIMESTAMP),
+        ">f": (FLOAT,),
+        ">d": (DOUBLE,),
+    }.items()
+    for code in codes
+}
+"""Constructor → the layout of its number. That of a boolean may be neither 0 nor 1."""
+
+
+def scalar(buffer: bytes | bytearray | memoryview, at: int) -> int | float:
+    """Return the value at a position, which has a constructor of ``CONSTANTS`` or ``NUMBERS``."""
+    code = buffer[at]
+    if code in CONSTANTS:
+        return CONSTANTS[code]
+    found: int | float = NUMBERS[code].unpack_from(buffer, at + 1)[0]
+    return found

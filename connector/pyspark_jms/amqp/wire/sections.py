@@ -3,14 +3,13 @@
 Reads no more than it must: values are skipped by their sizes (§1.6). Does not know frames, links and columns.
 """
 
-import struct
 from collections.abc import Iterator
 from hashlib import sha256
 from typing import Final, NamedTuple
 from uuid import UUID
 
 from pyspark_jms.amqp.wire import constructors
-from pyspark_jms.amqp.wire.constructors import FIXED_WIDTHS, SIZE_WIDTHS
+from pyspark_jms.amqp.wire.constructors import FIXED_WIDTHS, SIZE_WIDTHS, scalar
 from pyspark_jms.jms.headers import HeaderField, PropertiesField
 
 __all__ = [
@@ -249,17 +248,15 @@ def _time(message: Buffer, number: int) -> int | None:
     at = _field(message, PROPERTIES, number)
     if at is None or message[at] != constructors.TIMESTAMP:
         return None
-    time: int = struct.unpack_from(">q", message, at + 1)[0]
-    return time
+    return int(scalar(message, at))
 
 
 def delivery_count(message: Buffer) -> int:
     """The number of earlier deliveries that failed; 0 if the message has none, or it cannot be read."""
     at = _field(message, HEADER, HeaderField.DELIVERY_COUNT)
-    widths = {constructors.SMALL_UINT: 1, constructors.UINT: 4}
-    if at is None or message[at] not in widths:
+    if at is None or message[at] not in {constructors.SMALL_UINT, constructors.UINT}:
         return 0
-    return int.from_bytes(message[at + 1 : at + 1 + widths[message[at]]], "big")
+    return int(scalar(message, at))
 
 
 def _field(message: Buffer, code: int, number: int) -> int | None:

@@ -68,17 +68,17 @@ def _refuse(fact: str) -> NoReturn:
 
 # --- encoding ----------------------------------------------------------------------------------------------
 
-_FIXED: Mapping[str, tuple[int, struct.Struct]] = {
-    "ubyte": (constructors.UBYTE, struct.Struct(">B")),
-    "byte": (constructors.BYTE, struct.Struct(">b")),
-    "ushort": (constructors.USHORT, struct.Struct(">H")),
-    "short": (constructors.SHORT, struct.Struct(">h")),
-    "int": (constructors.INT, struct.Struct(">i")),
-    "float": (constructors.FLOAT, struct.Struct(">f")),
-    "char": (constructors.CHAR, struct.Struct(">I")),
-    "long": (constructors.LONG, struct.Struct(">q")),
-    "double": (constructors.DOUBLE, struct.Struct(">d")),
-    "timestamp": (constructors.TIMESTAMP, struct.Struct(">q")),
+_FIXED: Mapping[str, int] = {
+    "ubyte": constructors.UBYTE,
+    "byte": constructors.BYTE,
+    "ushort": constructors.USHORT,
+    "short": constructors.SHORT,
+    "int": constructors.INT,
+    "float": constructors.FLOAT,
+    "char": constructors.CHAR,
+    "long": constructors.LONG,
+    "double": constructors.DOUBLE,
+    "timestamp": constructors.TIMESTAMP,
 }
 _NULL, _TRUE, _FALSE, _EMPTY_LIST = (
     bytes((code,)) for code in (constructors.NULL, constructors.TRUE, constructors.FALSE, constructors.LIST_0)
@@ -136,8 +136,8 @@ def _encode_typed(kind: str, value: Any) -> bytes:
         return _encode_symbols(value)
     if kind == "symbol":
         return encode(Symbol(value))
-    code, layout = _FIXED[kind]
-    return bytes((code,)) + layout.pack(ord(value) if kind == "char" else value)
+    code = _FIXED[kind]
+    return bytes((code,)) + constructors.NUMBERS[code].pack(ord(value) if kind == "char" else value)
 
 
 def encode(value: Any) -> bytes:  # noqa: C901, PLR0912  # one branch for each type
@@ -177,9 +177,8 @@ def encode(value: Any) -> bytes:  # noqa: C901, PLR0912  # one branch for each t
 # --- decoding ----------------------------------------------------------------------------------------------
 
 
-def _reader(layout: str) -> tuple[int, Callable[[bytes], Any]]:
-    wanted = struct.Struct(layout)
-    return wanted.size, lambda data: wanted.unpack(data)[0]
+def _reader(layout: struct.Struct) -> tuple[int, Callable[[bytes], Any]]:
+    return layout.size, lambda data: layout.unpack(data)[0]
 
 
 def _char(data: bytes) -> str:
@@ -187,32 +186,12 @@ def _char(data: bytes) -> str:
     return chr(number) if number <= sys.maxunicode else _refuse("a char above U+10FFFF")
 
 
-_CONSTANTS: Mapping[int, Any] = {
-    constructors.NULL: None,
-    constructors.TRUE: True,
-    constructors.FALSE: False,
-    constructors.UINT_0: 0,
-    constructors.ULONG_0: 0,
-}
+_CONSTANTS: Mapping[int, Any] = {constructors.NULL: None, **constructors.CONSTANTS}
 _WIDTHS: Mapping[int, tuple[int, Callable[[bytes], Any]]] = {
-    constructors.UBYTE: _reader(">B"),
-    constructors.BYTE: _reader(">b"),
-    constructors.SMALL_UINT: _reader(">B"),
-    constructors.SMALL_ULONG: _reader(">B"),
-    constructors.SMALL_INT: _reader(">b"),
-    constructors.SMALL_LONG: _reader(">b"),
-    constructors.BOOLEAN: _reader(">?"),
-    constructors.USHORT: _reader(">H"),
-    constructors.SHORT: _reader(">h"),
-    constructors.UINT: _reader(">I"),
-    constructors.INT: _reader(">i"),
-    constructors.FLOAT: _reader(">f"),
+    **{code: _reader(layout) for code, layout in constructors.NUMBERS.items()},
+    constructors.BOOLEAN: (1, lambda data: data != b"\0"),
     constructors.CHAR: (4, _char),
     constructors.DECIMAL32: (4, bytes),
-    constructors.ULONG: _reader(">Q"),
-    constructors.LONG: _reader(">q"),
-    constructors.DOUBLE: _reader(">d"),
-    constructors.TIMESTAMP: _reader(">q"),
     constructors.DECIMAL64: (8, bytes),
     constructors.DECIMAL128: (16, bytes),
     constructors.UUID: (16, lambda data: uuid.UUID(bytes=data)),
