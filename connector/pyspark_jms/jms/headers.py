@@ -26,10 +26,9 @@ __all__ = [
 class _Field(IntEnum):
     """A field of a section, by its number."""
 
-    @property
-    def title(self) -> str:
+    def __init__(self, _: int) -> None:
+        self.title = self.name.lower().replace("_", "-")
         """The name that AMQP 1.0 gives to the field."""
-        return self.name.lower().replace("_", "-")
 
 
 class HeaderField(_Field):

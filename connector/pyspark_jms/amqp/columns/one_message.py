@@ -250,7 +250,7 @@ def _read_properties(message: bytes, parts: _Parts, row: _Row, context: BlockCon
     if not expiry and created and row.time_to_live:
         expiry = created + row.time_to_live
     row.columns |= {
-        **{header.name: of(field, _reader_of(header)) for field, header in TEXT_FIELDS.items()},
+        **{name: of(field, read) for field, (name, read) in _TEXT_READERS.items()},
         "JMSDestination": destination_of(to, _kind(message, parts, Annotation.DESTINATION), context.source, dialect),
         "JMSReplyTo": reply_to_of(reply_to, _kind(message, parts, Annotation.REPLY_TO), dialect),
         "JMSExpiration": _micros(expiry),
@@ -267,6 +267,15 @@ def _read_properties(message: bytes, parts: _Parts, row: _Row, context: BlockCon
             row.properties[name] = kind, text
 
 
+def _id(message: bytes, at: int, *, of_message: bool) -> str:
+    text = id_text(message, at, of_message=of_message)
+    if text is None:
+        if message[at] in STRINGS:
+            raise UnreadableValueError("is not valid UTF-8")
+        raise UnreadableValueError("is not a string, ulong, uuid or binary")
+    return text
+
+
 def _reader_of(header: Header) -> Callable[[bytes, int], str]:
     match header.type:
         case HeaderType.ID:
@@ -276,13 +285,7 @@ def _reader_of(header: Header) -> Callable[[bytes, int], str]:
     return string
 
 
-def _id(message: bytes, at: int, *, of_message: bool) -> str:
-    text = id_text(message, at, of_message=of_message)
-    if text is None:
-        if message[at] in STRINGS:
-            raise UnreadableValueError("is not valid UTF-8")
-        raise UnreadableValueError("is not a string, ulong, uuid or binary")
-    return text
+_TEXT_READERS = {field: (header.name, _reader_of(header)) for field, header in TEXT_FIELDS.items()}
 
 
 def _user(message: bytes, at: int) -> str:
