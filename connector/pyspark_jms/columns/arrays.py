@@ -97,7 +97,7 @@ class Pieces:
 
     @property
     def ascending(self) -> bool:
-        """Whether each piece begins at or after the end of the piece before it."""
+        """Return whether each piece begins at or after the end of the piece before it."""
         return bool((self._offsets[2::2] >= self._offsets[1:-1:2]).all())
 
     def copied(self, keep: Mask | None) -> pa.Array:
@@ -114,7 +114,9 @@ class Pieces:
         return pa.Array.from_buffers(pa.string(), len(bounds) - 1, [valid, pa.py_buffer(bounds), data])
 
     def all_same(self, which: Ints) -> bool:
-        """Whether there are pieces, no number is negative, and all pieces are the same short text. False: unknown."""
+        """Return whether there are pieces, no number is negative, and all pieces are the same short text. False:
+        unknown.
+        """
         if not len(which) or which.min() < 0:
             return False
         one, last = (self._array[2 * which[place]].as_buffer() for place in (0, -1))
@@ -127,7 +129,7 @@ class Pieces:
 
 
 def all_begin_with(text: bytes, data: Uint8s, starts: Ints) -> bool:
-    """Whether ``text`` is found at each of ``starts``, of which there is at least one."""
+    """Return whether ``text`` is found at each of ``starts``, of which there is at least one."""
     words = np.ndarray((max(0, len(data) - 7),), "<u8", data.data, strides=(1,))
     last = int(starts.max())
     if last + len(text) > len(data):
@@ -221,7 +223,7 @@ def offsets_of(array: pa.Array) -> Offsets:
 
 
 def to_binary(array: pa.Array) -> pa.Array:
-    """The same strings as ``binary``, without a copy unless their offsets are 64 bits wide."""
+    """Return these strings as ``binary``, without a copy unless their offsets are 64 bits wide."""
     if pa.types.is_large_string(array.type) or pa.types.is_large_binary(array.type):
         array = array.take(pa.array(np.arange(len(array))))  # offsets that begin at 0 and so fit 32 bits
         return array.cast(pa.string() if pa.types.is_large_string(array.type) else _BINARY).view(_BINARY)
@@ -245,7 +247,7 @@ def slices_of(array: pa.Array, bounds: Offsets) -> pa.Array:
 
 
 def is_ascii_text(array: pa.Array) -> bool:
-    """Whether no entry of a binary array holds a NUL or a byte above 127: one pass that spares two others."""
+    """Return whether no entry of a binary array holds a NUL or a byte above 127: one pass that spares two others."""
     data = bytes_of(array)
     return not len(data) or bool(data.view(np.int8).min() > 0)
 
@@ -332,7 +334,7 @@ _TABLE_FACTOR = 8
 
 
 def is_first(rows: Ints, key: Ints, row_count: int, key_count: int) -> Mask:
-    """Whether an entry is the first one in its row with its key; keys are numbers below ``key_count``."""
+    """Return whether an entry is the first one in its row with its key; keys are numbers below ``key_count``."""
     cells = row_count * key_count
     cell = rows * key_count + key
     number = np.arange(len(cell))

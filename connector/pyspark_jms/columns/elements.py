@@ -58,7 +58,7 @@ class Elements:
 
 
 def elements_of(rows: Rows, column: Literal["map", "stream"]) -> Elements | None:
-    """None when no row has one. ``check_names`` and ``check_values`` are still to be called."""
+    """Return the elements, or None when no row has one. ``check_names`` and ``check_values`` are still to be called."""
     lists = rows.column(column)
     if lists is None:
         return None

@@ -71,10 +71,10 @@ _CHANGED = ("properties", "property_types", "body_type", "body_error", *_BODIES)
 
 
 def open_envelopes(rows: pa.RecordBatch, choice: BodyChoice) -> pa.RecordBatch:
-    """With the columns that the STOMP decoder reads from an envelope. A marker that cannot be read stays a property.
+    """Fill the columns that the STOMP decoder reads from an envelope. A marker that cannot be read stays a property.
 
-    Rows without all columns of the schema have no envelopes: ``decode`` gives all columns if there is one. ``choice``:
-    option ``bodyType``; markers of bodies are not read if it names one type for all messages.
+    Rows without all columns of the schema have no envelopes: ``decode`` gives all columns if there is one. ``choice``
+    is option ``bodyType``: markers of bodies are not read if it names one type for all messages.
     """
     if not rows.schema.equals(ARROW_SCHEMA):
         return rows
@@ -227,7 +227,7 @@ def _with_too_many(kind: EnvelopeKind, texts: pa.Array) -> dict[int, str]:
 
 
 def _exceeds(data: bytes) -> bool:
-    """Whether a JSON text has more objects, arrays or members than an envelope of ``MAX_ELEMENTS``.
+    """Return whether a JSON text has more objects, arrays or members than an envelope of ``MAX_ELEMENTS``.
 
     They are counted before the text is parsed, because each takes a hundred bytes of memory when it is.
     """

@@ -115,7 +115,7 @@ def read_property(name: str, texts: pa.Array, types: pa.Array, wanted: pa.DataTy
 
 
 def _by_source(texts: pa.Array, types: pa.Array) -> list[tuple[ValueType, Ints | None]]:
-    """The rows that have a value, by the type of the value. None: all values have the type."""
+    """Return the rows that have a value, by the type of the value, or None if all values have the type."""
     if texts.null_count == len(texts):
         return []
     if types.null_count == len(types):

@@ -63,7 +63,7 @@ def row_ends(columns: Mapping[str, pa.Array], count: int) -> Int64s:
 
 
 def _entry_ends(lists: pa.Array) -> Int64s:
-    """The same for a map or a list. Typed values count with what JSON adds to each of them."""
+    """Return where the entries of a map or a list end. Typed values count with what JSON adds to each of them."""
     bounds = offsets_of(lists).astype(np.int64)
     parts = [lists.keys, lists.items] if pa.types.is_map(lists.type) else [lists.values]
     typed = pa.types.is_struct(parts[-1].type)

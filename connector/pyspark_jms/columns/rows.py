@@ -70,7 +70,7 @@ class Rows:
     first: int
     count: int
     numbers: Int64s | None = None
-    """The number of each row in the task. None: they are consecutive from ``first``."""
+    """The number of each row in the task, or None if they are consecutive from ``first``."""
 
     def text(self, name: str) -> pa.Array | None:
         """A string or binary column with 32-bit offsets, as binary; None when absent or all null."""
@@ -143,7 +143,7 @@ class Entries:
     kind: str
     """The name of an entry in errors, with its article: ``a property``, ``a map item``."""
     names: pa.Array | None
-    """Binary. None: an entry has no name. Errors have its position in the row then, or if its name is unusual."""
+    """Binary. None where an entry has no name. Errors have its position in the row then, or if its name is unusual."""
 
     def __len__(self) -> int:
         return int(self.bounds[-1])
@@ -289,7 +289,7 @@ class MappedDestinations(Generic[_Mapped]):
 
     distinct: list[_Mapped]
     indices: pa.Array | None
-    """An index into ``distinct`` for each row. None: every row has the only one."""
+    """An index into ``distinct`` for each row. None if every row has the only one."""
 
 
 def distinct_destinations(

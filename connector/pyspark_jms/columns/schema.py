@@ -154,7 +154,7 @@ class ReadColumns:
     """The columns with the names that the user gave them."""
 
     fixed: tuple[str | None, ...]
-    """By column, its name in the fixed schema. None: a property column."""
+    """By column, its name in the fixed schema, or None for a property column."""
 
     @property
     def properties(self) -> tuple[str, ...]:
@@ -162,7 +162,8 @@ class ReadColumns:
         return tuple(name for name, fixed in zip(self.schema.names, self.fixed, strict=True) if fixed is None)
 
     def wanted(self, more: Collection[str] = ()) -> WantedColumns | None:
-        """What must be decoded of each message, with ``more`` columns of the fixed schema. None: everything.
+        """Return what must be decoded of each message, with ``more`` columns of the fixed schema, or None for
+        everything.
 
         A ``body_error`` of ``more`` has the faults of what is decoded, not those of the whole message.
         """

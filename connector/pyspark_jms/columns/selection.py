@@ -51,7 +51,7 @@ class Selection:
 
     @property
     def text(self) -> str | None:
-        """The selector of the subscription. None: the broker gets none."""
+        """Return the selector that the broker evaluates, or None."""
         return self.pushed.text
 
     @property
@@ -59,7 +59,7 @@ class Selection:
         return self.pushed.warnings
 
     def may_drop(self, kind: DestinationKind) -> bool:
-        """Whether ``apply`` can drop rows of such a destination. Otherwise it keeps all of them or fails."""
+        """Return whether ``apply`` can drop rows of such a destination. Otherwise it keeps all of them or fails."""
         return self.pushed.residual is not None or (self._to_check is not None and kind is DestinationKind.TOPIC)
 
     @property
@@ -158,7 +158,7 @@ def require_evaluable(selector: SelectorOptions | None, target: Target) -> None:
 
 @lru_cache(64)
 def selection(selector: SelectorOptions, broker: str, selector_dialect: str | None) -> Selection:
-    """Parse and split a selector for a broker with this selector dialect. None: the broker has no selectors.
+    """Parse and split a selector for a broker with this selector dialect, or with none.
 
     Raises ``InvalidSelectorError``, or ``SelectorResidualError`` when ``selectorInSpark`` forbids a residual.
     """

@@ -51,11 +51,13 @@ _ARTEMIS_PREFIX = "_AMQ_"
 _COLLATE, _BINARY = "collate", "utf8_binary"
 
 _Column: TypeAlias = tuple[str, str | None]
-"""The name of a header or property, and its type; None: nothing shows the type."""
+"""The name of a header or property, and its type, or None if nothing shows the type."""
 
 
 def selector_text(condition: str, types: Mapping[str, str] | None = None) -> str:
-    """Return the selector. ``types``: the columns of the read by name; None: literals show the types of properties."""
+    """Return the selector. ``types`` are the columns of the read by name; without them, literals show the types of
+    properties.
+    """
     tree: Any = parse_condition(condition)
     translation = _Translation(condition, types)
     found = translation.translate(tree, negated=False)
@@ -405,7 +407,7 @@ def _whole(value: float | Decimal) -> float | None:
 
 
 def _mismatch(name: str, kind: str | None, value: Constant) -> tuple[str, str | None]:
-    """Why the value cannot be compared with a column of this type, and a remedy."""
+    """Return why the value cannot be compared with a column of this type, and a remedy."""
     shown = _shown_type(value)
     if name == "JMSTimestamp":
         return f"compares {name} with a {shown}", "Write TIMESTAMP '2026-11-26 08:30:00Z', with a time zone."

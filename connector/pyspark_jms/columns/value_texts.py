@@ -58,7 +58,7 @@ def _parse(texts: pa.Array) -> tuple[pa.Array, list[int]]:
 
 
 def _only_digits(texts: pa.Array) -> bool:
-    """Whether Arrow's own cast may be used: it accepts more than decimal numbers, for example hexadecimal ones."""
+    """Return whether Arrow's own cast may be used: it accepts more than decimal numbers, such as hexadecimal ones."""
     buffer, limits = contents(texts)
     data = np.frombuffer(buffer, np.uint8)[: limits[-1]]
     return bool((((data >= _ZERO) & (data <= _NINE)) | (data == _MINUS)).all())
@@ -187,7 +187,7 @@ _JMS = pa.array([kind.value for kind in AMQP_TYPES.values()], pa.string())
 
 
 def jms_types(types: pa.Array, *, of_elements: bool) -> pa.Array:
-    """The same, string or binary, with the JMS type in place of each type of AMQP."""
+    """Return these types, string or binary, with the JMS type in place of each type of AMQP."""
     places = pc.index_in(types, value_set=(_AMQP_ONLY if of_elements else _AMQP).view(types.type))
     if places.null_count == len(types):
         return types

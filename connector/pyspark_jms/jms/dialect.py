@@ -22,7 +22,8 @@ class BrokerDialect:
     """The value of option ``broker`` that selects this dialect."""
 
     selector_dialect: str | None
-    """The name of the ``jms_selector`` dialect in which the broker evaluates selectors. None: it has no selectors."""
+    """The name of the ``jms_selector`` dialect in which the broker evaluates selectors, or None if it has no selectors.
+    """
 
     browses: bool
     """Whether the broker shows messages without delivering them, so that a window is enough for a queue of any length.
@@ -83,7 +84,7 @@ class BrokerDialect:
 
     @property
     def has_transactions(self) -> bool:
-        """Whether a commit takes effect as a whole, and its confirmation proves that it did."""
+        """Return whether a commit takes effect as a whole, and its confirmation proves that it did."""
         return self.can(Feature.TRANSACTIONS)
 
 

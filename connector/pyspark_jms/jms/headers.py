@@ -104,10 +104,12 @@ class Header:
     """Where an AMQP message has the value."""
 
     stomp: str | None = None
-    """The header of MESSAGE, and of SEND if the sink sends it, on every broker over STOMP. None: brokers differ."""
+    """The header of MESSAGE, and of SEND if the sink sends it, on every broker over STOMP, or None where brokers
+    differ.
+    """
 
     kind: Kind | None = None
-    """The kind of the values in a selector; a time is a number of milliseconds. None: no selector knows the name."""
+    """The kind of the values in a selector; a time is a number of milliseconds. None if no selector knows the name."""
 
     in_selector: bool = False
     """Whether a selector may name it (JMS 3.1 §3.8.1.1)."""

@@ -117,7 +117,7 @@ class Destination:
 
     @property
     def word(self) -> str:
-        """What stands before ``://``, one of ``DESTINATION_WORDS``."""
+        """Return what stands before ``://``, one of ``DESTINATION_WORDS``."""
         return f"{_TEMPORARY if self.temporary else ''}{self.kind}"
 
     def __str__(self) -> str:

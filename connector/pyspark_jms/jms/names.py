@@ -170,12 +170,12 @@ _MANAGED_WILDCARDS = frozenset("*#")
 
 
 def has_wildcards(queue: str) -> bool:
-    """Whether the name is a pattern on a broker with management: no queue has this name."""
+    """Return whether the name is a pattern on a broker with management: no queue has this name."""
     return not _MANAGED_WILDCARDS.isdisjoint(queue)
 
 
 def may_receive(read: str, queue: str) -> bool:
-    """Whether a consumer of ``read`` may receive messages sent to ``queue``, on any of the brokers.
+    """Return whether a consumer of ``read`` may receive messages sent to ``queue``, on any of the brokers.
 
     ``read`` may have wildcards: ``*`` for one word, ``#`` (Artemis) and ``>`` (ActiveMQ Classic) for any number of
     words. Both parts of ``ADDRESS::QUEUE`` are compared, because brokers route messages by the address.

@@ -90,17 +90,20 @@ JMSX_PROPERTIES: frozenset[str] = _SET_BY_CLIENT | SET_BY_PROVIDER
 
 
 def is_left_out(name: str, set_by_broker: frozenset[str]) -> bool:
-    """Whether the sink does not send a property that it finds in a row, so that a row can be written as it was read."""
+    """Return whether the sink does not send a property that it finds in a row, so that a row can be written as it was
+    read.
+    """
     return name in SET_BY_PROVIDER or name in set_by_broker or name in ANY_BROKER
 
 
 def sent_name_problem(name: str) -> str | None:
-    """Why the sink cannot send a property of this name; None if it can: also the parts of an MQTT message."""
+    """Return why the sink cannot send a property of this name; None if it can: also the parts of an MQTT message."""
     return None if name.startswith(MQTT_PREFIX) else property_name_problem(name)
 
 
 def property_name_problem(name: str | None) -> str | None:
-    """Why a client cannot set a property of this name; None if it can, or if the property is ``SET_BY_PROVIDER``.
+    """Return why a client cannot set a property of this name; None if it can, or if the property is
+    ``SET_BY_PROVIDER``.
 
     ``JMS_…`` is allowed: JMS reserves these names for provider-specific properties, which clients set.
     """
@@ -122,7 +125,8 @@ def property_name_problem(name: str | None) -> str | None:
 
 
 def shown_name(name: str, number: int) -> str:
-    """How a fault of a message names a property or header: other texts than usual names may be content or a secret.
+    """Return how a fault of a message names a property or header: other texts than usual names may be content or a
+    secret.
 
     ``number`` counts from 1. STOMP's own headers have hyphens.
     """
@@ -174,14 +178,16 @@ _PATTERNS = {type_: re.compile(rule.pattern) for type_, rule in TEXTS.items()}
 
 
 def property_value_problem(type_: str | None, text: str | None) -> str | None:
-    """Why a property cannot have this value; None if it can. Without a type, it is a string; null fits all types."""
+    """Return why a property cannot have this value; None if it can. Without a type, it is a string; null fits all
+    types.
+    """
     if text is not None and type_ in _ELEMENTS_ONLY:
         return f"has the type {type_}, which only elements of maps and streams can have: JMS 3.1 §3.5.4"
     return element_value_problem(type_, text)
 
 
 def element_value_problem(type_: str | None, text: str | None) -> str | None:
-    """Why an element of a map or a stream cannot have this value; None if it can."""
+    """Return why an element of a map or a stream cannot have this value; None if it can."""
     if text is None or type_ is None:
         return None
     if type_ not in TEXTS:

@@ -27,7 +27,7 @@ def is_fully_qualified(name: str, words: Management | None) -> bool:
 
 
 def shows_addresses(words: Management | None) -> bool:
-    """Whether the broker tells of an address whether it is a queue's or a topic's."""
+    """Return whether the broker tells of an address whether it is a queue's or a topic's."""
     return words is not None and words.inspection is not None
 
 

@@ -50,7 +50,7 @@ class SourceOptions:
     readers: int
     """How many tasks of a batch receive, if it is exactly once."""
     stream_offset: str | int | datetime | None
-    """Where a new read of streams begins; None: no queue is a stream."""
+    """Where a new read of streams begins, or None if no queue is a stream."""
     stream_filter: str | None
     connections: int
     """How many connections receive from each queue."""
@@ -68,11 +68,11 @@ class SourceOptions:
     dead_letter_queue: str | None
     idle_timeout: float
     columns: ReadColumns | None = None
-    """The columns of the user's schema, which is not an option. None: all columns."""
+    """The columns of the user's schema, which is not an option, or None for all columns."""
 
     @property
     def batches_are_kept(self) -> bool:
-        """Whether a later run can have a batch again that this one has read, so that a run may be one batch."""
+        """Return whether a later run can have a batch again that this one has read, so that a run may be one batch."""
         return self.exactly_once or self.stream_offset is not None
 
     @classmethod
@@ -112,7 +112,7 @@ class SourceOptions:
 
     @property
     def subscription(self) -> Subscription:
-        """What a connection subscribes to, as far as brokers may refuse it."""
+        """Return what a connection subscribes to, as far as brokers may refuse it."""
         return Subscription(
             destination=self.destinations[0],
             window_bytes=self.window_bytes,
@@ -123,7 +123,9 @@ class SourceOptions:
 
     @property
     def is_plain_topic(self) -> bool:
-        """Whether the source is a plain topic subscription: the broker keeps no messages while it is disconnected."""
+        """Return whether the source is a plain topic subscription: the broker keeps no messages while it is
+        disconnected.
+        """
         return self.durable is None and self.destinations[0].kind is DestinationKind.TOPIC
 
     @property
@@ -176,7 +178,7 @@ def _window(values: Mapping[str, Any]) -> int:
 
 
 def _features(values: Mapping[str, Any]) -> Iterator[Feature]:
-    """What single options ask of the broker."""
+    """Return what single options ask of the broker."""
     if values["topic"] is not None:
         yield Feature.TOPICS
     if values["streamOffset"] is not None:

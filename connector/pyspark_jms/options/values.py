@@ -33,7 +33,7 @@ def option_named(key: str) -> Option | None:
 
 
 def hide_secrets(raw: Mapping[str, str]) -> dict[str, str]:
-    """The same options. A text that is a secret, or may be one, is replaced by a ``SecretText``."""
+    """Return the options. A text that is a secret, or may be one, is replaced by a ``SecretText``."""
     return {key: text if _may_show(key, text) else SecretText(text) for key, text in raw.items()}
 
 

@@ -53,12 +53,12 @@ def peek(
     *,
     limits: str | None = "maxMessagesPerTrigger and maxBytesPerTrigger",
 ) -> Iterator[Any]:
-    """RecordBatches: at most ``maxMessagesPerTrigger`` messages and ``maxBytesPerTrigger`` bytes.
+    """Yield RecordBatches: at most ``maxMessagesPerTrigger`` messages and ``maxBytesPerTrigger`` bytes.
 
     The read ends sooner if nothing comes for ``idleTimeout``. Without both options, it shows all messages that a queue
     had at the start, where the broker can browse them. A queue that does not exist is left out, because a subscription
     would create it. The log has a warning for such a queue, and for a queue with more messages than the read shows:
-    ``limits`` names what the user can raise. None: nothing is logged.
+    ``limits`` names what the user can raise. If it is None, nothing is logged.
     """
     found = look_up_queues(protocol.open_management, options.connection, [each.name for each in options.destinations])
     limited = Bounds(options.max_messages or _DEFAULT_MESSAGES, options.peek_bytes or _DEFAULT_BYTES)

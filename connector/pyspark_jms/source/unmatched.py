@@ -65,7 +65,7 @@ def peek_or_tell(options: SourceOptions, protocol: SourceProtocol, **how: str) -
 
 
 def warn_of_unmatched(options: SourceOptions, protocol: SourceProtocol) -> None:
-    """When a read ends without a row: log a line if it has a selector, and its queues have messages."""
+    """Log a line when a read ends without a row, if it has a selector, and its queues have messages."""
     queues = _queues(options)
     if options.selector is None or not queues:
         return
@@ -93,7 +93,7 @@ def _hint(options: SourceOptions, seen: set[str]) -> str:
 
 
 def _seen(options: SourceOptions, protocol: SourceProtocol) -> tuple[int, set[str]]:
-    """How many messages the queues show, up to a limit, and the names of their properties."""
+    """Return how many messages the queues show, up to a limit, and the names of their properties."""
     connection = replace(options.connection, client_id=None)  # the query's connection uses it
     every = replace(options, selector=None, columns=None, max_messages=_LOOKED_AT, on_bad_message="keep")
     count, names = 0, set[str]()

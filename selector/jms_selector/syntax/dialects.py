@@ -160,7 +160,7 @@ class Dialect:
     """A prefix of ids in delivered messages that the broker's selectors spell otherwise; empty: there are none."""
 
     def shows(self, name: str) -> bool:
-        """Whether delivered messages contain the value of ``name``."""
+        """Return whether delivered messages contain the value of ``name``."""
         return name not in self.hidden and not name.startswith(self.hidden_prefixes)
 
 

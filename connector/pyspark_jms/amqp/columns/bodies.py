@@ -140,7 +140,7 @@ def _kind_of(content_type: str) -> int:
 
 
 def is_text_type(content_type: str) -> bool:
-    """Whether a body of bytes with this content type is text that can be read as UTF-8."""
+    """Return whether a body of bytes with this content type is text that can be read as UTF-8."""
     charset = _CHARSET.search(content_type)
     known = charset is None or charset[1].lower() in {"utf-8", "utf8", "us-ascii"}
     return known and TEXT_TYPE.fullmatch(content_type) is not None

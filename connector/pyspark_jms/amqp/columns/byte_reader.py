@@ -77,7 +77,7 @@ class Values(NamedTuple):
     """The position of each value's content."""
     stop: Ints
     bad: Mask | None
-    """Which values do not end by their limits, or have no constructor; None: none is known to be so."""
+    """Which values do not end by their limits, or have no constructor. None if none is known to be so."""
     step: int | None
     """The distance from each constructor to the end of its value, if it is the same for all."""
     content: bytes | None = None
@@ -120,7 +120,7 @@ class ByteReader:
         self._words: Ints = np.ndarray((max(0, self.raw.size - _WORD + 1),), "<i8", self.raw.data, strides=(1,))
 
     def padded(self) -> "ByteReader":
-        """The same bytes with zeros after them."""
+        """Return these bytes with zeros after them."""
         return ByteReader(pa.py_buffer(np.concatenate((self.raw, np.zeros(2 * _WORD, np.uint8)))))
 
     def words(self, at: Ints) -> Ints:
@@ -252,7 +252,7 @@ class CachedCursor:
         self._offset = 0
         """The distance of each position from the beginning of its strip."""
         self._differing: bytes | None = None
-        """By place in a strip: 0 if all strips have the same byte there. None: not known yet."""
+        """By place in a strip: 0 if all strips have the same byte there. None if that is not known yet."""
 
     def __len__(self) -> int:
         return len(self._at)
@@ -277,7 +277,9 @@ class CachedCursor:
         return np.ndarray((len(self),), "<i8", self._strip, offset=begin, strides=(STRIP,))
 
     def constant(self, size: int) -> bytes | None:
-        """The bytes at each position, if all rows have the same ones there; None: they differ, or that is not known."""
+        """Return the bytes at each position if all rows have the same ones there, or None if they differ, or if that is
+        unknown.
+        """
         if not self.covers(size):
             self._take_strips(size + _WORD)
         if self._strip is None:
@@ -288,7 +290,7 @@ class CachedCursor:
         return None if any(self._differing[begin:end]) else self._strip[begin:end].tobytes()
 
     def covers(self, size: int) -> bool:
-        """Whether so many bytes at each position, and a word after them, have been read."""
+        """Return whether so many bytes at each position, and a word after them, have been read."""
         return self._strip is not None and self._offset + size + _WORD <= STRIP
 
     def _take_strips(self, size: int) -> None:

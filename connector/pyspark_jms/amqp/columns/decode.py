@@ -154,7 +154,7 @@ class _MorePartsNeededError(Exception):
 
 
 def _needed_parts(wanted: WantedColumns | None, first: Uint8s) -> NeededParts:
-    """What must be located in each message. ``first``: the bytes of the first one.
+    """Return what must be located in each message. ``first`` has the bytes of the first one.
 
     The others mostly state the type of their body if it does. Where that is wrong, ``columns_of`` raises
     ``_MorePartsNeededError``.
@@ -215,7 +215,7 @@ class _Rows:
 
     @cached_property
     def _earlier(self) -> Ints:
-        """How often each message was delivered before."""
+        """Return how often each message was delivered before."""
         return self._header(HeaderField.DELIVERY_COUNT, UINT, absent=0)
 
     def _readers(self) -> dict[str, Callable[[], pa.Array]]:
@@ -269,7 +269,7 @@ class _Rows:
         )
 
     def _require_no_marker(self) -> None:
-        """Whether what looks like a marker is the name of a property is only known from all properties."""
+        """Require that no marker was found: whether a name is a property's is only known from all properties."""
         begins, ends = self._parts.passed_over
         found, limits = contents(strings_at(self._reader.buffer, begins, ends))
         if found.slice(0, int(limits[-1])).to_pybytes().find(_MARKER_PREFIX) >= 0:

@@ -172,7 +172,7 @@ def _times_to_live(expirations: Int64s, now_ms: int) -> Piece:
 def annotations(
     rows: Rows, bodies: Codes, to: RowAddresses, reply_to: RowAddresses | None, delivery_times: Int64s
 ) -> list[Piece]:
-    """What the AMQP-JMS binding keeps there: kinds of destinations, the type of the message, the delivery time."""
+    """Return what the AMQP-JMS binding keeps there: kinds of destinations, type of the message, delivery time."""
     pieces = [
         table([_kind(Annotation.DESTINATION, code) for code in range(len(DESTINATION_WORDS))], to.kinds),
         table([_kind(Annotation.MESSAGE_TYPE, code) for code in range(len(BY_ANNOTATION))], _ANNOTATION_OF[bodies]),
@@ -302,7 +302,7 @@ class Identity:
     """What the sink itself gives to messages."""
 
     message_id_prefix: str | None
-    """None: all messages get the same id."""
+    """The ids, or None if all messages get the same one."""
     now_ms: int
     gives_message_ids: bool = True
 

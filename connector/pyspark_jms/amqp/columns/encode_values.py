@@ -93,9 +93,9 @@ def sized_bytes(data: bytes, code: int) -> bytes:
 
 
 def sized(texts: pa.Array, code: int, prefix: bytes = b"") -> list[Piece]:
-    """The same for each entry of a binary array: the constructors and sizes, and the bytes. A null becomes AMQP's.
+    """Return constructors with sizes, and bytes, for each entry of a binary array. A null becomes AMQP's.
 
-    ``prefix``: bytes before those of each entry, none of which is null.
+    ``prefix`` are bytes before those of each entry, none of which is null.
     """
     lengths = lengths_of(texts)
     if prefix:
@@ -259,9 +259,9 @@ def _mixed(groups: Int64s, texts: pa.Array) -> pa.Array:
 
 
 def plain_values(kind: ValueType, texts: pa.Array) -> list[Piece] | None:
-    """The same for texts of one type, a number or a boolean, that Arrow reads as Java does.
+    """Encode texts of one type, a number or a boolean, that Arrow reads as Java does.
 
-    None if a text is null, is not valid for the type, or is written in another way. So no other check is needed.
+    Return None if a text is null, is not valid for the type, or is written in another way. So no other check is needed.
     """
     if texts.null_count:
         return None

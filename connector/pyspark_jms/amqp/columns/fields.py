@@ -118,7 +118,7 @@ def _short(starts: Ints, stops: Ints) -> bool:
 
 
 def _spread(found: Field, rows: int) -> tuple[Ints, Ints, Mask | None]:
-    """Start, stop and presence of the field in every row; None: all rows have it."""
+    """Return start, stop and presence of the field in every row; the presence is None if all rows have it."""
     if len(found.rows) == rows:
         return found.start, found.stop, None
     starts, stops, keep = np.zeros(rows, np.int64), np.zeros(rows, np.int64), np.zeros(rows, np.bool_)
@@ -359,7 +359,7 @@ _MANY = frozenset("*#>,")
 
 
 def is_pattern(source: Destination) -> bool:
-    """Whether messages of several destinations may be read from ``source``."""
+    """Return whether messages of several destinations may be read from ``source``."""
     return not _MANY.isdisjoint(source.name)
 
 

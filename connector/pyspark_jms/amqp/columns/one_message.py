@@ -98,7 +98,7 @@ class BlockContext:
     source: Destination
     body_type: BodyChoice
     wanted: WantedColumns | None = None
-    """The columns to decode. None: all."""
+    """The columns to decode, or None for all."""
 
     @property
     def schema(self) -> pa.Schema:
@@ -422,7 +422,7 @@ class BodyFacts:
     content_type: str | None
     choice: BodyChoice
     size_before_compression: int | None = None
-    """None: the producer did not compress the body. -1: it did, and the size is not known."""
+    """None if the producer did not compress the body, -1 if it did and the size is not known."""
 
 
 def read_body(message: bytes, facts: BodyFacts, faults: list[str]) -> dict[str, Any]:

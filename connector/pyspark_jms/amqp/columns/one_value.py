@@ -187,7 +187,9 @@ def element_text(message: Buffer, at: int) -> tuple[str, str | None]:
 
 @lru_cache(maxsize=2048)
 def _short_text(element: bytes) -> tuple[str, str | None]:
-    """The same for all elements of these bytes: of the most elements that a message can have, one object is kept."""
+    """Return one object for all elements of these bytes: of the most elements that a message can have, one object is
+    kept.
+    """
     return _element_text(element, 0)
 
 

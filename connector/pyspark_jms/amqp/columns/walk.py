@@ -399,7 +399,7 @@ class _Cursors:
         return found
 
     def pass_over(self, section: int) -> tuple[Ints, Ints]:
-        """Where the section of maps begins and ends, in the rows where it is the next one; moves on to its end."""
+        """Return where the section of maps begins and ends, in rows where it is the next one; move on to its end."""
         before = self.at
         inside = self._inside(section, MAP_CODES, 2 * MAX_ELEMENTS)
         if inside is None:
@@ -436,7 +436,7 @@ class _Cursors:
         )
 
     def _inside_all(self, codes: tuple[int, int, int], most: int) -> CompoundCursor:
-        """The same where every row has the section."""
+        """Pass over the section where every row has it."""
         cursor, begin = self._cursor, self.at + _SECTION
         words = cursor.words(_SECTION), cursor.words(_SECTION + _WIDE_SIZE)
         found = self._reader.compounds(begin, self._ends, codes, words)

@@ -57,7 +57,8 @@ class Dialect(BrokerDialect):
 
     max_unacknowledged: int | None = None
     """The most messages that may be in delivery to a reader, because the broker takes messages back after a time and
-    counts an attempt. None: only the prefetch window limits them."""
+    counts an attempt. None if only the prefetch window limits them.
+    """
 
     cannot: Mapping[Feature, Refusal] = field(default_factory=lambda: OTHER_BROKER)
     """That of a broker of which nothing else was seen, unless the dialect says otherwise."""
@@ -78,8 +79,9 @@ class Dialect(BrokerDialect):
     """The first version whose streams filter by SQL. An older one repeats such a filter and delivers everything."""
 
     default_redeliveries: int | None = None
-    """After how many redeliveries a quorum queue without a limit of its own drops a message. None: the broker has no
-    such queues."""
+    """After how many redeliveries a quorum queue without a limit of its own drops a message. None if the broker has no
+    such queues.
+    """
 
     changes_annotations: bool = False
     """Whether a redelivery may have other annotations than the first delivery."""
@@ -99,7 +101,7 @@ class Dialect(BrokerDialect):
     message is awaited. Only of links with an address: without one, no broker was seen to do it."""
 
     management: Management | None = None
-    """How the broker answers management requests. None: it does not."""
+    """How the broker answers management requests. None if it does not."""
 
     send: SendRules = field(default_factory=SendRules)
     """What the broker takes from a producer."""
@@ -115,13 +117,13 @@ class Dialect(BrokerDialect):
         return None, address
 
     def _name(self, address: str, encoded: str) -> str:
-        """Of an address with a prefix: the address itself, if the name would not lead back to it."""
+        """Return the name of an address, or the address with its prefix if the name would not lead back to it."""
         name = unquote(encoded) if self.send.percent_encoded else encoded
         is_other = name.startswith(self.send.native_prefixes) or "\N{REPLACEMENT CHARACTER}" in name
         return address if is_other else name
 
     def adds(self, name: str) -> bool:
-        """Whether the broker added a property of this name, so that a message that is sent on does not have it."""
+        """Return whether the broker added a property of this name, which a message that is sent on does not have."""
         if name in {COMPRESSED_PROPERTY, SIZE_PROPERTY} or name in self.send.set_by_client:
             return False  # by the first two, a later reader sees that the broker has cut the body
         beginnings = (*self.ignored_property_prefixes, *self.added_properties)

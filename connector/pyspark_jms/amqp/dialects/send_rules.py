@@ -68,7 +68,7 @@ class SendRules:
     """Properties with a reserved prefix that a row may have."""
 
     def left_out(self, name: str) -> bool:
-        """Whether a property of a row is not sent."""
+        """Return whether a property of a row is not sent."""
         return is_left_out(name, self.set_by_broker)
 
     def address(self, kind: str, name: str) -> str:
@@ -77,14 +77,14 @@ class SendRules:
         return self.address_prefixes.get(kind, "") + (quote(name, safe="") if self.percent_encoded else name)
 
     def source_address(self, kind: str, name: str) -> str:
-        """Where messages are read; ``InvalidDestinationError`` for a refused name."""
+        """Return where messages are read; ``InvalidDestinationError`` for a refused name."""
         for rule in self.refused_names:
             if rule.when_reading:
                 rule.check(name)
         return self.address(kind, name)
 
     def target_address(self, kind: str, name: str) -> str:
-        """Where messages are sent; ``InvalidDestinationError`` for a refused name."""
+        """Return where messages are sent; ``InvalidDestinationError`` for a refused name."""
         self.check_name(name, by_row=False)
         return self.address(kind, name)
 
@@ -97,7 +97,7 @@ class SendRules:
             rule.check(name)
 
     def name_problem(self, name: str) -> str | None:
-        """Why a message to this broker cannot have a property of this name; None if it can."""
+        """Return why a message to this broker cannot have a property of this name; None if it can."""
         if name in self.reserved_properties:
             return f"is one that {self.broker} acts on"
         if name.startswith(self.reserved_prefixes) and name not in self.set_by_client:

@@ -35,7 +35,7 @@ class Table:
         return IllegalStateError(f"Event {what}.", "This is a fault of pyspark-jms: please report it with the log.")
 
     def arrows(self) -> list[tuple[str, str, str]]:
-        """From, event, to."""
+        """Return the moves as (from, event, to)."""
         return sorted(
             (phase.value, event.__name__, after.value)
             for phase, row in self.moves.items()

@@ -156,7 +156,7 @@ class BodyTypes:
     """By row, the reason not to read a body."""
 
     transformed: Mask | None
-    """Which maps the broker has rendered as XML. None: no map is read."""
+    """Which maps the broker has rendered as XML, or None if no map is read."""
 
     unread_markers: Ints
     """The lines of markers that were not read. They stay properties."""

@@ -125,7 +125,7 @@ def _numbered(first: int, rows: int) -> pa.Array:
 
 
 def _batch(columns: dict[str, pa.Array], schema: pa.Schema, rows: int) -> pa.RecordBatch:
-    """Without messages of a kind, its column is null."""
+    """Make the batch. Without messages of a kind, its column is null."""
     every = [columns[f.name] if f.name in columns else pa.nulls(rows, f.type) for f in schema]
     return pa.RecordBatch.from_arrays(every, schema=schema)
 

@@ -296,7 +296,7 @@ def _name_part(name: str, dialect: Dialect) -> bytes | None:
 
 
 def left_out(name: str, dialect: Dialect) -> bool:
-    """Whether the provider sets the property. It is not sent then, so that a row can be written as it was read."""
+    """Return whether the provider sets the property. It is not sent then: a row is written as it was read."""
     return is_left_out(name, dialect.set_by_broker)
 
 

@@ -110,7 +110,7 @@ def unescape_buffer(data: Uint8s) -> UnescapedData:
 
 
 def _opens_escape(slashes: Int64s) -> Mask:
-    """In a run of backslashes the first, third, … open an escape: the others are the escaped character."""
+    """Find the backslashes that open an escape, in a run the first, third, …: the others are the escaped character."""
     number = np.arange(len(slashes))
     begins_run = np.concatenate(([True], np.diff(slashes) != 1))
     opens: Mask = (number - np.maximum.accumulate(np.where(begins_run, number, 0))) % 2 == 0

@@ -97,7 +97,7 @@ _KEPT_ROLES = ("@message-id", "@destination")
 
 
 def with_few_headers(frames: FrameBounds, dialect: Dialect) -> tuple[FrameBounds, dict[int, str]]:
-    """In the place of each frame with more than ``MAX_ELEMENTS`` headers, one with those that have their own column.
+    """Replace each frame with more than ``MAX_ELEMENTS`` headers by one with those that have their own column.
 
     The body of such a frame is the whole frame that the broker sent. Returns the reason for each of them, too.
     """

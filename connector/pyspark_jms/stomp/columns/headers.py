@@ -67,7 +67,7 @@ def layout_of(lines: Lines, dialect: Dialect, properties: Collection[str] | None
 
 
 def with_properties(layout: Layout, lines: Lines, more: Ints) -> Layout:
-    """The same layout with ``more`` lines among the properties, in order. Their names must be new in their frames."""
+    """Return this layout with ``more`` lines among the properties, in order. Their names must be new there."""
     if not len(more):
         return layout
     more = np.sort(more)
@@ -108,7 +108,7 @@ def by_template(lines: Lines, dialect: Dialect, wanted: Collection[str] | None =
 
 
 def _sort_names(names: list[str | None], dialect: Dialect) -> tuple[dict[str, int], dict[str, int]]:
-    """Role → line, and property → line, of the one frame that has ``names``. None: a line that is not wanted."""
+    """Return role → line, and property → line, of the frame that has ``names``: None for unwanted lines."""
     known: dict[str, int] = {}
     given = [(line, name) for line, name in enumerate(names) if name is not None]
     for line, name in given:
@@ -221,7 +221,7 @@ class HeaderTexts:
         return pa.nulls(len(self), pa.string()) if line is None else self.lines.values(line)
 
     def equals(self, role: str, text: str | None) -> Mask:
-        """Which frames have the header with this text. None: no frame has it."""
+        """Return which frames have the header with this text, or None if no frame has it."""
         if text is None or role not in self.layout.roles:
             return np.zeros(len(self), np.bool_)
         equal = pc.equal(self.text(role), pa.scalar(text, pa.string())).fill_null(_FALSE)

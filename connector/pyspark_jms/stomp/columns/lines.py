@@ -65,7 +65,7 @@ class AlikeLines:
     limits: Ints
     """The LFs before and after each line. Consecutive lines of a frame have one in common."""
     names_of_first: list[bytes | None]
-    """The names of the first frame, each with its colon. None: the name may be another one in other frames."""
+    """The names of the first frame, each with its colon. None if the name may be another one in other frames."""
     first: Ints
     """Frame i has the lines ``first[i]`` to ``first[i + 1]``."""
     between: int = 0
@@ -98,14 +98,14 @@ class AlikeLines:
         return values
 
     def one_value(self, lines: Ints) -> bool:
-        """Whether the values of ``lines`` are all the same short text. False: unknown."""
+        """Return whether the values of ``lines`` are all the same short text. False: unknown."""
         if not len(lines) or lines.min() < 0:
             return False
         starts, ends = self._bounds(lines)
         return Pieces(self.buffer, starts, ends).all_same(np.arange(len(lines)))
 
     def _bounds(self, lines: Ints) -> tuple[Ints, Ints]:
-        """Where the values begin and end."""
+        """Return where the values begin and end."""
         sizes = np.array([0 if name is None else len(name) for name in self.names_of_first], np.int32)
         at = lines + lines // len(sizes) * self.between if self.between else lines
         return self.limits[at] + sizes[lines % len(sizes)] + 1, self.limits[at + 1]
@@ -147,7 +147,7 @@ class MixedLines:
         return self.pieces.take(2 * lines + 1)
 
     def one_value(self, lines: Ints) -> bool:
-        """Whether the values of ``lines`` are all the same short text. False: unknown."""
+        """Return whether the values of ``lines`` are all the same short text. False: unknown."""
         return self.pieces.all_same(2 * lines + 1)
 
 
@@ -372,9 +372,11 @@ class _Comparison(NamedTuple):
 
 
 def wanted_lines(frames: FrameBounds, wanted: Collection[str]) -> AlikeLines | None:
-    """The lines with the names ``wanted``, if each frame has them at the places at which the first frame has them.
+    """Return the lines with the names ``wanted``, if each frame has them at the places at which the first frame has
+    them.
 
-    None: unknown. Whether the values are ASCII without escapes is checked when they are read (``NotPlainError``).
+    None if that is unknown. Whether the values are ASCII without escapes is checked when they are read
+    (``NotPlainError``).
     """
     if any(not name.isascii() or not _UNUSUAL.isdisjoint(name) for name in wanted):
         return None  # a header can have such a name in several spellings
@@ -467,7 +469,7 @@ def _distinguishing(name: bytes, others: Collection[bytes]) -> list[int]:
 
 
 def _are_alike(found: _LineEnds, names: list[bytes], whole: list[int], parts: list[_Comparison]) -> bool:
-    """Whether each frame has the wanted names where the first one has them, and no other line has one of them."""
+    """Return whether each frame has the wanted names where the first one has them, and on no other line."""
     before = found.limits[:, : len(names)]
     if parts:
         places = before[:, [part.column for part in parts]]

@@ -127,14 +127,14 @@ class Dialect(BrokerDialect):
     """No broker does over STOMP."""
 
     ack_header: str | None = None
-    """The MESSAGE header whose value an ACK names. None: ``message-id``."""
+    """The MESSAGE header whose value an ACK names, or None for ``message-id``."""
 
     acknowledgeable_ids: str = ""
     """Regular expression for ids of messages. The broker closes the connection at the ACK of another message. Empty:
     it acknowledges all."""
 
     max_acks_without_receipt: int | None = None
-    """The number of ACKs after which the client waits for a receipt before it sends more. None: no limit."""
+    """The number of ACKs after which the client waits for a receipt before it sends more, or None without a limit."""
 
     ack_receipts_are_durable: bool = True
     """Whether a message whose ACK has a receipt stays acknowledged when the broker process is killed."""
@@ -179,7 +179,7 @@ class Dialect(BrokerDialect):
     """How text is distinguished from bytes."""
 
     text_message_type: str | None = None
-    """The value of the ``@message-type`` header in a text message. None: the broker has no such header."""
+    """The value of the ``@message-type`` header in a text message. None if the broker has no such header."""
 
     transformed_map: str | None = None
     """The value of the ``@transformation`` header in a MapMessage that the broker has rendered as XML."""
@@ -192,7 +192,8 @@ class Dialect(BrokerDialect):
 
     stable_id_separator: str | None
     """The part of ``message-id`` after this separator is the same in every delivery of a message. Empty, or not in
-    ``message-id`` (Artemis 2.19): all of it is. None: no part is, so redeliveries cannot be recognised."""
+    ``message-id`` (Artemis 2.19): all of it is. None if no part is, so redeliveries cannot be recognised.
+    """
 
     # --- SEND frames -------------------------------------------------------------------------
 
@@ -243,7 +244,7 @@ class Dialect(BrokerDialect):
     because the broker's STOMP has no such types."""
 
     management: Management | None = None
-    """How the broker answers management requests. None: it does not."""
+    """How the broker answers management requests. None if it does not."""
 
     # --- errors ------------------------------------------------------------------------------
 

@@ -28,20 +28,22 @@ class DurableSubscriptionHeaders:
 
     destination_without_client_id: str | None = None
     """A template of ``destination``, with topic and queue, for a subscription without a client id. Such a subscription
-    has no ``name_header`` and takes no selector. None: it is named as one with a client id is."""
+    has no ``name_header`` and takes no selector. None if it is named as one with a client id is.
+    """
 
     ended_by_subscriber: bool = False
     """Whether only the connection that has subscribed can end the subscription."""
 
     existing_destination: str | None = None
     """A template of ``destination``, with the queue, for a SUBSCRIBE that reads an existing subscription and is refused
-    if there is none. None: the broker reports a missing subscription by other means."""
+    if there is none. None if the broker reports a missing subscription by other means.
+    """
 
     ignores_changed_selector: bool = False
     """Whether SUBSCRIBE with another selector silently keeps the subscription's first one."""
 
     def is_named_by_destination(self, subscription: DurableSubscription) -> bool:
-        """Whether ``destination`` names the subscription's queue, and no header names the subscription."""
+        """Return whether ``destination`` names the subscription's queue, and no header names the subscription."""
         return subscription.client_id is None and self.destination_without_client_id is not None
 
     def destination(self, topic: str, subscription: DurableSubscription) -> str:
