@@ -18,14 +18,11 @@ optimizer found useless is done without it.
 ``Ledger`` and ``JournaledLedger`` look every move up in these tables, for a range of messages at a time.
 """
 
-from collections.abc import Mapping
-from dataclasses import dataclass
 from enum import Enum
-from types import MappingProxyType
 
-from pyspark_jms.errors import IllegalStateError
+from pyspark_jms.delivery.state_table import StateTable
 
-__all__ = ["IN_JOURNAL", "WITHOUT_JOURNAL", "WITH_JOURNAL", "Event", "MessageState", "StateTable"]
+__all__ = ["IN_JOURNAL", "WITHOUT_JOURNAL", "WITH_JOURNAL", "Event", "MessageState"]
 
 
 class MessageState(Enum):
@@ -59,33 +56,8 @@ class Event(Enum):
     """Too many or too old to be remembered."""
 
 
-@dataclass(frozen=True)
-class StateTable:
-    """``name`` completes "a message …"."""
-
-    name: str
-    moves: Mapping[MessageState, Mapping[Event, MessageState]]
-
-    def after(self, state: MessageState, event: Event, which: str = "") -> MessageState:
-        """The state after the event. ``which``: the messages that an ``IllegalStateError`` names."""
-        try:
-            return self.moves[state][event]
-        except KeyError:
-            raise _illegal(f"{event.value!r} for a message {self.name} that is {state.value!r}", which) from None
-
-
-def _illegal(what: str, which: str) -> IllegalStateError:
-    return IllegalStateError(
-        f"Event {what}{which and f' ({which})'}.", "This is a fault of pyspark-jms: please report it with the log."
-    )
-
-
-def _table(name: str, moves: dict[MessageState, dict[Event, MessageState]]) -> StateTable:
-    return StateTable(name, MappingProxyType({state: MappingProxyType(row) for state, row in moves.items()}))
-
-
-WITHOUT_JOURNAL = _table(
-    "without a journal",
+WITHOUT_JOURNAL = StateTable.of_one(
+    "a message without a journal",
     {
         MessageState.RECEIVED: {Event.OFFER: MessageState.OFFERED, Event.LOSE: MessageState.FORGOTTEN},
         MessageState.OFFERED: {Event.FINISH: MessageState.DONE, Event.LOSE: MessageState.LOST},
@@ -109,8 +81,8 @@ WITHOUT_JOURNAL = _table(
     },
 )
 
-WITH_JOURNAL = _table(
-    "with a journal",
+WITH_JOURNAL = StateTable.of_one(
+    "a message with a journal",
     {
         MessageState.RECEIVED: {Event.STORE: MessageState.DURABLE, Event.LOSE: MessageState.FORGOTTEN},
         MessageState.DURABLE: {Event.ACK: MessageState.ACKNOWLEDGING, Event.LOSE: MessageState.LOST},
@@ -125,8 +97,8 @@ WITH_JOURNAL = _table(
     },
 )
 
-IN_JOURNAL = _table(
-    "in a journal",
+IN_JOURNAL = StateTable.of_one(
+    "a message in a journal",
     {
         MessageState.DURABLE: {Event.OFFER: MessageState.OFFERED},
         MessageState.OFFERED: {Event.FINISH: MessageState.DONE},

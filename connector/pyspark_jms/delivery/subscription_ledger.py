@@ -13,7 +13,8 @@ from typing import Generic, TypeVar
 
 from pyspark_jms.blocks.block import MessageBlock
 from pyspark_jms.delivery.message_range import MessageRange
-from pyspark_jms.delivery.states import Event, MessageState, StateTable
+from pyspark_jms.delivery.state_table import StateTable
+from pyspark_jms.delivery.states import Event, MessageState
 from pyspark_jms.errors import OtherBrokerError
 
 __all__ = [
@@ -106,7 +107,7 @@ class ExpectedRedeliveries:
     If ``recognition`` is None, redelivered messages cannot be recognised.
     """
 
-    def __init__(self, table: StateTable, recognition: Recognition | None) -> None:
+    def __init__(self, table: StateTable[MessageState], recognition: Recognition | None) -> None:
         self.table = table
         self.recognition = recognition
         self.expected: dict[bytes, deque[ExpectedRedelivery]] = {}

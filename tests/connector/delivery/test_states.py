@@ -9,7 +9,7 @@ from pyspark_jms.delivery.states import IN_JOURNAL, WITH_JOURNAL, WITHOUT_JOURNA
 from pyspark_jms.errors import IllegalStateError
 
 PAGE = Path(__file__).parents[3] / "docs/internals-acknowledgement.md"
-TABLES = {table.name: table for table in (WITHOUT_JOURNAL, WITH_JOURNAL, IN_JOURNAL)}
+TABLES = {table.name.removeprefix("a message "): table for table in (WITHOUT_JOURNAL, WITH_JOURNAL, IN_JOURNAL)}
 
 # ruff: noqa: E501  # tables
 WRITTEN_OUT = {
@@ -79,7 +79,7 @@ def test_a_message_can_reach_every_state_of_its_table_and_leave_all_but_the_last
     reached, new = set(), {first}
     while new:
         reached |= new
-        new = {after for state in new for after in moves[state].values()} - reached
+        new = {after for state in new for afters in moves[state].values() for after in afters} - reached
     assert reached == set(moves)
     assert {state for state in moves if not moves[state]} <= {
         MessageState.ACKNOWLEDGED,
@@ -92,7 +92,7 @@ def test_a_message_can_reach_every_state_of_its_table_and_leave_all_but_the_last
 def test_only_what_is_done_or_durable_is_ever_acknowledged(name):
     may = {state for state, row in TABLES[name].moves.items() if Event.ACK in row}
     assert may <= {MessageState.DONE, MessageState.DURABLE}
-    confirmed = {state for state, row in TABLES[name].moves.items() if MessageState.ACKNOWLEDGED in row.values()}
+    confirmed = {state for state, row in TABLES[name].moves.items() if (MessageState.ACKNOWLEDGED,) in row.values()}
     assert confirmed <= {MessageState.ACKNOWLEDGING}
 
 
@@ -122,7 +122,4 @@ def drawn(name):
 
 @pytest.mark.parametrize("name", TABLES)
 def test_the_diagram_shows_the_table(name):
-    moves = TABLES[name].moves
-    assert drawn(name) == sorted(
-        (a.value, event.value, b.value) for a, row in moves.items() for event, b in row.items()
-    )
+    assert drawn(name) == TABLES[name].arrows()

@@ -89,7 +89,7 @@ class Connection:
         self._to_send: list[Buffer] = []
         self._expects_header = SASL_HEADER
         self._exchange = SaslExchange(login, hostname)
-        self._machine: EndpointMachine[ConnectionState, ConnectionEvent] = EndpointMachine(
+        self._machine: EndpointMachine[ConnectionState] = EndpointMachine(
             CONNECTION, ConnectionState.START, "connection"
         )
         self.session = Session(self._to_send.append, incoming_window, self._limits)
@@ -284,9 +284,7 @@ class Session:
         self._peer_window = 0
         self._links: list[Link] = []
         self._by_peer_handle: dict[int, Link] = {}
-        self._machine: EndpointMachine[EndpointState, EndpointEvent] = EndpointMachine(
-            SESSION, EndpointState.STARTING, "session"
-        )
+        self._machine: EndpointMachine[EndpointState] = EndpointMachine(SESSION, EndpointState.STARTING, "session")
         self.max_payload = MIN_MAX_FRAME_BYTES
         self.error: PeerError | None = None
 

@@ -62,9 +62,7 @@ class Link:
         self.remote: Attach | None = None
         """The peer's attach."""
         self.delivery_count = 0
-        self._machine: EndpointMachine[EndpointState, EndpointEvent] = EndpointMachine(
-            LINK, EndpointState.STARTING, f"link {name}"
-        )
+        self._machine: EndpointMachine[EndpointState] = EndpointMachine(LINK, EndpointState.STARTING, f"link {name}")
 
     @property
     def state(self) -> EndpointState:

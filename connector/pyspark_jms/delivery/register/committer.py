@@ -14,8 +14,8 @@ from pyspark_jms.delivery.commit_token import KEPT_RUNS, CommitToken, LedgerEntr
 from pyspark_jms.delivery.register import steps
 from pyspark_jms.delivery.register.machine import Machine
 from pyspark_jms.delivery.register.outcomes import Phase, Stop
-from pyspark_jms.delivery.register.table import Table
 from pyspark_jms.delivery.register.token import StoredToken, needs_renewal
+from pyspark_jms.delivery.state_table import StateTable
 from pyspark_jms.errors import JMSError, SinkFencedError, TokenMissingError, WriteIdentityError
 
 __all__ = [
@@ -139,7 +139,7 @@ _ENDS: dict[type, tuple[Phase, ...]] = {steps.Lost: (_P.ENDED,)}
 _SECOND: dict[type, tuple[Phase, ...]] = {steps.Lost: (_P.LOCKING, _P.ENDED)}
 _REQUEST = (_P.LOCKING,)
 
-COMMITTER = Table(
+COMMITTER = StateTable(
     "a write at its commit ledger",
     {
         _P.BEGINNING: {Find: _REQUEST, Commit: _REQUEST, Finish: _REQUEST},

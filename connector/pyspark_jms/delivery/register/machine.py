@@ -3,10 +3,10 @@
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from enum import Enum
-from typing import ClassVar, Generic, Protocol, TypeVar
+from typing import Any, ClassVar, Generic, Protocol, TypeVar
 
 from pyspark_jms.delivery.register.outcomes import Phase, Reason, Stop
-from pyspark_jms.delivery.register.table import Table
+from pyspark_jms.delivery.state_table import StateTable
 
 __all__ = ["HasPhase", "Machine"]
 
@@ -24,7 +24,7 @@ A = TypeVar("A")
 class Machine(Generic[S, C]):
     """``next(event)`` returns the next command. Nothing else changes ``state``, which can be read and set."""
 
-    table: ClassVar[Table]
+    table: ClassVar[StateTable[Any]]
 
     def __init__(self, state: S) -> None:
         self.state = state

@@ -5,8 +5,8 @@ from enum import Enum
 from typing import Protocol, TypeAlias
 
 from pyspark_jms.delivery.register import steps
-from pyspark_jms.delivery.register.table import Table
 from pyspark_jms.delivery.register.token import Token
+from pyspark_jms.delivery.state_table import StateTable
 from pyspark_jms.errors import DataLossError, JMSError, OtherBrokerError, PoisonLoopError, SourceFencedError
 
 __all__ = [
@@ -242,7 +242,7 @@ _HOLDING: dict[Enum, _Row] = {
     _P.ENDED: {},
 }
 
-READER = Table(
+READER = StateTable(
     "the task of a reader",
     {
         _P.BEGINNING: {Read: (_P.LOCKING,)},
@@ -260,7 +260,7 @@ READER = Table(
     },
 )
 
-KEEPER = Table(
+KEEPER = StateTable(
     "the keeper of a token",
     {
         _P.BEGINNING: {Keep: (_P.PEEKING, _P.LOCKING)},

@@ -8,7 +8,6 @@ from pyspark_jms.amqp.wire.states import (
     EndpointEvent,
     EndpointMachine,
     EndpointState,
-    as_markdown,
 )
 from pyspark_jms.errors import IllegalStateError, MalformedFrameError
 
@@ -19,8 +18,8 @@ from pyspark_jms.errors import IllegalStateError, MalformedFrameError
 )
 def test_every_state_is_reached_and_every_event_is_used(table, states, events):
     first = next(iter(states))
-    assert {first, *table.values()} == set(states)
-    assert {event for _, event in table} == set(events)
+    assert {first.value} | {after for _, _, after in table.arrows()} == set(states) == set(table.moves)
+    assert {event for _, event, _ in table.arrows()} == set(events)
 
 
 def test_a_life():
@@ -34,12 +33,5 @@ def test_an_event_that_a_state_does_not_have():
     machine = EndpointMachine(LINK, EndpointState.ENDED, "link x")
     with pytest.raises(MalformedFrameError, match=r"start.* link x .*ended"):
         machine.move(EndpointEvent.PEER_START)
-    with pytest.raises(IllegalStateError, match=r"'end' .*link x .*'ended'"):
+    with pytest.raises(IllegalStateError, match=r"'end' .*'ended' \(link x\)"):
         machine.move(EndpointEvent.END)
-
-
-def test_a_table_can_be_printed():
-    lines = as_markdown(CONNECTION).splitlines()
-    assert lines[0].startswith("| state | connect | logged in |")
-    assert len(lines) == 2 + len(ConnectionState)
-    assert "| start | sasl |" in lines[2]

@@ -4,7 +4,7 @@ from enum import Enum
 import pytest
 
 from pyspark_jms.delivery.register.machine import Machine
-from pyspark_jms.delivery.register.table import Table
+from pyspark_jms.delivery.state_table import StateTable
 from pyspark_jms.errors import IllegalStateError
 
 
@@ -25,7 +25,7 @@ class Go:
 
 
 class Walker(Machine):
-    table = Table("a walker", {Phase.APART: {Go: (Phase.LOCKING,)}, Phase.LOCKING: {}})
+    table = StateTable("a walker", {Phase.APART: {Go: (Phase.LOCKING,)}, Phase.LOCKING: {}})
 
     def _handlers(self):
         return {Go: self._go}

@@ -2,7 +2,7 @@ from enum import Enum
 
 import pytest
 
-from pyspark_jms.delivery.register.table import Table
+from pyspark_jms.delivery.state_table import StateTable
 from pyspark_jms.errors import IllegalStateError
 
 
@@ -19,7 +19,7 @@ class Wait:
     pass
 
 
-LIGHT = Table("a light", {Light.RED: {Press: (Light.GREEN, Light.RED), Wait: (Light.RED,)}, Light.GREEN: {}})
+LIGHT = StateTable("a light", {Light.RED: {Press: (Light.GREEN, Light.RED), Wait: (Light.RED,)}, Light.GREEN: {}})
 
 
 def test_the_table_refuses_what_it_does_not_have():
@@ -38,11 +38,7 @@ def test_the_table_cannot_be_changed():
         LIGHT.moves[Light.RED][Press] = ()
 
 
-def test_the_table_is_printed_and_drawn():
-    assert LIGHT.text().splitlines() == [
-        "red                    Press          deep green | red",
-        "red                    Wait           red",
-    ]
+def test_the_table_is_drawn():
     assert LIGHT.mermaid().splitlines() == [
         "stateDiagram-v2",
         "    %% a light",
