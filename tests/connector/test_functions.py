@@ -6,7 +6,7 @@ from pyspark_jms.spark import functions as spark_functions
 
 
 def test_the_functions_have_a_public_name():
-    assert functions.__all__ == ["convert", *spark_functions.__all__]
+    assert functions.__all__ == ["SELECTOR_SCHEMA", "convert", *spark_functions.__all__]
     assert all(getattr(functions, name) is getattr(spark_functions, name) for name in spark_functions.__all__)
     assert functions.convert("7", "byte", "long") == 7
 

@@ -283,6 +283,7 @@ def test_a_connection_that_an_operator_closes_is_made_again(broker, queue, close
         control = broker.server.getActiveMQServerControl()
         (consumer,) = [one for one in json.loads(control.listAllConsumersAsJSON()) if one["queueName"] == queue]
         close(control, consumer)
+        wait_until(lambda: receiver.links[0].is_down, what="the end of the link")
         found = numbers(receiver, 0, first) + read_until(receiver, first, 50)
         assert found == list(range(100))
         assert receiver.progress()["reconnects"] == 1

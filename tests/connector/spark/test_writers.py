@@ -14,7 +14,7 @@ from functools import partial
 import pytest
 from proxy import Proxy
 from pyspark.errors import AnalysisException, PythonException, StreamingQueryException
-from pyspark.sql.functions import lit
+from pyspark.sql.functions import concat, lit, udf
 from rawstomp import RawStomp
 from streaming import access, ledger_of, lines, once_to, run_available, uncommit
 from waiting import await_count, await_value, wait_until
@@ -156,12 +156,29 @@ def test_an_id_that_was_used_for_other_rows_is_a_mismatch(spark, broker, queue):
     await_count(broker, queue, 10)
 
 
-def test_a_write_that_is_tried_again_in_other_partitions_is_refused(spark, broker, queue):
+def test_a_write_that_is_tried_again_in_other_partitions_is_refused(spark, broker, queue, tmp_path):
     """The first task failed, the second one sent: a retry with one partition finds no entry of its own name."""
-    this, half = once(broker), "int(if(id < 5, 77, 4)) JMSPriority"
-    with pytest.raises(PythonException, match="JMSPriority"):
-        write(spark.range(0, 10, 1, 2).selectExpr("concat('row ', id) text", half), broker, queue=queue, **this)
-    wait_until(lambda: broker.message_count(queue) == 5, what="the second task")
+    this, sent = once(broker), tmp_path / "sent"
+
+    def priority(number):
+        while number < 5 and not sent.exists():  # Spark ends the second task when the first one has failed
+            time.sleep(0.05)
+        return 77 if number < 5 else 4
+
+    ids = spark.range(0, 10, 1, 2)
+    half = ids.select(concat(lit("row "), ids.id).alias("text"), udf(priority, "int")(ids.id).alias("JMSPriority"))
+
+    def release():
+        try:
+            wait_until(lambda: broker.message_count(queue) == 5, what="the second task")
+        finally:
+            sent.touch()
+
+    with ThreadPoolExecutor(1) as pool:
+        released = pool.submit(release)
+        with pytest.raises(PythonException, match="JMSPriority"):
+            write(half, broker, queue=queue, **this)
+        released.result()
     with pytest.raises(Exception, match=r"\[JMS_REPLAY_MISMATCH\] .*partition 1 \(5 rows\)"):
         write(rows(spark, 10, 1), broker, queue=queue, **this)
     await_count(broker, queue, 5)
