@@ -46,7 +46,17 @@ class AddedNames:
 
 ANY_BROKER = AddedNames(
     tested="Artemis 2.44.0 and 2.55.0, Classic 6.3.1",
-    names=frozenset({NATIVE_ID, "ActiveMQ.MQTT.QoS", "mqtt.message.retain", "mqtt.qos.level"}),
+    # ActiveMQ.Retain and .Retained: a retained message of MQTT on Classic.
+    names=frozenset(
+        {
+            NATIVE_ID,
+            "ActiveMQ.MQTT.QoS",
+            "ActiveMQ.Retain",
+            "ActiveMQ.Retained",
+            "mqtt.message.retain",
+            "mqtt.qos.level",
+        }
+    ),
     # __HDR_: the parts of an OpenWire message on Artemis, which gives a message with __HDR_MESSAGE_ID the id of the
     # first one: consumers with failover drop it as a duplicate.
     prefixes=(CONVERSION_PREFIX, "__HDR_"),

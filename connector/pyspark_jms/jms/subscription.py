@@ -1,5 +1,6 @@
 """One subscription of a query or a check, without the words of a protocol."""
 
+import re
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
@@ -13,6 +14,7 @@ __all__ = [
     "BodyChoice",
     "Subscription",
     "another_topic",
+    "both_selectors",
     "no_subscription",
     "selector_changed",
     "source_name",
@@ -93,3 +95,9 @@ def source_name(destination: Destination, durable: DurableSubscription | None) -
 def too_many(what: str) -> str:
     """The reason why a message is not decoded that has more of ``what`` than ``MAX_ELEMENTS``."""
     return f"more than {MAX_ELEMENTS:,} {what}"
+
+
+def both_selectors(selector: str, more: str) -> str:
+    """Return a selector for both, behind the prefixes of the first one (``convert_string_expressions:``)."""
+    prefixes, rest = re.fullmatch(r"((?:[a-z_]+:)*)(.*)", selector, re.DOTALL).groups()  # type: ignore[union-attr]
+    return f"{prefixes}({rest}) AND ({more})"

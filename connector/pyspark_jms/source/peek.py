@@ -17,7 +17,7 @@ from pyspark_jms.columns.schema import WantedColumns
 from pyspark_jms.delivery.message_range import MessageRange
 from pyspark_jms.errors import ConnectionLostError, UnsupportedError
 from pyspark_jms.jms.model import Destination
-from pyspark_jms.jms.subscription import Subscription
+from pyspark_jms.jms.subscription import Subscription, both_selectors
 from pyspark_jms.management.queue_facts import QueueFacts, look_up_queues
 from pyspark_jms.network.connection import StateCondition
 from pyspark_jms.options.source import SourceOptions
@@ -345,7 +345,8 @@ class Look:
     def _selector(self, link: SourceLink) -> str | None:
         given = self._options.selector_for(link.dialect)
         terms = ["JMSMessageID <> '{}'".format(each.replace("'", "''")) for each in self._without or ()]
-        return " AND ".join(terms if given is None else [f"({given})", *terms]) or None
+        others = " AND ".join(terms)
+        return both_selectors(given, others) if given and others else given or others or None
 
     # --- what was not shown ---------------------------------------------------------------------
 

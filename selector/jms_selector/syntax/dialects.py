@@ -164,7 +164,25 @@ class Dialect:
         return name not in self.hidden and not name.startswith(self.hidden_prefixes)
 
 
-_ADDED = frozenset({"NATIVE_MESSAGE_ID", "ActiveMQ.MQTT.QoS", "mqtt.message.retain", "mqtt.qos.level"})
+_ADDED = frozenset(
+    {
+        "NATIVE_MESSAGE_ID",
+        "ActiveMQ.MQTT.QoS",
+        "ActiveMQ.Retain",
+        "ActiveMQ.Retained",
+        "mqtt.message.retain",
+        "mqtt.qos.level",
+    }
+)
+    {
+        "NATIVE_MESSAGE_ID",
+        "ActiveMQ.MQTT.QoS",
+        "ActiveMQ.Retain",
+        "ActiveMQ.Retained",
+        "mqtt.message.retain",
+        "mqtt.qos.level",
+    }
+)
 _ADDED_PREFIXES = ("JMS_AMQP_", "__HDR_")
 """Names of properties that brokers add when they convert a message between protocols, and that rows do not have."""
 

@@ -7,7 +7,7 @@ import pyarrow as pa
 import pytest
 from amqp_messages import TRUE, binary, block_of, list_, properties, section, string, timestamp, ubyte, uint
 from amqp_sending import put_encoded, settings_of
-from broker_rows import access_over, read_batches, read_rows, write_batch
+from broker_rows import access_over, read_batches, read_rows, write_batch, write_rows
 from numbered import fill
 from streaming import access
 from waiting import await_count, await_value, wait_until
@@ -340,3 +340,12 @@ def test_an_expiry_that_was_over_at_the_delivery_is_neither_stated_nor_sent(brok
         write_batch(to, f"{queue}.copies", pa.record_batch({"text": ["late"], "JMSExpiration": past}))
     copies = read_rows(over_stomp, f"{queue}.copies")  # over STOMP, Artemis shows none that has expired
     assert [(row["text"], row.get("JMSExpiration")) for row in copies] == [("late", None)] * 4
+
+
+@pytest.mark.broker
+@pytest.mark.parametrize("protocol", ["stomp", "amqp"])
+def test_a_selector_with_a_prefix(broker, queue, protocol):
+    given = access_over(broker, protocol)
+    write_rows(given, queue, [{"text": n, "properties": {"n": n}} for n in ("7", "8")])
+    found = read_rows(given, queue, selector="convert_string_expressions:n = 7")
+    assert [row["text"] for row in found] == ["7"]

@@ -9,7 +9,6 @@ that several connections may read, so the same is done there.
 
 import contextlib
 import logging
-import re
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Self
@@ -17,6 +16,7 @@ from typing import Self
 from pyspark_jms.blocks.block import MessageBlock
 from pyspark_jms.errors import JMSError, UnconvertibleMessageError
 from pyspark_jms.jms.model import DestinationKind
+from pyspark_jms.jms.subscription import both_selectors
 from pyspark_jms.network.settings import ConnectionSettings
 from pyspark_jms.stomp.dialects import Dialect
 from pyspark_jms.stomp.link.connection import Connection, connect
@@ -148,7 +148,8 @@ def spend_attempt(
     others = None if neighbour is None else other_messages(neighbour, dialect)
     if others is None or not _takes_selector(subscribe, dialect):
         return
-    selector = _both(subscribe.get("selector"), others)
+    given = subscribe.get("selector")
+    selector = others if given is None else both_selectors(given, others)
     with (
         contextlib.suppress(JMSError),
         _OneMessageEach(settings, {**subscribe, "selector": selector}, dialect) as second,
@@ -180,14 +181,6 @@ def _stored(value: str | None) -> str | None:
     if value is not None and value.startswith(_NO_PREFIX):
         return f"ID:{value.removeprefix(_NO_PREFIX)}"
     return None if value is None or value.startswith(_ENCODED_ID) else value
-
-
-def _both(selector: str | None, others: str) -> str:
-    """Both selectors, behind the prefixes of the first one (``convert_string_expressions:``)."""
-    if selector is None:
-        return others
-    prefixes, rest = re.fullmatch(r"((?:[a-z_]+:)*)(.*)", selector, re.DOTALL).groups()  # type: ignore[union-attr]
-    return f"{prefixes}({rest}) AND ({others})"
 
 
 class _OneMessageEach:

@@ -21,7 +21,7 @@ from pyspark_jms.spark.protocols import source_protocol
 from pyspark_jms.spark.stream_reader import JmsStreamReader
 from pyspark_jms.stomp.dialects import ARTEMIS
 from pyspark_jms.stomp.link.consumer import Consumer
-from pyspark_jms.stomp.link.conversion_probe import _both, is_redelivered, other_messages
+from pyspark_jms.stomp.link.conversion_probe import is_redelivered, other_messages
 
 STARTS = 12
 """Artemis moves a message to the dead-letter queue after ten attempts."""
@@ -58,13 +58,6 @@ def received(*headers, redelivered=b"false"):
 )
 def test_a_selector_that_the_neighbour_does_not_match(headers, selector):
     assert other_messages(received(*headers), ARTEMIS) == selector
-
-
-def test_the_selector_of_the_query_keeps_its_prefixes():
-    assert _both(None, "a <> 1") == "a <> 1"
-    assert _both("b = 2 OR c = 3", "a <> 1") == "(b = 2 OR c = 3) AND (a <> 1)"
-    both = _both("convert_string_expressions:hyphenated_props:b = ':'", "a <> 1")
-    assert both == "convert_string_expressions:hyphenated_props:(b = ':') AND (a <> 1)"
 
 
 def test_the_mark_of_a_redelivered_message():
