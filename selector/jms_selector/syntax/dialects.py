@@ -174,15 +174,6 @@ _ADDED = frozenset(
         "mqtt.qos.level",
     }
 )
-    {
-        "NATIVE_MESSAGE_ID",
-        "ActiveMQ.MQTT.QoS",
-        "ActiveMQ.Retain",
-        "ActiveMQ.Retained",
-        "mqtt.message.retain",
-        "mqtt.qos.level",
-    }
-)
 _ADDED_PREFIXES = ("JMS_AMQP_", "__HDR_")
 """Names of properties that brokers add when they convert a message between protocols, and that rows do not have."""
 
