@@ -465,8 +465,8 @@ def test_a_replay_with_other_rows_stops_the_query_or_is_sent_as_asked(spark, bro
 
 @pytest.mark.deep
 def test_each_worker_process_looks_into_the_ledger_once_in_a_run(spark, broker, queue, tmp_path):
-    """A task has one connection, and the first one of a query one more, to create the ledger. A process has one more for
-    the ledger, and one to ask what its queue is. Spark has a few idle processes and takes any of them.
+    """A task has one connection, and the first one of a query one more, to create the ledger. A process has one more
+    for the ledger, and one to ask what its queue is. Spark has a few idle processes and takes any of them.
     """
     batches = 8
     lines(tmp_path, batches, 3)
