@@ -422,7 +422,7 @@ class BodyFacts:
     content_type: str | None
     choice: BodyChoice
     size_before_compression: int | None = None
-    """None if the producer did not compress the body, -1 if it did and the size is not known."""
+    """Bytes, or None if the producer did not compress the body, -1 if it did and the size is not known."""
 
 
 def read_body(message: bytes, facts: BodyFacts, faults: list[str]) -> dict[str, Any]:

@@ -49,7 +49,7 @@ class Consumer(OnConnection[Dialect]):
         self._prefetch: Prefetch | None = None
         self._acknowledger: Acknowledger | None = None
         self._receipts: dict[str, Acknowledgement | None] = {}
-        """None for a probe."""
+        """By receipt, the acknowledgement that it confirms, or None for that of a probe."""
         self._pings: set[str] = set()
         """The receipts of pings that are not sent, because no transaction has begun."""
         self._receipt_count = 0

@@ -52,7 +52,7 @@ class Keep:
 
     stream: str
     name: str | None
-    """None if the offset log names no token of this reader: then it is made."""
+    """The name of the token, or None if the offset log names no token of this reader: then it is made."""
 
     reader: int
     batch: int

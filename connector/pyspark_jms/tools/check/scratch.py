@@ -5,7 +5,7 @@ It is a queue of the conformance tests: only messages of the run are acknowledge
 
 import contextlib
 import time
-from collections.abc import Callable, Generator
+from collections.abc import Generator
 
 from pyspark_jms.errors import InvalidDestinationError, JMSError
 from pyspark_jms.tools.check.conformance.queue import ConformanceQueue, EndedEarly
@@ -29,29 +29,27 @@ def scratch_findings(queue: ConformanceQueue) -> Generator[Finding, None, Clock 
     """Run the tests, and return what they show of the broker's clock. The first error ends them; usually the user
     cannot create the queue.
     """
-    clocks: list[Clock] = []
-    trials: tuple[Callable[[ConformanceQueue, list[Clock]], Finding], ...] = (_body_rule, _window)
     try:
         queue.look_up()
     except InvalidDestinationError as error:
         yield Finding.of_error("scratch queue", error, Verdict.PROBLEM)
         return None
-    for trial in trials:
-        try:
-            yield trial(queue, clocks)
-        except EndedEarly as end:
-            advice = "Let no other program use this queue, and remove what an interrupted check has left there."
-            with contextlib.suppress(JMSError, EndedEarly):
-                queue.remove_own()
-            yield Finding(name="scratch queue", value=str(end), verdict=Verdict.NOTE, advice=advice)
-            break
-        except JMSError as error:
-            yield Finding.of_error("scratch queue", error, remedy=f"{error.remedy} {_REMEDY}")
-            break
-    return clocks[0] if clocks else None
+    clock = None
+    try:
+        finding, clock = _body_rule(queue)
+        yield finding
+        yield _window(queue)
+    except EndedEarly as end:
+        advice = "Let no other program use this queue, and remove what an interrupted check has left there."
+        with contextlib.suppress(JMSError, EndedEarly):
+            queue.remove_own()
+        yield Finding(name="scratch queue", value=str(end), verdict=Verdict.NOTE, advice=advice)
+    except JMSError as error:
+        yield Finding.of_error("scratch queue", error, remedy=f"{error.remedy} {_REMEDY}")
+    return clock
 
 
-def _body_rule(queue: ConformanceQueue, clocks: list[Clock]) -> Finding:
+def _body_rule(queue: ConformanceQueue) -> tuple[Finding, Clock | None]:
     """Find whether text and bytes, also empty ones, are received as the type that was sent."""
     wanted = [kind for kind, _ in _BODIES]
     before = time.time() * 1000
@@ -59,14 +57,17 @@ def _body_rule(queue: ConformanceQueue, clocks: list[Clock]) -> Finding:
     with queue.reader() as reader:
         rows = reader.receive(len(_BODIES), queue.patience)
         reader.acknowledge()
-    clocks += [(before, row["JMSTimestamp"].timestamp() * 1000, time.time() * 1000) for row in rows[:1]]
-    found = [row["body_type"] for row in rows]
+    clock = (before, rows[0]["JMSTimestamp"].timestamp() * 1000, time.time() * 1000) if rows else None
+    return _read_as([row["body_type"] for row in rows], wanted, queue.patience), clock
+
+
+def _read_as(found: list[str], wanted: list[str], seconds: float) -> Finding:
     if found == wanted:
         return Finding(name="body rule", value="text and bytes are distinguished")
     if len(found) < len(wanted):
         return Finding(
             name="body rule",
-            value=f"{len(found)} of {len(wanted)} messages were received within {queue.patience:g} s",
+            value=f"{len(found)} of {len(wanted)} messages were received within {seconds:g} s",
             verdict=Verdict.PROBLEM,
             advice=_NOT_RECEIVED,
         )
@@ -78,7 +79,7 @@ def _body_rule(queue: ConformanceQueue, clocks: list[Clock]) -> Finding:
     )
 
 
-def _window(queue: ConformanceQueue, _clocks: list[Clock]) -> Finding:
+def _window(queue: ConformanceQueue) -> Finding:
     """Find whether the broker stops when windowBytes are in flight."""
     queue.send([{"text": "x" * _BODY_BYTES}] * _MESSAGES)
     with queue.reader(window_bytes=_WINDOW_BYTES) as reader:
