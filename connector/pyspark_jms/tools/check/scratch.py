@@ -57,7 +57,8 @@ def _body_rule(queue: ConformanceQueue) -> tuple[Finding, Clock | None]:
     with queue.reader() as reader:
         rows = reader.receive(len(_BODIES), queue.patience)
         reader.acknowledge()
-    clock = (before, rows[0]["JMSTimestamp"].timestamp() * 1000, time.time() * 1000) if rows else None
+    sent = rows[0]["JMSTimestamp"] if rows else None
+    clock = None if sent is None else (before, sent.timestamp() * 1000, time.time() * 1000)
     return _read_as([row["body_type"] for row in rows], wanted, queue.patience), clock
 
 

@@ -10,6 +10,7 @@ from pyspark_jms.tools.check import scratch
 from pyspark_jms.tools.check.conformance.queue import ConformanceQueue, Reader
 from pyspark_jms.tools.check.conformance.run import run_conformance
 from pyspark_jms.tools.check.findings import Verdict
+from pyspark_jms.tools.check.run import CheckRequest, run_checks
 from pyspark_jms.tools.check.scratch import scratch_findings
 
 pytestmark = pytest.mark.broker
@@ -94,3 +95,11 @@ def test_a_message_of_another_program_is_not_acknowledged(queue, settings_for):
         with pytest.raises(InvalidDestinationError, match="No test has run"):
             run_conformance(settings, queue)
         await_count(broker, queue, 1)
+
+
+@pytest.mark.deep
+def test_the_time_that_the_sink_states_is_not_the_broker_s_clock(queue, settings_for, named):
+    require_rabbitmq()
+    with InstalledRabbit() as broker:
+        found = named(run_checks(CheckRequest(settings=settings_for(broker), scratch_queue=queue)))
+    assert (found["body rule"].verdict, found["clock"].verdict) == (Verdict.FINE, Verdict.NOTE)
