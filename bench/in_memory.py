@@ -27,7 +27,7 @@ from pyspark_jms.jms.model import TYPES_MARKER, Destination
 from pyspark_jms.stomp.columns.decode import decode as decode_stomp
 from pyspark_jms.stomp.columns.encode import encode as encode_stomp
 from pyspark_jms.stomp.dialects import ARTEMIS as STOMP
-from pyspark_jms.stomp.link.inbox import SEGMENT_BYTES
+from pyspark_jms.stomp.link.prefetch import SEGMENT_BYTES
 from pyspark_jms.stomp.wire.scan import FrameScanner
 
 __all__ = ["Case", "codec_rates", "each_turn"]

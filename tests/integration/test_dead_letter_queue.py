@@ -14,7 +14,7 @@ from waiting import wait_until
 from pyspark_jms.errors import JMSError, MessageTooLargeError
 from pyspark_jms.options.source import SourceOptions
 from pyspark_jms.spark.stream_reader import JmsStreamReader
-from pyspark_jms.stomp.link import inbox
+from pyspark_jms.stomp.link import prefetch
 
 ENVELOPE = [("spark_jms_body", "map")]
 BAD = [
@@ -117,7 +117,7 @@ def test_a_full_disk_stops_the_query_and_costs_the_others_one_delivery_attempt(b
     """Not one for every reconnection, until the broker takes all of them for poison."""
     with RawStomp(broker) as client:
         client.send(queue, [([], "small"), ([], b"x" * 5_000_000), ([], "small")])
-    monkeypatch.setattr(inbox, "KEPT", {"deadLetter": lambda: Path("/dev/full").open("wb", buffering=0)})  # noqa: SIM115
+    monkeypatch.setattr(prefetch, "KEPT", {"deadLetter": lambda: Path("/dev/full").open("wb", buffering=0)})  # noqa: SIM115
     letters = {"maxMessageBytes": "1m", "onTooLarge": "deadLetter", "deadLetterQueue": f"{queue}.dead"}
     reader = JmsStreamReader(SourceOptions.parse(access(broker) | {"queue": queue} | letters))
     try:

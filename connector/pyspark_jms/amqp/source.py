@@ -10,10 +10,10 @@ from typing import Any, Unpack
 
 import numpy as np
 
-from pyspark_jms.amqp.dead_letters import send_dead_letters
 from pyspark_jms.amqp.dialects import dialect_named
 from pyspark_jms.amqp.dialects.base import Dialect
 from pyspark_jms.amqp.link.consumer import Consumer
+from pyspark_jms.amqp.link.dead_letters import send_dead_letters
 from pyspark_jms.amqp.link.management import open_amqp_management
 from pyspark_jms.amqp.link.subscriptions import end_subscription
 from pyspark_jms.amqp.wire.constructors import LIST8, LIST32, SMALL_ULONG

@@ -19,7 +19,7 @@ from pyspark_jms.amqp.columns.entries import (
     only_of_types,
     texts_of,
 )
-from pyspark_jms.amqp.columns.fields import names_of
+from pyspark_jms.amqp.columns.headers import names_of
 from pyspark_jms.amqp.columns.walk import (
     NO_BODY,
     Entries,

@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 from pyspark_jms.amqp.columns.bodies import BY_ANNOTATION, body_columns
 from pyspark_jms.amqp.columns.byte_reader import ByteReader, Refusals, TooNearTheEndError
 from pyspark_jms.amqp.columns.entries import MARKERS, EnvelopedError, property_columns, wanted_properties
-from pyspark_jms.amqp.columns.fields import (
+from pyspark_jms.amqp.columns.headers import (
     ABSENT,
     BOOLEAN,
     BYTE,

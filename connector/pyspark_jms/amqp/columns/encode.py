@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 
 from pyspark_jms.amqp.columns.bodies import NO_BODY_TYPE, OBJECT_TYPE, TEXT_TYPE
 from pyspark_jms.amqp.columns.encode_application_properties import application_properties
-from pyspark_jms.amqp.columns.encode_properties import (
+from pyspark_jms.amqp.columns.encode_headers import (
     Identity,
     addresses_of,
     annotations,

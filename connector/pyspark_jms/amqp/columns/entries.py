@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from pyspark_jms.amqp.columns.byte_reader import ByteReader, Code, Refusals
-from pyspark_jms.amqp.columns.fields import DistinctNames, field_at, names_of, uuid_texts
+from pyspark_jms.amqp.columns.headers import DistinctNames, field_at, names_of, uuid_texts
 from pyspark_jms.amqp.columns.one_value import AMQP_NAMES, JMS_TYPES
 from pyspark_jms.amqp.columns.walk import Entries, Field, Fields, Parts
 from pyspark_jms.amqp.dialects.base import COMPRESSED_PROPERTY, Dialect

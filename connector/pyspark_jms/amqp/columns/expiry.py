@@ -4,7 +4,7 @@ import numpy as np
 import pyarrow as pa
 
 from pyspark_jms.amqp.columns.byte_reader import ByteReader
-from pyspark_jms.amqp.columns.fields import TIME, field_at, numbers
+from pyspark_jms.amqp.columns.headers import TIME, field_at, numbers
 from pyspark_jms.amqp.columns.walk import NeededParts, TooManyAtOnceError, walk
 from pyspark_jms.amqp.wire.sections import expiry_ms
 from pyspark_jms.blocks.block import MessageBlock, block_of, positions_of

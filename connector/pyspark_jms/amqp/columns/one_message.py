@@ -13,7 +13,7 @@ from typing import Any, TypeAlias
 import pyarrow as pa
 
 from pyspark_jms.amqp.columns.bodies import BY_ANNOTATION, OBJECT_TYPE, is_text_type
-from pyspark_jms.amqp.columns.fields import destination_of, reply_to_of
+from pyspark_jms.amqp.columns.headers import destination_of, reply_to_of
 from pyspark_jms.amqp.columns.one_value import (
     AMQP_NAMES,
     BINARIES,

@@ -25,8 +25,8 @@ from pyspark_jms.network.connection import StateCondition
 from pyspark_jms.network.failures import connection_lost, first_that_answers, unreachable
 from pyspark_jms.network.settings import ConnectionSettings
 from pyspark_jms.stomp.dialects import Dialect, dialect_named, dialect_of_server
-from pyspark_jms.stomp.link.inbox import Inbox
 from pyspark_jms.stomp.link.message_transport import MessageTransport
+from pyspark_jms.stomp.link.prefetch import Prefetch
 from pyspark_jms.stomp.link.prefetch_limit import PrefetchLimit
 from pyspark_jms.stomp.link.replies import Listener, Replies
 from pyspark_jms.stomp.wire.frame import Frame, encode_frame
@@ -61,14 +61,16 @@ class Connection:
         self.condition = condition
         self._settings = settings
         self._receipt_count = 0
-        self._inbox = Inbox(condition, max_body_bytes=settings.max_message_bytes, on_too_large=settings.on_too_large)
+        self._prefetch = Prefetch(
+            condition, max_body_bytes=settings.max_message_bytes, on_too_large=settings.on_too_large
+        )
         self._replies = Replies(address, condition, lambda: self._transport.failure)
         self._transport = MessageTransport(
             address,
             context=settings.tls.context() if address.tls else None,
             connect_timeout=settings.connect_timeout,
             send_timeout=settings.receipt_timeout,
-            feed=self._inbox.feed,
+            feed=self._prefetch.feed,
         )
         self._heart = HeartbeatListener(self._transport, (_heartbeat_ms(settings), _heartbeat_ms(settings)))
         self._transport.set_listener("heart", self._heart)
@@ -76,7 +78,7 @@ class Connection:
         try:
             self._open()
             self._replies.dialect = _dialect(settings, self.server)
-            self._inbox.set_ack_header(self.dialect.ack_header)
+            self._prefetch.set_ack_header(self.dialect.ack_header)
         except BaseException:
             self.drop()
             raise
@@ -183,30 +185,30 @@ class Connection:
 
     def limit_prefetch(self, limit: PrefetchLimit) -> None:
         """End the session with ``PrefetchExceededError`` when more messages are received and not taken."""
-        self._inbox.limit = limit
+        self._prefetch.limit = limit
 
     @property
     def received_bytes(self) -> int:
         """Bytes received so far, without heart-beats."""
-        return self._inbox.received_bytes
+        return self._prefetch.received_bytes
 
     def waiting(self) -> tuple[int, int]:
         """Messages and bytes received and not taken."""
-        return self._inbox.waiting()
+        return self._prefetch.waiting()
 
     def take(self) -> list[MessageBlock]:
         """The messages received since the last call."""
-        return self._inbox.take()
+        return self._prefetch.take()
 
     def take_oversized(self) -> list[OversizedMessage]:
         """The messages above maxMessageBytes since the last call, unless onTooLarge ends the session for them."""
-        return self._inbox.take_oversized()
+        return self._prefetch.take_oversized()
 
     def check_messages(self) -> None:
         """Call ``check``, and also raise the error of a message that was too large to be received."""
         self.check()
-        if self._inbox.refused is not None:
-            raise self._inbox.refused
+        if self._prefetch.refused is not None:
+            raise self._prefetch.refused
 
 
 def _heartbeat_ms(settings: ConnectionSettings) -> int:

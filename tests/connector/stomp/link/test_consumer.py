@@ -20,7 +20,7 @@ from pyspark_jms.jms.model import Destination, DestinationKind, DurableSubscript
 from pyspark_jms.jms.subscription import Subscription
 from pyspark_jms.stomp.dialects import ARTEMIS
 from pyspark_jms.stomp.link.consumer import subscribe_headers
-from pyspark_jms.stomp.link.inbox import SEGMENT_BYTES
+from pyspark_jms.stomp.link.prefetch import SEGMENT_BYTES
 from pyspark_jms.stomp.wire.frame import parse_frame
 
 

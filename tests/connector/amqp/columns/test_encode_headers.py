@@ -10,7 +10,7 @@ from amqp_messages import binary, string, ulong
 from plain_amqp import correlation_identifier, take
 from sink_rows import DESTINATION, rows_of
 
-from pyspark_jms.amqp.columns.encode_properties import (
+from pyspark_jms.amqp.columns.encode_headers import (
     NO_KIND,
     Identity,
     addresses_of,

@@ -2,8 +2,8 @@ import pytest
 
 from pyspark_jms.errors import MessageTooLargeError, PrefetchExceededError
 from pyspark_jms.network.connection import StateCondition
-from pyspark_jms.stomp.link import inbox as module
-from pyspark_jms.stomp.link.inbox import Inbox
+from pyspark_jms.stomp.link import prefetch as module
+from pyspark_jms.stomp.link.prefetch import Prefetch
 from pyspark_jms.stomp.link.prefetch_limit import PrefetchLimit
 from pyspark_jms.stomp.wire.frame import Frame, encode_frame, parse_frame
 
@@ -14,8 +14,8 @@ def message(number, body=b"text"):
     return encode_frame(Frame("MESSAGE", (("message-id", str(number)), ("content-length", str(len(body)))), body))
 
 
-def inbox(on_too_large="fail"):
-    return Inbox(StateCondition(), max_body_bytes=1000, on_too_large=on_too_large)
+def prefetch(on_too_large="fail"):
+    return Prefetch(StateCondition(), max_body_bytes=1000, on_too_large=on_too_large)
 
 
 def ids(blocks):
@@ -23,7 +23,7 @@ def ids(blocks):
 
 
 def test_messages_stay_and_other_frames_go_to_stomp_py():
-    found = inbox()
+    found = prefetch()
     assert b"".join(found.feed(memoryview(message(1) + RECEIPT + message(2)))) == RECEIPT
     messages, size = found.waiting()
     assert messages == 2
@@ -35,7 +35,7 @@ def test_messages_stay_and_other_frames_go_to_stomp_py():
 
 
 def test_heart_beats_do_not_count_as_received():
-    found = inbox()
+    found = prefetch()
     found.feed(memoryview(b"\n"))
     assert found.received_bytes == 0
     found.feed(memoryview(message(1)))
@@ -44,7 +44,7 @@ def test_heart_beats_do_not_count_as_received():
 
 def test_a_block_is_closed_at_its_size(monkeypatch):
     monkeypatch.setattr(module, "SEGMENT_BYTES", 2 * len(message(1)))
-    found = inbox()
+    found = prefetch()
     for number in range(1, 6):
         found.feed(memoryview(message(number)))
     assert found.waiting()[0] == 5
@@ -52,7 +52,7 @@ def test_a_block_is_closed_at_its_size(monkeypatch):
 
 
 def test_the_id_for_ack_is_read_from_its_header():
-    found = inbox()
+    found = prefetch()
     found.set_ack_header("ack")
     headers = (("message-id", "m"), ("ack", "a"))
     found.feed(memoryview(encode_frame(Frame("MESSAGE", headers, b""))))
@@ -61,11 +61,11 @@ def test_the_id_for_ack_is_read_from_its_header():
 
 def test_a_message_above_the_limit_ends_the_session_or_is_set_aside():
     large = memoryview(message(1, b"x" * 1001) + message(2))
-    stopped = inbox()
+    stopped = prefetch()
     stopped.feed(large)
     assert isinstance(stopped.refused, MessageTooLargeError)
     for on_too_large in ("drop", "deadLetter"):
-        found = inbox(on_too_large)
+        found = prefetch(on_too_large)
         found.feed(large)
         (oversized,) = found.take_oversized()
         assert found.take_oversized() == []
@@ -79,7 +79,7 @@ def test_a_message_above_the_limit_ends_the_session_or_is_set_aside():
 @pytest.mark.parametrize("size", [4, 2000])  # below and above maxMessageBytes
 def test_a_message_beyond_the_limit_is_an_error(size):
     """The one that crosses it is none: brokers that count bytes send it."""
-    found = inbox("drop")
+    found = prefetch("drop")
     waits = len(message(0, b"x" * size)) + 1 if size < 1000 else size
     found.limit = PrefetchLimit(messages=1, size=4 * waits - 1, window="2 bytes")
     for number in range(4):
@@ -90,7 +90,7 @@ def test_a_message_beyond_the_limit_is_an_error(size):
 
 
 def test_what_was_taken_makes_room():
-    found = inbox()
+    found = prefetch()
     found.limit = PrefetchLimit(messages=1, size=8, window="2 bytes")
     for number in range(100):
         found.feed(memoryview(message(number)))

@@ -26,7 +26,7 @@ from amqp_messages import (
 )
 
 from pyspark_jms.amqp.columns.byte_reader import ByteReader, Refusals
-from pyspark_jms.amqp.columns.fields import (
+from pyspark_jms.amqp.columns.headers import (
     ABSENT,
     BOOLEAN,
     BYTE,
@@ -42,7 +42,7 @@ from pyspark_jms.amqp.columns.fields import (
     reply_to_of,
     times,
 )
-from pyspark_jms.amqp.columns.fields import string as string_column
+from pyspark_jms.amqp.columns.headers import string as string_column
 from pyspark_jms.amqp.columns.walk import Entry, Field
 from pyspark_jms.amqp.dialects import ARTEMIS, CLASSIC, RABBITMQ
 from pyspark_jms.amqp.wire.sections import id_text

@@ -23,8 +23,8 @@ from proton import Delivery
 from proton_broker import ProtonBroker
 from waiting import await_count
 
-from pyspark_jms.amqp.dead_letters import pieces_of, send_dead_letters
 from pyspark_jms.amqp.dialects import ARTEMIS, CLASSIC, RABBITMQ
+from pyspark_jms.amqp.link.dead_letters import pieces_of, send_dead_letters
 from pyspark_jms.amqp.link.read_register import RegisterName
 from pyspark_jms.amqp.reading import ReaderLink
 from pyspark_jms.amqp.wire.sections import sections
