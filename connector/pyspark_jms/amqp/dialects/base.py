@@ -12,13 +12,23 @@ from pyspark_jms.jms.dialect import BrokerDialect
 from pyspark_jms.jms.features import Feature, Refusal
 from pyspark_jms.management.attributes import Management
 
-__all__ = ["COMPRESSED_PROPERTY", "IGNORED_PROPERTIES", "IGNORED_PROPERTY_PREFIXES", "SIZE_PROPERTY", "Dialect"]
+__all__ = [
+    "ACTIVEMQ_HEADERS",
+    "COMPRESSED_PROPERTY",
+    "IGNORED_PROPERTIES",
+    "IGNORED_PROPERTY_PREFIXES",
+    "SIZE_PROPERTY",
+    "Dialect",
+]
 
 IGNORED_PROPERTIES = ANY_BROKER.names | {"JMSXDeliveryCount"}
 """Application properties that a broker adds when it converts a message, without a meaning of their own."""
 
 IGNORED_PROPERTY_PREFIXES = ("_AMQ_", *ANY_BROKER.prefixes)
 """Beginnings of further such names."""
+
+ACTIVEMQ_HEADERS = frozenset({"destination", "destination-type", "receipt", "transaction", "content-length"})
+"""Headers of STOMP's SEND that Artemis and Classic leave in a message."""
 
 COMPRESSED_PROPERTY, SIZE_PROPERTY = "_AMQ_LARGE_COMPRESSED", "_AMQ_LARGE_SIZE"
 """Whether a CORE client has compressed the body, and the bytes of the body before that.

@@ -5,18 +5,10 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from urllib.parse import quote
 
-from pyspark_jms.jms.names import (
-    AMQP_NODES,
-    ARTEMIS_PROPERTIES,
-    ARTEMIS_QUEUES,
-    CLASSIC_DESTINATIONS,
-    CLASSIC_NAMES,
-    CONNECTOR_QUEUES,
-    RefusedName,
-)
+from pyspark_jms.jms.names import AMQP_NODES, CONNECTOR_QUEUES, RefusedName
 from pyspark_jms.jms.rules import is_left_out
 
-__all__ = ["ARTEMIS_RULES", "CLASSIC_RULES", "DUPLICATE_ID_PROPERTY", "SendRules"]
+__all__ = ["DUPLICATE_ID_PROPERTY", "SendRules"]
 
 DUPLICATE_ID_PROPERTY = "_AMQ_DUPL_ID"
 """Artemis drops a message whose value of this property it has seen before."""
@@ -103,37 +95,3 @@ class SendRules:
         if name.startswith(self.reserved_prefixes) and name not in self.set_by_client:
             return f"has a prefix that {self.broker} reserves"
         return None
-
-
-ARTEMIS_RULES = SendRules(
-    broker="artemis",
-    states_bytes=False,
-    refused_names=(
-        RefusedName(
-            pattern=r"\?",
-            reason="has a question mark, and over AMQP a consumer of Artemis gets the queue of the name before it",
-            remedy="Read it over STOMP (stomp://), or use another name.",
-            when_sending=False,
-        ),
-    ),
-    refused_in_rows=(ARTEMIS_QUEUES,),
-    # The broker executes such properties as management requests, or routes messages by them.
-    reserved_prefixes=("_AMQ_", "__AMQ_"),
-    set_by_broker=ARTEMIS_PROPERTIES,
-    set_by_client=frozenset({"_AMQ_LVQ_NAME"}),  # the key of a last-value queue
-)
-
-CLASSIC_RULES = SendRules(
-    broker="classic",
-    states_bytes=False,
-    address_prefixes=MappingProxyType({kind: f"{kind}://" for kind in ("queue", "topic", "temp-queue", "temp-topic")}),
-    refused_names=CLASSIC_NAMES,
-    refused_in_rows=(CLASSIC_DESTINATIONS,),
-    # 6.3 cannot acknowledge a message that has an id of its producer over STOMP: it closes the reader's connection.
-    takes_message_ids=False,
-    # The broker's scheduler reads them.
-    reserved_properties=frozenset(
-        {"AMQ_SCHEDULED_DELAY", "AMQ_SCHEDULED_REPEAT", "AMQ_SCHEDULED_PERIOD", "AMQ_SCHEDULED_CRON"}
-    ),
-    set_by_broker=frozenset({"original-destination", "transformation"}),  # in messages moved to a dead-letter queue
-)

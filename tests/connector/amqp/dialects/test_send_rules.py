@@ -39,14 +39,6 @@ def test_names_that_are_like_those_of_nodes():
         AMQP.send.check_name(name, by_row=True)
 
 
-@pytest.mark.parametrize("name", ["a,b", "a?b=c", " a", "a\t", "🐘", "a.*", "a.>"])
-def test_classic_misreads_some_names(name):
-    for by_row in (False, True):
-        with pytest.raises(InvalidDestinationError):
-            CLASSIC.send.check_name(name, by_row=by_row)
-    ARTEMIS.send.check_name(name, by_row=True)
-
-
 @pytest.mark.parametrize(
     ("rules", "name", "read", "sent"),
     [
@@ -81,26 +73,11 @@ def test_the_option_may_name_what_rows_may_not(rules, name):
         rules.check_name(name, by_row=True)
 
 
-def test_classic_addresses_begin_with_their_kind():
-    assert CLASSIC.send.address("topic", "t") == "topic://t"
-    assert CLASSIC.send.address("temp-queue", "ID:1") == "temp-queue://ID:1"
-    assert set(CLASSIC.destination_prefixes) == {
-        CLASSIC.send.address(kind, "") for kind in CLASSIC.send.address_prefixes
-    }
-
-
 def test_properties_that_the_broker_acts_on():
     assert ARTEMIS.send.name_problem("_AMQ_DUPL_ID") == "has a prefix that artemis reserves"
     assert ARTEMIS.send.name_problem("_AMQ_LVQ_NAME") is None
     assert CLASSIC.send.name_problem("AMQ_SCHEDULED_CRON") == "is one that classic acts on"
     assert CLASSIC.send.name_problem("_AMQ_X") is None
-
-
-def test_the_provider_and_the_broker_set_some():
-    for name in ("JMSXUserID", "_AMQ_ORIG_QUEUE", "JMS_AMQP_MA_x-opt-jms-dest", "NATIVE_MESSAGE_ID"):
-        assert ARTEMIS.send.left_out(name)
-    assert not ARTEMIS.send.left_out("JMSXGroupID")
-    assert not ARTEMIS.send.left_out("NATIVE_MESSAGE_ID2")
 
 
 @pytest.mark.parametrize("name", ["ARTEMIS", "CLASSIC"])
