@@ -21,7 +21,7 @@ from pyspark_jms.errors import UnsupportedError
 from pyspark_jms.options.source import SourceOptions
 from pyspark_jms.source.receiver import BatchReceiver
 from pyspark_jms.source.stopping import StopRequest
-from pyspark_jms.spark.protocols import source_protocol
+from pyspark_jms.spark.protocols import reading_of
 from pyspark_jms.testing import JmsClient
 from pyspark_jms.tools import cli
 
@@ -126,7 +126,7 @@ def test_rows_go_in_and_come_out_also_when_the_broker_is_killed(broker, protocol
 
 def _receiver(access, queue):
     options = SourceOptions.parse(access | {"queue": queue})
-    return BatchReceiver(options, source_protocol(options), StopRequest(), store=None, sequence=0)
+    return BatchReceiver(reading_of(options), StopRequest(), store=None, sequence=0)
 
 
 @over_both

@@ -14,12 +14,12 @@ from streaming import run_available
 from waiting import await_count, await_value, wait_until
 
 from pyspark_jms.amqp.sink import AmqpSinkLink
-from pyspark_jms.amqp.source import AmqpSource
 from pyspark_jms.errors import JMSSecurityError, UnsupportedError
 from pyspark_jms.options.sink import SinkOptions
 from pyspark_jms.options.source import SourceOptions
 from pyspark_jms.sink.sending import send_at_least_once
 from pyspark_jms.source.peek import peek
+from pyspark_jms.spark.protocols import reading_of
 from pyspark_jms.stomp.source import StompSource
 from pyspark_jms.testing import EmbeddedClassic, User
 from pyspark_jms.tools.cli import main
@@ -206,7 +206,7 @@ def test_a_browse_that_ends_at_a_limit_is_an_error_and_a_small_whole_queue_is_no
 
     def shown(name, **limits):
         options = SourceOptions.parse(access(classic) | {"queue": name} | limits, "batch")
-        return sum(map(len, peek(options, StompSource())))
+        return sum(map(len, peek(reading_of(options))))
 
     assert shown(whole) == shown(whole, maxMessagesPerTrigger="100") == 49
     assert caplog.text == ""
@@ -232,8 +232,7 @@ def test_a_selector_that_matches_the_last_message_only_shows_it(classic, queue, 
         client.send(f"/queue/{queue}", [([("n", number)], "") for number in range(messages)])
     given = access(classic) | {"queue": queue, "brokerUrl": getattr(classic, url), "idleTimeout": "300ms"}
     options = SourceOptions.parse(given | {"selector": f"n = '{messages - 1}'"}, "batch")
-    protocol = StompSource() if url == "url" else AmqpSource()
-    assert sum(map(len, peek(options, protocol))) == 1
+    assert sum(map(len, peek(reading_of(options)))) == 1
     assert ("the broker does not tell how many it has" in caplog.text) is warned
 
 
@@ -301,7 +300,7 @@ def test_a_read_with_a_journal_meets_such_an_id(spark, classic, queue, tmp_path)
 def test_a_batch_read_over_stomp_shows_such_messages_up_to_its_window(classic, queue):
     put_with_ids(classic, queue, *[QPID_ID, None] * 500)
     options = SourceOptions.parse(access(classic) | {"queue": queue}, "batch")
-    assert sum(map(len, peek(options, StompSource()))) == 1000
+    assert sum(map(len, peek(reading_of(options)))) == 1000
     with closing(StompSource.connect(options.connection)) as link:
         link.subscribe(subscription_to(queue, browse=True, window_messages=100))
         with pytest.raises(UnsupportedError, match=r"Read the queue over AMQP"):

@@ -15,7 +15,7 @@ from pyspark_jms.sink.sending import send_at_least_once
 from pyspark_jms.source.peek import peek
 from pyspark_jms.source.receiver import BatchReceiver
 from pyspark_jms.source.stopping import StopRequest
-from pyspark_jms.spark.protocols import connect_sink, source_protocol
+from pyspark_jms.spark.protocols import connect_sink, reading_of
 from pyspark_jms.tools import cli
 
 pytestmark = [pytest.mark.broker, pytest.mark.deep]
@@ -53,9 +53,9 @@ def test_rows_come_back_also_when_the_broker_is_killed(old, access):
     texts = [str(n) for n in range(COUNT)]
     sink, source = SinkOptions.parse(access | {"queue": queue}), SourceOptions.parse(access | {"queue": queue})
     assert send_at_least_once(connect_sink(sink), sink, iter([pa.record_batch({"text": texts})])) == (COUNT, 0)
-    shown = peek(source, source_protocol(source))
+    shown = peek(reading_of(source))
     assert sorted(text for batch in shown for text in batch.column("text").to_pylist()) == sorted(texts)
-    receiver = BatchReceiver(source, source_protocol(source), StopRequest(), store=None, sequence=0)
+    receiver = BatchReceiver(reading_of(source), StopRequest(), store=None, sequence=0)
     try:
         wait_until(lambda: receiver.next_batch_end() == COUNT)
         broker.kill()

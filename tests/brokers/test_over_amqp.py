@@ -18,12 +18,12 @@ from rabbit4 import Rabbit4, require_rabbit4
 from streaming import batches_done, run_available
 from waiting import await_count, wait_until
 
-from pyspark_jms.amqp.source import AmqpSource
 from pyspark_jms.jms.model import Destination
 from pyspark_jms.jms.subscription import Subscription
 from pyspark_jms.network.connection import StateCondition
 from pyspark_jms.options.source import SourceOptions
 from pyspark_jms.source.admission import IdleCheck
+from pyspark_jms.spark.protocols import reading_of
 from pyspark_jms.testing import JmsClient, Typed
 from pyspark_jms.tools import cli
 
@@ -58,8 +58,8 @@ class AmqpStage:
 
     @functools.cached_property
     def version(self):
-        options, source = SourceOptions.parse(self.access | {"queue": "none"}), AmqpSource()
-        with closing(source.connect(options.connection, StateCondition())) as link:
+        reading = reading_of(SourceOptions.parse(self.access | {"queue": "none"}))
+        with closing(reading.connect(StateCondition())) as link:
             return re.search(r"/([\d.]+)", link.server)[1]
 
     def java(self):
@@ -156,8 +156,8 @@ def test_a_query_that_is_stopped_and_a_broker_that_is_killed_lose_nothing(spark,
 def test_a_broker_answers_while_it_has_no_more_messages(stage, queue):
     """So a flood that stops is a batch at once."""
     stage.put(queue, 3)
-    options, source, silence = SourceOptions.parse(stage.access | {"queue": queue}), AmqpSource(), IdleCheck()
-    with closing(source.connect(options.connection, StateCondition())) as link:
+    reading, silence = reading_of(SourceOptions.parse(stage.access | {"queue": queue})), IdleCheck()
+    with closing(reading.connect(StateCondition())) as link:
         link.subscribe(Subscription(destination=Destination.parse(f"queue://{queue}"), window_bytes=1 << 20))
         wait_until(lambda: link.waiting()[0] == 3)
         if stage.name == "rabbitmq":  # gives no sign of life, so that a batch of a flood waits its time

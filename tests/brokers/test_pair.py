@@ -10,7 +10,6 @@ from artemis_pair import ArtemisPair, ClusterNode
 from waiting import wait_until
 
 from pyspark_jms.amqp.sink import AmqpSinkLink
-from pyspark_jms.amqp.source import AmqpSource
 from pyspark_jms.jms.model import Destination
 from pyspark_jms.jms.subscription import Subscription
 from pyspark_jms.network.connection import StateCondition
@@ -18,6 +17,7 @@ from pyspark_jms.options.sink import SinkOptions
 from pyspark_jms.options.source import SourceOptions
 from pyspark_jms.sink.sending import send_at_least_once
 from pyspark_jms.source.peek import peek
+from pyspark_jms.spark.protocols import reading_of
 from pyspark_jms.tools import cli
 from pyspark_jms.tools.testing.ports import free_port
 
@@ -41,7 +41,7 @@ def send(broker, queue, numbers):
 def shown(broker, queue):
     access = {"brokerUrl": broker.amqp_url, "user": broker.user, "password": broker.password, "queue": queue}
     options = SourceOptions.parse(access | {"maxMessagesPerTrigger": "100000", "idleTimeout": "2s"})
-    return [text for batch in peek(options, AmqpSource()) for text in batch.column("text").to_pylist()]
+    return [text for batch in peek(reading_of(options)) for text in batch.column("text").to_pylist()]
 
 
 class Run:
@@ -154,8 +154,7 @@ def test_a_reader_of_one_node_sees_the_other_node_s_messages_only_with_redistrib
 
 def _reading(node, queue):
     access = {"brokerUrl": node.amqp_url, "user": node.user, "password": node.password, "queue": queue}
-    options, source = SourceOptions.parse(access), AmqpSource()
-    link = source.connect(options.connection, StateCondition())
+    link = reading_of(SourceOptions.parse(access)).connect(StateCondition())
     link.subscribe(Subscription(destination=Destination.parse(f"queue://{queue}"), window_bytes=1 << 20))
     return closing(link)
 

@@ -32,9 +32,8 @@ from pyspark_jms.sink.sending import send_at_least_once
 from pyspark_jms.source.peek import peek
 from pyspark_jms.source.receiver import BatchReceiver
 from pyspark_jms.source.stopping import StopRequest
-from pyspark_jms.spark.protocols import source_protocol
+from pyspark_jms.spark.protocols import reading_of
 from pyspark_jms.stomp.sink import StompSinkLink
-from pyspark_jms.stomp.source import StompSource
 from pyspark_jms.tools import cli
 
 pytestmark = [pytest.mark.broker, pytest.mark.deep]
@@ -72,14 +71,14 @@ def write(rabbit, texts, columns=None, **options):
 
 
 def shown(rabbit, **options):
-    batches = peek(SourceOptions.parse(access(rabbit, idleTimeout="500ms", **options)), AmqpSource())
+    batches = peek(reading_of(SourceOptions.parse(access(rabbit, idleTimeout="500ms", **options))))
     return [text for batch in batches for text in batch.column("text").to_pylist()]
 
 
 @contextmanager
 def receiving(rabbit, **options):
     given = SourceOptions.parse(access(rabbit, **options))
-    receiver = BatchReceiver(given, AmqpSource(), StopRequest(), store=None, sequence=0)
+    receiver = BatchReceiver(reading_of(given), StopRequest(), store=None, sequence=0)
     try:
         yield receiver
     finally:
@@ -131,7 +130,7 @@ def test_a_connection_that_the_broker_ends_is_made_again(rabbit, protocol, endin
     name = uuid.uuid4().hex
     rabbit.create_queue(name)
     given = SourceOptions.parse(access_over(rabbit, protocol) | {"queue": name})
-    receiver = BatchReceiver(given, source_protocol(given), StopRequest(), store=None, sequence=0)
+    receiver = BatchReceiver(reading_of(given), StopRequest(), store=None, sequence=0)
     try:
         receiver.next_batch_end()
         if ending == "closed":
@@ -306,7 +305,7 @@ def test_rows_come_back_over_stomp_too(rabbit):
     stomp |= {"queue": f"stomp.{uuid.uuid4().hex[:8]}"}
     rows = pa.RecordBatch.from_pydict({"text": ["by stomp"], "JMSCorrelationID": ["c"]})
     assert send_at_least_once(StompSinkLink, SinkOptions.parse(stomp), iter([rows])) == (1, 0)
-    batches = peek(SourceOptions.parse(stomp | {"idleTimeout": "500ms"}), StompSource())
+    batches = peek(reading_of(SourceOptions.parse(stomp | {"idleTimeout": "500ms"})))
     [row] = pa.Table.from_batches(batches).to_pylist()
     assert (row["text"], row["JMSCorrelationID"]) == ("by stomp", "c")
 
@@ -319,5 +318,5 @@ def test_the_product_is_detected(rabbit):
 def test_a_row_without_a_body_comes_back_as_it_was(rabbit, queue):
     write(rabbit, [None, "x"], {"body_type": ["message", "text"]}, queue=queue)
     options = SourceOptions.parse(access(rabbit, queue=queue, idleTimeout="500ms"))
-    rows = [row for batch in peek(options, AmqpSource()) for row in batch.select(["body_type", "text"]).to_pylist()]
+    rows = [row for batch in peek(reading_of(options)) for row in batch.select(["body_type", "text"]).to_pylist()]
     assert rows == [{"body_type": "message", "text": None}, {"body_type": "text", "text": "x"}]

@@ -14,13 +14,13 @@ from streaming import run_available, uncommit
 from waiting import wait_until
 
 from pyspark_jms.amqp.sink import AmqpSinkLink
-from pyspark_jms.amqp.source import AmqpSource
 from pyspark_jms.errors import DataLossError, InvalidSelectorError, UnsupportedError
 from pyspark_jms.options.sink import SinkOptions
 from pyspark_jms.options.source import SourceOptions
 from pyspark_jms.sink.sending import send_at_least_once
 from pyspark_jms.source.logs import LogSource
 from pyspark_jms.source.task_inputs import read_task
+from pyspark_jms.spark.protocols import reading_of
 
 pytestmark = [pytest.mark.broker, pytest.mark.deep]
 
@@ -68,14 +68,13 @@ class Reading:
     """What Spark calls, in its order; each batch is read and done before the next one."""
 
     def __init__(self, rabbit, stream, offset=None, **options):
-        self.options = SourceOptions.parse(access(rabbit, queue=stream, **options))
-        self.protocol = AmqpSource()
-        self.source = LogSource(self.options, self.protocol)
+        self.reading = reading_of(SourceOptions.parse(access(rabbit, queue=stream, **options)))
+        self.source = LogSource(self.reading.options)
         self.offset = offset or self.source.initial_offset()
 
     def texts(self, start, end):
         tasks = self.source.partitions(start, end)
-        rows = [rows for task in tasks for rows in read_task(task, self.options, self.protocol)]
+        rows = [rows for task in tasks for rows in read_task(task, self.reading)]
         return [int(text) for batch in rows for text in batch.column("text").to_pylist()]
 
     def batch(self):

@@ -15,7 +15,7 @@ from pyspark_jms.jms.model import Destination
 from pyspark_jms.jms.subscription import Subscription
 from pyspark_jms.network.connection import StateCondition
 from pyspark_jms.options.source import SourceOptions
-from pyspark_jms.spark.protocols import source_protocol
+from pyspark_jms.spark.protocols import reading_of
 from pyspark_jms.testing import JmsClient
 from pyspark_jms.tools.moving.amqp import AmqpMover
 from pyspark_jms.tools.moving.engine import move
@@ -104,7 +104,7 @@ def test_a_request_that_was_moved_can_be_answered(broker, kind):
             options = SourceOptions.parse(access | {"queue": queue, "idleTimeout": "300ms"})
             to = Destination.parse(f"queue://{queue}.next")
             connect = AmqpMover if protocol == "amqp" else StompMover
-            moved = move(options, source_protocol(options), connect, to=to, limit=None, on_moved=lambda _: None)
+            moved = move(reading_of(options), connect, to=to, limit=None, on_moved=lambda _: None)
             assert (moved.messages, moved.left) == (1, {})
             (row,) = read_rows(access, to.name)
             answer(access, row, protocol)
@@ -114,13 +114,13 @@ def test_a_request_that_was_moved_can_be_answered(broker, kind):
 def send_as_dead_letter(access, queue):
     """As a message that cannot be mapped."""
     options = SourceOptions.parse(access | {"queue": queue})
-    protocol, condition = source_protocol(options), StateCondition()
-    with closing(protocol.connect(options.connection, condition)) as link:
+    reading = reading_of(options)
+    with closing(reading.connect(StateCondition())) as link:
         link.subscribe(Subscription(destination=options.destinations[0], window_bytes=1 << 20))
         await_value(lambda: link.waiting()[0], 1)
         (block,) = link.take()
         letter = DeadLetter.of(block, 0, "a reason", f"queue://{queue}")
-        protocol.send_dead_letters(options.connection, f"{queue}.dead", [letter])
+        reading.protocol.send_dead_letters(options.connection, f"{queue}.dead", [letter])
 
 
 def divert_as_too_large(access, queue):

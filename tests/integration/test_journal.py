@@ -18,8 +18,8 @@ from pyspark_jms.options.source import SourceOptions
 from pyspark_jms.source.ack_loop import AckLoop
 from pyspark_jms.source.stopping import StopRequest
 from pyspark_jms.source.stream import QueryJournal
+from pyspark_jms.spark.protocols import reading_of
 from pyspark_jms.spark.stream_reader import JmsStreamReader
-from pyspark_jms.stomp.source import StompSource
 
 
 def options(broker, queue, folder, **more):
@@ -77,7 +77,7 @@ def test_acknowledges_when_durable_and_reads_the_same_again(broker, queue, tmp_p
         before = texts(receiver.journal(), 0, 40)
         assert len(before) > 1
         assert flat(before) == numbered(0, 40)
-    again = QueryJournal(options(broker, queue, tmp_path, partitionBytes=100), StompSource(), StopRequest())
+    again = QueryJournal(reading_of(options(broker, queue, tmp_path, partitionBytes=100)), StopRequest())
     assert texts(again.store(), 0, 40) == before  # Spark asks for the batch it has no commit of before anything else
     again.close()
     with receiving(broker, queue, tmp_path, start=40, maxMessagesPerTrigger=7) as receiver:

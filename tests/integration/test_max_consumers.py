@@ -12,7 +12,7 @@ from pyspark_jms.jms.model import Destination
 from pyspark_jms.jms.subscription import Subscription
 from pyspark_jms.network.connection import StateCondition
 from pyspark_jms.options.source import SourceOptions
-from pyspark_jms.spark.protocols import source_protocol
+from pyspark_jms.spark.protocols import reading_of
 
 
 @pytest.mark.parametrize("protocol", ["stomp", "amqp"])
@@ -23,8 +23,7 @@ def test_the_advice_is_that_of_a_queue(broker, queue, protocol):
         management.operation("broker", "createQueue", json.dumps(wanted))
     url = {"brokerUrl": broker.amqp_url} if protocol == "amqp" else {}
     options = SourceOptions.parse(access(broker) | {"queue": queue} | url)
-    source = source_protocol(options)
-    first, second = (source.connect(options.connection, StateCondition()) for _ in range(2))
+    first, second = (reading_of(options).connect(StateCondition()) for _ in range(2))
     subscription = Subscription(destination=Destination.parse(f"queue://{queue}"), window_bytes=1 << 20)
     try:
         first.subscribe(subscription)

@@ -9,7 +9,7 @@ from pyspark.sql import functions as F
 
 from pyspark_jms.options.source import SourceOptions
 from pyspark_jms.source.peek import peek
-from pyspark_jms.spark.protocols import source_protocol
+from pyspark_jms.spark.protocols import reading_of
 
 _CHARACTERS = {"codec": "utf-8", "exclude_categories": ("Cs",), "exclude_characters": "\0"}
 _TYPES = {
@@ -53,4 +53,4 @@ def assert_written_as_read(spark, *hops, stomp_of_classic=False):
 def shown_of(options):
     """The texts that a batch read shows, in this process: with its log."""
     parsed = SourceOptions.parse(options, "batch")
-    return [text for batch in peek(parsed, source_protocol(parsed)) for text in batch.column("text").to_pylist()]
+    return [text for batch in peek(reading_of(parsed)) for text in batch.column("text").to_pylist()]

@@ -6,7 +6,7 @@ from pyspark_jms.options.sink import SinkOptions
 from pyspark_jms.options.source import SourceOptions
 from pyspark_jms.sink.sending import send_at_least_once
 from pyspark_jms.source.peek import peek
-from pyspark_jms.spark.protocols import connect_sink, source_protocol
+from pyspark_jms.spark.protocols import connect_sink, reading_of
 from pyspark_jms.tools.cli.json_rows import batches_of, json_of, read_lines
 
 
@@ -30,7 +30,7 @@ def write_batch(access, queue, batch, **options):
 
 def read_batches(access, queue, **options):
     parsed = SourceOptions.parse(access | {"queue": queue, "idleTimeout": "300ms"} | options, "batch")
-    return list(peek(parsed, source_protocol(parsed)))
+    return list(peek(reading_of(parsed)))
 
 
 def read_rows(access, queue, **options):

@@ -12,7 +12,7 @@ from pyspark_jms.options.source import SourceOptions
 from pyspark_jms.sink.sending import send_at_least_once
 from pyspark_jms.source.peek import peek
 from pyspark_jms.source.stream import StreamSource
-from pyspark_jms.spark.protocols import connect_sink, source_protocol
+from pyspark_jms.spark.protocols import connect_sink, reading_of
 
 PAGE = Path(__file__).parents[2] / "docs" / "security.md"
 
@@ -58,7 +58,7 @@ def use(feature, access, name, put):
     elif feature.startswith("look"):
         put(3)
         options = SourceOptions.parse(access | where)
-        assert sum(batch.num_rows for batch in peek(options, source_protocol(options))) == 3
+        assert sum(batch.num_rows for batch in peek(reading_of(options))) == 3
     else:
         durable = {"subscriptionName": "s", "clientId": f"c.{name}"} if "subscriptionName" in feature else {}
         with reading(access | where | durable) as latest_offset:
@@ -70,7 +70,7 @@ def use(feature, access, name, put):
 def reading(options):
     """A subscribed source. The value gives its newest offset."""
     parsed = SourceOptions.parse(options)
-    source = StreamSource(parsed, source_protocol(parsed))
+    source = StreamSource(reading_of(parsed))
     try:
         start = source.initial_offset()
         source.latest_offset(start)

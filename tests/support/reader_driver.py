@@ -17,12 +17,12 @@ from pathlib import Path
 
 from pyspark_jms.amqp.link.connection import Connection
 from pyspark_jms.amqp.reading import ReaderLink
-from pyspark_jms.amqp.source import AmqpSource
 from pyspark_jms.delivery.register.token import needs_renewal
 from pyspark_jms.errors import PoisonLoopError, SourceFencedError
 from pyspark_jms.options.source import SourceOptions
 from pyspark_jms.source.readers.planner import ReaderSource
 from pyspark_jms.source.readers.task import read_reader
+from pyspark_jms.spark.protocols import reading_of
 
 FENCED, OVERTAKEN, POISON = 3, 4, 5
 CALLS = ("lock", "peek", "open", "take", "accept", "create", "subscribe", "browse")
@@ -49,7 +49,7 @@ class Driver:
             (self.folder / name).mkdir(parents=True, exist_ok=True)
         self.options = SourceOptions.parse(options)
         self._wrap()
-        self.source = ReaderSource(self.options, AmqpSource())
+        self.source = ReaderSource(reading_of(self.options))
         self.source.drain()
 
     def read(self, tasks, batch):
@@ -59,7 +59,7 @@ class Driver:
 
     def _read(self, task):
         self.at("task")
-        return [row["text"] for part in read_reader(task, self.options, AmqpSource()) for row in part.to_pylist()]
+        return [row["text"] for part in read_reader(task, reading_of(self.options)) for row in part.to_pylist()]
 
     def at(self, point):
         if point == self._kill_at:

@@ -1,10 +1,9 @@
 """The engine of reading without Spark: what the streaming runner would hold."""
 
-from pyspark_jms.amqp.source import AmqpSource
 from pyspark_jms.source.receiver import BatchReceiver
 from pyspark_jms.source.stopping import StopRequest
 from pyspark_jms.source.stream import QueryJournal
-from pyspark_jms.stomp.source import StompSource
+from pyspark_jms.spark.protocols import reading_of
 
 
 class OpenReceiver(BatchReceiver):
@@ -12,10 +11,10 @@ class OpenReceiver(BatchReceiver):
 
     def __init__(self, options, start=0, stop=None, **how):
         stop = stop or StopRequest()
-        protocol = AmqpSource() if options.connection.addresses[0].protocol == "amqp" else StompSource()
-        self._journal = QueryJournal(options, protocol, stop)
+        reading = reading_of(options)
+        self._journal = QueryJournal(reading, stop)
         try:
-            super().__init__(options, protocol, stop, store=self._journal.store(), sequence=start, **how)
+            super().__init__(reading, stop, store=self._journal.store(), sequence=start, **how)
         except BaseException:
             self._journal.close()
             raise

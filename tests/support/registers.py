@@ -6,10 +6,10 @@ import uuid
 import amqp_sending
 from streaming import access
 
-from pyspark_jms.amqp.source import AmqpSource
 from pyspark_jms.options.source import SourceOptions
 from pyspark_jms.source.readers.planner import ReaderSource
 from pyspark_jms.source.readers.task import read_reader
+from pyspark_jms.spark.protocols import reading_of
 
 
 class ReaderQuery:
@@ -29,11 +29,11 @@ class ReaderQuery:
 
     def start(self):
         """A new driver, with the logs of the one before."""
-        self.source = ReaderSource(self.options, AmqpSource())
+        self.source = ReaderSource(reading_of(self.options))
 
     def read(self, task):
         """The rows of a task."""
-        return [row for part in read_reader(task, self.options, AmqpSource()) for row in part.to_pylist()]
+        return [row for part in read_reader(task, reading_of(self.options)) for row in part.to_pylist()]
 
     @property
     def planned(self):

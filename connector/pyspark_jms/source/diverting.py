@@ -15,7 +15,7 @@ from pyspark_jms.jms.dialect import BrokerDialect
 from pyspark_jms.jms.model import Destination
 from pyspark_jms.network.patience import keep_trying
 from pyspark_jms.options.source import SourceOptions
-from pyspark_jms.source.links import SourceLink, SourceProtocol
+from pyspark_jms.source.links import Reading, SourceLink
 
 __all__ = ["Diverter", "log_dead_letters", "log_dropped", "oversized_dead_letter", "unmappable"]
 
@@ -25,17 +25,17 @@ _log = logging.getLogger("pyspark_jms.source")
 class Diverter:
     """``dead_letters`` and ``skipped`` count what it did."""
 
-    def __init__(self, options: SourceOptions, protocol: SourceProtocol, pause: Callable[[float], None]) -> None:
+    def __init__(self, reading: Reading, pause: Callable[[float], None]) -> None:
         """``pause`` sleeps while the broker is away, and may raise to give up."""
-        self._options = options
-        self._protocol = protocol
+        self._reading = reading
+        self._options = reading.options
         self._pause = pause
         self.dead_letters = 0
         self.skipped = 0
 
     def unmappable(self, link: SourceLink, block: MessageBlock, upto: int) -> dict[int, str]:
         """Return what ``unmappable`` finds with the options of the query."""
-        return unmappable(self._protocol, link.dialect, link.subscription.destination, block, self._options, upto=upto)
+        return unmappable(self._reading, link.dialect, link.subscription.destination, block, upto=upto)
 
     def divert(self, link: SourceLink, block: MessageBlock, bad: Mapping[int, str]) -> bool:
         """Send dead letters. Return whether the messages were acknowledged. If not, the connection is gone and they are
@@ -57,11 +57,10 @@ class Diverter:
             _acknowledge(link, [message.identifier])
 
     def _send(self, link: SourceLink, letters: Sequence[DeadLetter]) -> None:
-        queue = self._options.dead_letter_queue
+        queue, settings = self._options.dead_letter_queue, self._options.connection
         assert queue is not None
-        settings = self._options.connection
         keep_trying(
-            partial(self._protocol.send_dead_letters, settings, queue, letters),
+            partial(self._reading.protocol.send_dead_letters, settings, queue, letters),
             f"sending dead letters to {queue}",
             timeout=settings.reconnect_timeout,
             pause=self._pause,
@@ -71,21 +70,16 @@ class Diverter:
 
 
 def unmappable(
-    protocol: SourceProtocol,
-    dialect: BrokerDialect,
-    source: Destination,
-    block: MessageBlock,
-    options: SourceOptions,
-    *,
-    upto: int,
+    reading: Reading, dialect: BrokerDialect, source: Destination, block: MessageBlock, *, upto: int
 ) -> dict[int, str]:
     """Which of the block's first messages go to the dead-letter queue, and why. Decodes all of them."""
+    options = reading.options
     if options.on_bad_message != "deadLetter" or not upto:
         return {}
     from pyspark_jms.columns.envelope import open_envelopes
     from pyspark_jms.columns.read_properties import body_errors  # imports pyarrow.compute, needed only here
 
-    rows = protocol.decode(
+    rows = reading.protocol.decode(
         block.slice(0, upto),
         dialect=dialect.name,
         source=source,

@@ -6,6 +6,7 @@ ports, so they have at most 50 together. What an engine must know of a broker is
 """
 
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, Protocol, Unpack
 
 from pyspark_jms.blocks.block import MessageBlock
@@ -16,10 +17,12 @@ from pyspark_jms.jms.dialect import BrokerDialect
 from pyspark_jms.jms.model import Destination, DurableSubscription
 from pyspark_jms.jms.subscription import Subscription
 from pyspark_jms.management.link import ManagementLink
+from pyspark_jms.management.queue_facts import QueueFacts, look_up_queues
 from pyspark_jms.network.connection import OpenConnection, StateCondition
 from pyspark_jms.network.settings import ConnectionSettings
+from pyspark_jms.options.source import SourceOptions
 
-__all__ = ["PROBE_SECONDS", "MessageSource", "SourceLink", "SourceProtocol"]
+__all__ = ["PROBE_SECONDS", "MessageSource", "Reading", "SourceLink", "SourceProtocol"]
 
 PROBE_SECONDS = 0.25
 """Still quiet this long after the receipt of a ``probe``: the queue is empty. Over STOMP the receipt may overtake
@@ -130,3 +133,21 @@ class SourceProtocol(Protocol):
         self, settings: ConnectionSettings, topic: Destination, subscription: DurableSubscription
     ) -> None:
         """Delete the subscription and its messages on the broker. ``InvalidDestinationError`` if it does not exist."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """What is read, and by which protocol."""
+
+    options: SourceOptions
+    protocol: SourceProtocol
+
+    def with_options(self, **changes: Any) -> "Reading":
+        return replace(self, options=replace(self.options, **changes))
+
+    def connect(self, condition: StateCondition) -> SourceLink:
+        return self.protocol.connect(self.options.connection, condition)
+
+    def look_up(self, queues: Sequence[str]) -> dict[str, QueueFacts]:
+        """Ask the management what these queues are (``look_up_queues``)."""
+        return look_up_queues(self.protocol.open_management, self.options.connection, queues)

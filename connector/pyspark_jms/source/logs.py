@@ -24,7 +24,6 @@ from pyspark_jms.network.connection import StateCondition
 from pyspark_jms.network.patience import keep_trying
 from pyspark_jms.options.source import SourceOptions
 from pyspark_jms.source.admission import IDLE_SECONDS, BatchDecision, BatchTrigger, Waiting
-from pyspark_jms.source.links import SourceProtocol
 from pyspark_jms.source.stopping import StopRequest
 from pyspark_jms.source.stream import received_partitions
 from pyspark_jms.source.task_inputs import TaskInput, TaskInputs
@@ -114,12 +113,12 @@ class _Log:
 class LogSource:
     """The ``spark.protocols.SourceEngine``."""
 
-    def __init__(self, options: SourceOptions, protocol: SourceProtocol) -> None:
+    def __init__(self, options: SourceOptions) -> None:
         self._options = options
         self._stop = StopRequest()
         self._stop.install()
         self._condition = StateCondition()
-        self._tasks = TaskInputs(options, protocol)
+        self._tasks = TaskInputs(options)
         self._logs = [_Log(subscription, destination) for subscription, destination in enumerate(options.destinations)]
         self._batches: dict[int, list[MessageRange]] = {}
         """End of a batch → its messages, until it is done."""

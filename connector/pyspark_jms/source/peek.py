@@ -18,11 +18,10 @@ from pyspark_jms.delivery.message_range import MessageRange
 from pyspark_jms.errors import ConnectionLostError, UnsupportedError
 from pyspark_jms.jms.model import Destination
 from pyspark_jms.jms.subscription import Subscription, both_selectors
-from pyspark_jms.management.queue_facts import QueueFacts, look_up_queues
+from pyspark_jms.management.queue_facts import QueueFacts
 from pyspark_jms.network.connection import StateCondition
-from pyspark_jms.options.source import SourceOptions
 from pyspark_jms.source.draining import LONGEST_MS, was_sent_later
-from pyspark_jms.source.links import PROBE_SECONDS, SourceLink, SourceProtocol
+from pyspark_jms.source.links import PROBE_SECONDS, Reading, SourceLink
 from pyspark_jms.source.task_inputs import rows_of
 
 __all__ = ["Bounds", "Look", "peek", "take_browsed"]
@@ -47,12 +46,7 @@ _MAX_QUESTIONS = 12
 """Each waits for 5 s at most: a broker that sends heartbeats and answers nothing for a minute ends the read."""
 
 
-def peek(
-    options: SourceOptions,
-    protocol: SourceProtocol,
-    *,
-    limits: str | None = "maxMessagesPerTrigger and maxBytesPerTrigger",
-) -> Iterator[Any]:
+def peek(reading: Reading, *, limits: str | None = "maxMessagesPerTrigger and maxBytesPerTrigger") -> Iterator[Any]:
     """Yield RecordBatches: at most ``maxMessagesPerTrigger`` messages and ``maxBytesPerTrigger`` bytes.
 
     The read ends sooner if nothing comes for ``idleTimeout``. Without both options, it shows all messages that a queue
@@ -60,7 +54,8 @@ def peek(
     would create it. The log has a warning for such a queue, and for a queue with more messages than the read shows:
     ``limits`` names what the user can raise. If it is None, nothing is logged.
     """
-    found = look_up_queues(protocol.open_management, options.connection, [each.name for each in options.destinations])
+    options = reading.options
+    found = reading.look_up([each.name for each in options.destinations])
     limited = Bounds(options.max_messages or _DEFAULT_MESSAGES, options.peek_bytes or _DEFAULT_BYTES)
     shown = 0
     for destination in options.destinations:
@@ -69,12 +64,12 @@ def peek(
             if limits is not None:
                 _warn_of_missing(queue.name)
             continue
-        look = Look(options, protocol, destination, queue)
+        look = Look(reading, destination, queue)
         for range_, link in look.ranges(limited):
             now_ms = int(time.time() * 1000)
             part = PartitionSlice(str(destination), link.dialect.name, shown, range_.messages(), now_ms)
             shown += len(range_)
-            yield rows_of(part, options, protocol)[0]
+            yield rows_of(part, reading)[0]
         if limits is not None:
             look.warn_of_rest(limits)
 
@@ -130,8 +125,7 @@ class Look:
 
     def __init__(
         self,
-        options: SourceOptions,
-        protocol: SourceProtocol,
+        reading: Reading,
         destination: Destination,
         found: QueueFacts | None,
         *,
@@ -140,7 +134,7 @@ class Look:
         """``found``: None if it is not known how many messages the queue has. ``without``: the ids of the messages that
         a second look leaves out.
         """
-        self._options, self._protocol = options, protocol
+        self._reading, self._options = reading, reading.options
         self._destination = destination
         self._had = None if found is None else found.messages
         self._started_ms = time.time() * 1000
@@ -164,7 +158,7 @@ class Look:
             self._is_used_up = True
             return
         condition = StateCondition()
-        link = self._protocol.connect(options.connection, condition)
+        link = self._reading.connect(condition)
         try:
             self._is_whole = link.dialect.browses and not has_limits
             bounds = self._whole_queue() if self._is_whole else limited
@@ -207,7 +201,7 @@ class Look:
         a selector ends when none of the next ``maxPageSize`` messages, which it loads, matches. Return whether there
         may be more, or the error if there are.
         """
-        whole = Look(replace(self._options, selector=None), self._protocol, self._destination, None)
+        whole = Look(self._reading.with_options(selector=None), self._destination, None)
         whole._started_ms = self._started_ms
         try:
             for _ in whole.ranges(Bounds(_DEFAULT_MESSAGES, _DEFAULT_BYTES)):
@@ -217,7 +211,7 @@ class Look:
         return whole._may_be_cut or whole._is_used_up
 
     def _shows_as_many(self, without: Sequence[str]) -> bool:
-        again = Look(self._options, self._protocol, self._destination, None, without=without)
+        again = Look(self._reading, self._destination, None, without=without)
         again._started_ms = self._started_ms
         for _ in again.ranges(Bounds(self._met + 1, _NO_LIMIT)):
             if not set(without).isdisjoint(again._first_ids):
@@ -238,7 +232,7 @@ class Look:
             return False
         if self._ends_at is None:
             name = self._destination.name
-            again = look_up_queues(self._protocol.open_management, self._options.connection, [name]).get(name)
+            again = self._reading.look_up([name]).get(name)
             self._ends_at = 0 if again is None else again.messages or 0
         return self._met >= self._ends_at
 
@@ -277,7 +271,7 @@ class Look:
 
     def _ids_of(self, block: MessageBlock, dialect: str) -> Sequence[str]:
         wanted = WantedColumns.of(["JMSMessageID"], [])
-        batch = self._protocol.decode(
+        batch = self._reading.protocol.decode(
             block, dialect=dialect, source=self._destination, first_sequence=0, body_type="text", wanted=wanted
         )
         found: str | None = batch.column("JMSMessageID")[0].as_py()
@@ -299,7 +293,7 @@ class Look:
             return True
         self._questions += 1
         name = self._destination.name
-        self._is_answered = name in look_up_queues(self._protocol.open_management, self._options.connection, [name])
+        self._is_answered = name in self._reading.look_up([name])
         return self._questions == _MAX_QUESTIONS
 
     def _sent_before_start(self, link: SourceLink, block: MessageBlock) -> int:

@@ -16,7 +16,6 @@ from pyspark_jms.management.link import ask
 from pyspark_jms.management.queue_facts import (
     QueueFacts,
     keeps_delivered,
-    look_up_queues,
     subscription_facts,
     warn_of_missing,
 )
@@ -24,7 +23,7 @@ from pyspark_jms.management.queue_rules import require_own, require_usable
 from pyspark_jms.network.connection import StateCondition
 from pyspark_jms.network.settings import ConnectionSettings
 from pyspark_jms.options.source import SourceOptions
-from pyspark_jms.source.links import SourceLink, SourceProtocol
+from pyspark_jms.source.links import Reading, SourceLink, SourceProtocol
 
 __all__ = ["features_of", "require_queues", "require_removal", "tried_out", "warn_of_undelivered"]
 
@@ -45,48 +44,51 @@ def features_of(options: SourceOptions) -> list[tuple[Feature, int]]:
     return [(feature, needed), *([(Feature.CONNECTIONS, needed)] if options.connections > 1 else [])]
 
 
-def require_queues(options: SourceOptions, protocol: SourceProtocol) -> dict[str, QueueFacts]:
+def require_queues(reading: Reading) -> dict[str, QueueFacts]:
     """Refuse queues that cannot be read as the options ask for, and warn of others and of missing ones. Return what is
     known: nothing without the permission ``manage``.
     """
+    options = reading.options
     names = [each.name for each in options.destinations if each.kind is DestinationKind.QUEUE]
     letters = options.dead_letter_queue
-    found = look_up_queues(
-        protocol.open_management, options.connection, names if letters is None else [*names, letters]
-    )
+    found = reading.look_up(names if letters is None else [*names, letters])
     found = {name: facts for name, facts in found.items() if name in names}
     warn_of_missing(found.values())
-    found |= _subscription(options, protocol)
+    found |= _subscription(reading)
     require_usable((facts, feature, needed) for facts in found.values() for feature, needed in features_of(options))
     if letters is not None:
-        require_own(protocol.open_management, options.connection, {letters: Feature.DEAD_LETTERS})
+        require_own(reading.protocol.open_management, options.connection, {letters: Feature.DEAD_LETTERS})
     return found
 
 
-def _subscription(options: SourceOptions, protocol: SourceProtocol) -> dict[str, QueueFacts]:
+def _subscription(reading: Reading) -> dict[str, QueueFacts]:
+    options = reading.options
     durable, topic = options.durable, options.destinations[0].name
     if durable is None or has_wildcards(topic):
         return {}
     about = f"what the queue of subscription {durable} is"
-    facts = ask(protocol.open_management, options.connection, lambda it: subscription_facts(it, topic, durable), about)
+    open_link = reading.protocol.open_management
+    facts = ask(open_link, options.connection, lambda it: subscription_facts(it, topic, durable), about)
     return {} if facts is None else {facts.name: facts}
 
 
-def require_removal(options: SourceOptions, protocol: SourceProtocol, found: Sequence[QueueFacts]) -> None:
+def require_removal(reading: Reading, found: Sequence[QueueFacts]) -> None:
     """Refuse a queue that keeps what is acknowledged. A queue without a message to deliver is not tried."""
+    options = reading.options
     features = [(each, needed) for each, needed in features_of(options) if each is not Feature.AT_LEAST_ONCE_READ]
     tried = [facts for facts in found if facts.non_destructive is None and facts.undelivered][:_MOST_TRIED]
     selector_for = options.selector_for if options.durable is None else lambda _: None  # its queue has the selector
-    for known in tried_out(tried, protocol, options.connection, selector_for) if features else ():
+    for known in tried_out(tried, reading.protocol, options.connection, selector_for) if features else ():
         require_usable((known, feature, needed) for feature, needed in features if known.non_destructive)
 
 
-def warn_of_undelivered(options: SourceOptions, protocol: SourceProtocol) -> None:
+def warn_of_undelivered(reading: Reading) -> None:
     """Log a line, when a run ends without a message, for each queue that has messages."""
+    options = reading.options
     if options.selector is not None:
         return  # they may be others
     names = [each.name for each in options.destinations if each.kind is DestinationKind.QUEUE]
-    for facts in look_up_queues(protocol.open_management, options.connection, names).values():
+    for facts in reading.look_up(names).values():
         if facts.undelivered:
             _log.warning(
                 "! the run ends without a message, although queue %s has %s: it may be paused or wait for more"

@@ -26,7 +26,7 @@ from pyspark_jms.source.ack_loop import AckLoop
 from pyspark_jms.source.admission import IDLE_SECONDS, LINGER_SECONDS, BatchDecision, BatchTrigger, IdleCheck, Waiting
 from pyspark_jms.source.diverting import Diverter
 from pyspark_jms.source.draining import Drain
-from pyspark_jms.source.links import PROBE_SECONDS, SourceLink, SourceProtocol
+from pyspark_jms.source.links import PROBE_SECONDS, Reading, SourceLink, SourceProtocol
 from pyspark_jms.source.progress import Counts, Progress, compared
 from pyspark_jms.source.queues import features_of, warn_of_undelivered
 from pyspark_jms.source.stopping import StopRequest
@@ -43,8 +43,7 @@ class BatchReceiver:
 
     def __init__(
         self,
-        options: SourceOptions,
-        protocol: SourceProtocol,
+        reading: Reading,
         stop: StopRequest,
         *,
         store: JournalStore | None,
@@ -58,23 +57,23 @@ class BatchReceiver:
         ``selector_digest``: of a durable subscription, as the checkpoint has it. ``restarted``: the query has run
         before, so it waits for a broker that is away. ``drain``: read only what was sent before now (AvailableNow).
         """
+        self._reading = reading
+        self._options = options = reading.options
         draining = Drain(time.time() * 1000, options.idle_timeout) if drain else None
-        self._options = options
         self._stop = stop
         self._store = store
         self._draining = drain
         self._is_end_noted = False
-        self._protocol = protocol
         self._progress = Progress(options)
-        self._diverter = Diverter(options, protocol, stop.pause)
-        self._subscriptions = Subscriptions(options, protocol, stop.pause)
-        self._in_memory, self._ledger = self._open(protocol, sequence, selector_digest, restarted=restarted)
+        self._diverter = Diverter(reading, stop.pause)
+        self._subscriptions = Subscriptions(reading, stop.pause)
+        self._in_memory, self._ledger = self._open(sequence, selector_digest, restarted=restarted)
         self._ack_loop = AckLoop(self._subscriptions, self._ledger, store, self._progress.counts)
         self._intake = self._new_intake(draining)
         self._backlog_end = self._ledger.offered + self._ledger.waiting_messages
         """Messages below it were left by an earlier process: they are offered before anything is received."""
         self._admission = BatchTrigger(options, time.monotonic, draining=drain)
-        self._watch = self._watch_queues(protocol)
+        self._watch = self._watch_queues()
         self.reached = 0
         """The end of the last batch that the commit log holds; a journal may keep its messages a little longer."""
 
@@ -91,18 +90,18 @@ class BatchReceiver:
         )
 
     def _open(
-        self, protocol: SourceProtocol, sequence: int, selector_digest: str | None, *, restarted: bool
+        self, sequence: int, selector_digest: str | None, *, restarted: bool
     ) -> tuple[Ledger | None, DeliveryLedger]:
         try:
             self._subscriptions.open(selector_digest, self._options.connection.reconnect_timeout if restarted else 0.0)
-            return self._ledgers(protocol, sequence)
+            return self._ledgers(sequence)
         except BaseException:
             self._subscriptions.close()
             raise
 
-    def _ledgers(self, protocol: SourceProtocol, start: int) -> tuple[Ledger | None, DeliveryLedger]:
+    def _ledgers(self, start: int) -> tuple[Ledger | None, DeliveryLedger]:
         """The ledger, and the same if it keeps its messages in memory."""
-        links = self._subscriptions.links
+        links, protocol = self._subscriptions.links, self._reading.protocol
         if self._store is None:
             recognises, connections = not self._options.is_plain_topic, self._options.connections
             first = [each.dialect.name for each in links[::connections]]
@@ -118,7 +117,7 @@ class BatchReceiver:
             fail_on_data_loss=self._options.fail_on_data_loss,
         )
 
-    def _watch_queues(self, protocol: SourceProtocol) -> QueueWatch | None:
+    def _watch_queues(self) -> QueueWatch | None:
         options = self._options
         queues = [each.name for each in options.destinations if each.kind is DestinationKind.QUEUE]
         queues += [str(options.durable)] if options.durable else []
@@ -126,13 +125,13 @@ class BatchReceiver:
         if not queues or (self._draining and self._store is None):
             return None
         return QueueWatch(
-            protocol.open_management,
+            self._reading.protocol.open_management,
             options.connection,
             queues,
             lambda: self._progress.in_flight,
             compared(options, self._received),
             connections=options.connections,
-            note_undelivered=UnmatchedSelector(options, protocol, self._received),
+            note_undelivered=UnmatchedSelector(self._reading, self._received),
             features=features_of(options),
         )
 
@@ -196,8 +195,8 @@ class BatchReceiver:
             has_ended = self._intake.is_drained(self._admission.quiet)
             if has_ended and not self._progress.counts.received and not self._is_end_noted:
                 self._is_end_noted = True
-                warn_of_undelivered(self._options, self._protocol)
-                warn_of_unmatched(self._options, self._protocol)
+                warn_of_undelivered(self._reading)
+                warn_of_unmatched(self._reading)
             return has_ended
         return self._admission.waited >= IDLE_SECONDS
 

@@ -15,7 +15,7 @@ from pyspark_jms.delivery.message_range import Batch
 from pyspark_jms.errors import DataLossError, OptionConflictError
 from pyspark_jms.jms.subscription import source_name
 from pyspark_jms.options.source import SourceOptions
-from pyspark_jms.source.links import SourceProtocol
+from pyspark_jms.source.links import Reading
 from pyspark_jms.source.offsets import CHANGED_GUARANTEE, CommitOrder, mark_of, offset, selector_of, sequence
 from pyspark_jms.source.receiver import BatchReceiver, required_recognition
 from pyspark_jms.source.stopping import StopRequest, driver_heap, warn_of_small_heap
@@ -29,14 +29,14 @@ _log = logging.getLogger("pyspark_jms.source")
 class StreamSource:
     """In the streaming runner. Offsets are the dictionaries that Spark logs (``source.offsets``)."""
 
-    def __init__(self, options: SourceOptions, protocol: SourceProtocol) -> None:
-        self._options = options
-        self._protocol = protocol
+    def __init__(self, reading: Reading) -> None:
+        self._reading = reading
+        self._options = options = reading.options
         self._stop = StopRequest()
         self._stop.install()
         if options.journal is None or not options.journal.shared:  # else messages do not pass the driver's heap
             warn_of_small_heap(options.connection.max_message_bytes, driver_heap())
-        self._journal = QueryJournal(options, protocol, self._stop)
+        self._journal = QueryJournal(reading, self._stop)
         self._receiver: BatchReceiver | None = None
         self._draining = False
         self._is_new = False
@@ -45,7 +45,7 @@ class StreamSource:
             "A journal deletes what the commit log holds, and with this setting a restart may need it again.",
             "or leave deliveryGuarantee and journalLocation out (at-least-once)",
         )
-        self._tasks = TaskInputs(options, protocol)
+        self._tasks = TaskInputs(options)
 
     def initial_offset(self) -> dict[str, Any]:
         """Return the offset of a new checkpoint: with a journal, the oldest message that is not done."""
@@ -79,8 +79,7 @@ class StreamSource:
     def _open(self, start: dict[str, Any]) -> BatchReceiver:
         if self._receiver is None:
             self._receiver = BatchReceiver(
-                self._options,
-                self._protocol,
+                self._reading,
                 self._stop,
                 store=self._journal.require_belongs(start),
                 sequence=sequence(start),
@@ -213,9 +212,9 @@ _LOCK_SECONDS = 30.0
 class QueryJournal:
     """Without option journalLocation there is no store, and the offsets must not name one."""
 
-    def __init__(self, options: SourceOptions, protocol: SourceProtocol, stop: StopRequest) -> None:
-        self._options = options
-        self._protocol = protocol
+    def __init__(self, reading: Reading, stop: StopRequest) -> None:
+        self._options = reading.options
+        self._protocol = reading.protocol
         self._stop = stop
         self._store: JournalStore | None = None
 

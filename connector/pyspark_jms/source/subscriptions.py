@@ -16,8 +16,7 @@ from pyspark_jms.jms.subscription import Subscription, selector_changed
 from pyspark_jms.network.address import Address
 from pyspark_jms.network.connection import StateCondition
 from pyspark_jms.network.patience import keep_trying
-from pyspark_jms.options.source import SourceOptions
-from pyspark_jms.source.links import SourceLink, SourceProtocol
+from pyspark_jms.source.links import Reading, SourceLink
 from pyspark_jms.source.offsets import selector_digest
 from pyspark_jms.source.queues import require_queues, require_removal
 
@@ -78,10 +77,10 @@ _log = logging.getLogger("pyspark_jms.source")
 class Subscriptions:
     """``links[subscription]`` is a link of ``options.destinations[subscription // options.connections]``."""
 
-    def __init__(self, options: SourceOptions, protocol: SourceProtocol, pause: Callable[[float], None]) -> None:
+    def __init__(self, reading: Reading, pause: Callable[[float], None]) -> None:
         """``pause`` sleeps while the broker is away, and may raise to give up."""
-        self._options = options
-        self._protocol = protocol
+        self._reading = reading
+        self._options = reading.options
         self._pause = pause
         self._sessions = ShortSessions()
         self.condition = StateCondition()
@@ -94,7 +93,7 @@ class Subscriptions:
         """``selector_digest``: as the checkpoint has it. ``patience``: seconds to try while the broker is away."""
         self.selector_digest = selector_digest
         options = self._options
-        require_removal(options, self._protocol, list(require_queues(options, self._protocol).values()))
+        require_removal(self._reading, list(require_queues(self._reading).values()))
         for destination in options.destinations:
             first = len(self.links)
             for subscription in self._same_destination(first):
@@ -128,7 +127,7 @@ class Subscriptions:
         ``probes``: not after a lost connection, because a message that cannot be sent ends the query.
         """
         options = self._options
-        link = self._protocol.connect(options.connection, self.condition)
+        link = self._reading.connect(self.condition)
         try:
             selector = options.selector_for(link.dialect)
             self._require_same_selector(selector)
@@ -217,13 +216,14 @@ class Subscriptions:
 # --- a durable subscription that is only created ----------------------------------------------------
 
 
-def create_subscription(options: SourceOptions, protocol: SourceProtocol) -> str | None:
+def create_subscription(reading: Reading) -> str | None:
     """Return the selector in the broker's words. ``SelectorChangedError`` if the subscription exists with another one.
 
     ``SubscriptionInUseError`` while a consumer reads it, if the broker lets only one in.
     """
+    options = reading.options
     assert options.durable is not None
-    with closing(protocol.connect(options.connection, StateCondition())) as link:
+    with closing(reading.connect(StateCondition())) as link:
         selector = options.selector_for(link.dialect)
         link.subscribe(
             Subscription(

@@ -13,7 +13,7 @@ from pyspark_jms.errors import BadMessageError, CorruptJournalError, JournalErro
 from pyspark_jms.jms.model import Destination
 from pyspark_jms.options.broker import dialect_of
 from pyspark_jms.options.source import SourceOptions
-from pyspark_jms.source.links import SourceProtocol
+from pyspark_jms.source.links import Reading, SourceProtocol
 from pyspark_jms.source.mailbox import DropReports, LocalityProbe, MailAddress, answer, report_dropped
 from pyspark_jms.source.missing_properties import look_for_dropped, look_for_missing
 
@@ -32,14 +32,13 @@ _LOOKED_AT = 100
 # --- one part of a batch ----------------------------------------------------------------------------
 
 
-def rows_of(
-    part: PartitionSlice, options: SourceOptions, protocol: SourceProtocol, *, run_ends: bool | None = None
-) -> tuple[Any, int]:
+def rows_of(part: PartitionSlice, reading: Reading, *, run_ends: bool | None = None) -> tuple[Any, int]:
     """One RecordBatch with the columns that are asked for, and how many messages the selector dropped.
 
     With ``onBadMessage=fail`` a ``BadMessageError`` instead of a row with ``body_error``, also if that column is not
     asked for. ``run_ends``: of a task, whether its query ends with the messages that were there (AvailableNow).
     """
+    options, protocol = reading.options, reading.protocol
     source = Destination.parse(part.source)
     chosen = _selection(options, part.dialect)
     block = part.place.load()
@@ -164,9 +163,8 @@ class TaskInput:
 class TaskReports:
     """In the runner: what tasks report to it. ``addresses`` for the tasks of every batch."""
 
-    def __init__(self, options: SourceOptions, protocol: SourceProtocol) -> None:
+    def __init__(self, options: SourceOptions) -> None:
         self._options = options
-        self._protocol = protocol
         self._locality = LocalityProbe()
         self._drops = DropReports()
         self._may_have_dropped = False
@@ -209,8 +207,8 @@ class TaskReports:
 class TaskInputs(TaskReports):
     """Runs in the runner. For each batch call ``of``, then ``release`` when it is done. Call ``close`` once."""
 
-    def __init__(self, options: SourceOptions, protocol: SourceProtocol) -> None:
-        super().__init__(options, protocol)
+    def __init__(self, options: SourceOptions) -> None:
+        super().__init__(options)
         self._memory = SharedMemory()
 
     def memory_for(self, end: int) -> SharedMemory | None:
@@ -234,13 +232,13 @@ class TaskInputs(TaskReports):
         super().close()
 
 
-def read_task(task: TaskInput, options: SourceOptions, protocol: SourceProtocol) -> Iterator[Any]:
+def read_task(task: TaskInput, reading: Reading) -> Iterator[Any]:
     """On an executor: one RecordBatch a part."""
     if task.question is not None:
         answer(task.question)
     for part in task.parts:
         loaded = _loaded(part)
-        rows, dropped = rows_of(loaded, options, protocol, run_ends=task.run_ends)
+        rows, dropped = rows_of(loaded, reading, run_ends=task.run_ends)
         if dropped:
             report_dropped(task.drops, loaded.first_sequence, dropped)
         yield rows

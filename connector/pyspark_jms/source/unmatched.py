@@ -12,7 +12,7 @@ from jms_selector.syntax.dialects import CONVERT_PREFIX
 from pyspark_jms.errors import JMSError
 from pyspark_jms.jms.model import DestinationKind
 from pyspark_jms.options.source import SourceOptions
-from pyspark_jms.source.links import SourceProtocol
+from pyspark_jms.source.links import Reading
 from pyspark_jms.source.missing_properties import describe_unmatched
 from pyspark_jms.source.peek import peek
 
@@ -27,10 +27,10 @@ _LOOKED_AT = 100
 class UnmatchedSelector:
     """Call it with the number of messages that the queues deliver to nobody, at each request for their counts."""
 
-    def __init__(self, options: SourceOptions, protocol: SourceProtocol, received: Callable[[], int]) -> None:
-        self._options, self._protocol, self._received = options, protocol, received
+    def __init__(self, reading: Reading, received: Callable[[], int]) -> None:
+        self._reading, self._received = reading, received
         self._times = 0
-        self._done = options.selector is None
+        self._done = reading.options.selector is None
 
     def __call__(self, undelivered: int) -> None:
         if self._done or self._received():
@@ -42,35 +42,37 @@ class UnmatchedSelector:
             self._warn(undelivered)
 
     def _warn(self, undelivered: int) -> None:
+        options = self._reading.options
         try:
-            hint = _hint(self._options, _seen(self._options, self._protocol)[1])
+            hint = _hint(options, _seen(self._reading)[1])
         except JMSError as error:
             hint = f"Their properties are not known: {error.fact}"
         _log.warning(
             "! no message has matched the selector since the query started; %d wait on %s. %s",
             undelivered,
-            ", ".join(_queues(self._options)),
+            ", ".join(_queues(options)),
             hint,
         )
 
 
-def peek_or_tell(options: SourceOptions, protocol: SourceProtocol, **how: str) -> Iterator[Any]:
+def peek_or_tell(reading: Reading, **how: str) -> Iterator[Any]:
     """``peek``, and a line if it shows no row for a selector."""
     rows = 0
-    for batch in peek(options, protocol, **how):
+    for batch in peek(reading, **how):
         rows += batch.num_rows
         yield batch
     if not rows:
-        warn_of_unmatched(options, protocol)
+        warn_of_unmatched(reading)
 
 
-def warn_of_unmatched(options: SourceOptions, protocol: SourceProtocol) -> None:
+def warn_of_unmatched(reading: Reading) -> None:
     """Log a line when a read ends without a row, if it has a selector, and its queues have messages."""
+    options = reading.options
     queues = _queues(options)
     if options.selector is None or not queues:
         return
     try:
-        count, seen = _seen(options, protocol)
+        count, seen = _seen(reading)
     except JMSError as error:
         _log.debug("= it is not known whether the selector has left messages out: %s", error.fact)
         return
@@ -92,12 +94,14 @@ def _hint(options: SourceOptions, seen: set[str]) -> str:
     return describe_unmatched(selector, seen).sentence
 
 
-def _seen(options: SourceOptions, protocol: SourceProtocol) -> tuple[int, set[str]]:
+def _seen(reading: Reading) -> tuple[int, set[str]]:
     """Return how many messages the queues show, up to a limit, and the names of their properties."""
-    connection = replace(options.connection, client_id=None)  # the query's connection uses it
-    every = replace(options, selector=None, columns=None, max_messages=_LOOKED_AT, on_bad_message="keep")
+    connection = replace(reading.options.connection, client_id=None)  # the query's connection uses it
+    every = reading.with_options(
+        connection=connection, selector=None, columns=None, max_messages=_LOOKED_AT, on_bad_message="keep"
+    )
     count, names = 0, set[str]()
-    for batch in peek(replace(every, connection=connection), protocol, limits=None):
+    for batch in peek(every, limits=None):
         count += batch.num_rows
         names.update(batch.column("properties").keys.unique().to_pylist())
     return count, names

@@ -10,7 +10,7 @@ from pyspark_jms.jms.model import DestinationKind
 from pyspark_jms.options.source import SourceOptions
 from pyspark_jms.source.unmatched import peek_or_tell
 from pyspark_jms.spark.calls import freeze_gc, short_traceback_of_rows
-from pyspark_jms.spark.protocols import source_protocol
+from pyspark_jms.spark.protocols import reading_of
 
 __all__ = ["JmsPeek"]
 
@@ -36,4 +36,4 @@ class JmsPeek(DataSourceReader):
     def read(self, partition: InputPartition) -> Iterator[Any]:  # noqa: ARG002  # there is one
         """Runs again for every action on the DataFrame, and then shows the queue as it is then."""
         freeze_gc()
-        return short_traceback_of_rows(peek_or_tell(self._options, source_protocol(self._options)))
+        return short_traceback_of_rows(peek_or_tell(reading_of(self._options)))

@@ -17,15 +17,15 @@ from pyspark_jms.options.source import SourceOptions
 
 if TYPE_CHECKING:
     from pyspark_jms.sink.links import ConnectSink
-    from pyspark_jms.source.links import SourceProtocol
+    from pyspark_jms.source.links import Reading
     from pyspark_jms.source.readers.reader_input import ReaderInput
     from pyspark_jms.source.task_inputs import TaskInput
 
 __all__ = [
     "SourceEngine",
     "connect_sink",
+    "reading_of",
     "source_engine",
-    "source_protocol",
 ]
 
 
@@ -52,29 +52,29 @@ class SourceEngine(Protocol):
 def source_engine(options: SourceOptions) -> SourceEngine:
     """Return, for the driver, one of the ways to read a stream."""
     if options.exactly_once and _is_amqp(options.connection):
-        from pyspark_jms.amqp.source import AmqpSource
         from pyspark_jms.source.readers.planner import ReaderSource
 
-        return ReaderSource(options, AmqpSource())
+        return ReaderSource(reading_of(options))
     if options.stream_offset is not None:
-        from pyspark_jms.amqp.source import AmqpSource
         from pyspark_jms.source.logs import LogSource
 
-        return LogSource(options, AmqpSource())
+        return LogSource(options)
     from pyspark_jms.source.stream import StreamSource
 
-    return StreamSource(options, source_protocol(options))
+    return StreamSource(reading_of(options))
 
 
-def source_protocol(options: SourceOptions) -> SourceProtocol:
-    """Return the protocol for the driver and, with the same options, for every task."""
+def reading_of(options: SourceOptions) -> Reading:
+    """Add the protocol, on the driver and, with the same options, in every task."""
+    from pyspark_jms.source.links import Reading
+
     if _is_amqp(options.connection):
         from pyspark_jms.amqp.source import AmqpSource
 
-        return AmqpSource()
+        return Reading(options, AmqpSource())
     from pyspark_jms.stomp.source import StompSource
 
-    return StompSource()
+    return Reading(options, StompSource())
 
 
 def connect_sink(options: SinkOptions) -> ConnectSink:

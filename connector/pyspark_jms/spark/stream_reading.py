@@ -13,7 +13,7 @@ from pyspark_jms.options.source import SourceOptions
 from pyspark_jms.source.readers.reader_input import ReaderInput
 from pyspark_jms.source.task_inputs import TaskInput, read_task
 from pyspark_jms.spark.calls import freeze_gc, short_traceback, short_traceback_of_rows
-from pyspark_jms.spark.protocols import SourceEngine, source_engine, source_protocol
+from pyspark_jms.spark.protocols import SourceEngine, reading_of, source_engine
 
 __all__ = ["JmsBasicStreamReader", "StreamReading"]
 
@@ -66,12 +66,12 @@ class StreamReading(DataSourceStreamReader):
     def read(self, partition: InputPartition) -> Iterator[Any]:
         assert isinstance(partition, _TaskPartition)
         freeze_gc()
-        protocol = source_protocol(self._options)
+        reading = reading_of(self._options)
         if isinstance(partition.task, ReaderInput):
             from pyspark_jms.source.readers.task import read_reader  # imports AMQP
 
-            return short_traceback_of_rows(read_reader(partition.task, self._options, protocol))
-        return short_traceback_of_rows(read_task(partition.task, self._options, protocol))
+            return short_traceback_of_rows(read_reader(partition.task, reading))
+        return short_traceback_of_rows(read_task(partition.task, reading))
 
 
 class JmsBasicStreamReader(StreamReading):

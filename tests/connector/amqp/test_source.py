@@ -46,6 +46,7 @@ from pyspark_jms.sink.sending import send_at_least_once
 from pyspark_jms.source.peek import peek
 from pyspark_jms.source.receiver import BatchReceiver
 from pyspark_jms.source.stopping import StopRequest
+from pyspark_jms.spark.protocols import reading_of
 from pyspark_jms.testing import JmsClient
 
 
@@ -53,7 +54,7 @@ from pyspark_jms.testing import JmsClient
 def receiving(broker, queue, url=None, **options):
     how = {name: options.pop(name) for name in ("drain", "restarted") if name in options}
     given = access(broker) | {"brokerUrl": url or broker.amqp_url, "queue": queue} | options
-    receiver = BatchReceiver(SourceOptions.parse(given), AmqpSource(), StopRequest(), store=None, sequence=0, **how)
+    receiver = BatchReceiver(reading_of(SourceOptions.parse(given)), StopRequest(), store=None, sequence=0, **how)
     try:
         yield receiver
     finally:
@@ -107,7 +108,7 @@ def test_unconfirmed_acknowledgements_are_part_of_the_guarantee():
     with ProtonBroker(product="RabbitMQ") as peer:
         peer.queues["/queues/q"] = ["one"]
         given = SourceOptions.parse({"brokerUrl": peer.amqp_url, "queue": "q"})
-        receiver = BatchReceiver(given, AmqpSource(), StopRequest(), store=None, sequence=0)
+        receiver = BatchReceiver(reading_of(given), StopRequest(), store=None, sequence=0)
         try:
             assert read(receiver, 1) == ["one"]
             guarantee = receiver.progress()["guarantee"]
@@ -124,7 +125,7 @@ def test_a_broker_that_was_not_seen_to_browse_gets_its_messages_back(product, ad
         peer.queues[address] = ["one", "two", "three"]
         for limit, shown in ({}, 3), ({"maxMessagesPerTrigger": "2"}, 2):
             read = {"brokerUrl": peer.amqp_url, "queue": "q", "idleTimeout": "200ms"}
-            batches = peek(SourceOptions.parse(read | limit), AmqpSource())
+            batches = peek(reading_of(SourceOptions.parse(read | limit)))
             assert sum(batch.num_rows for batch in batches) == shown
             wait_until(lambda: not peer.is_busy)
         assert sorted(peer.queues[address]) == ["one", "three", "two"]
@@ -147,7 +148,7 @@ def test_a_pause_of_the_broker_is_not_the_end_of_a_batch_read(broker, queue):
         with ThreadPoolExecutor(1) as threads:
             going_on = threads.submit(go_on)
             given = access(broker) | {"brokerUrl": proxy.url, "queue": queue, "idleTimeout": "100ms", "broker": "amqp"}
-            assert sum(batch.num_rows for batch in peek(SourceOptions.parse(given), AmqpSource())) == 3
+            assert sum(batch.num_rows for batch in peek(reading_of(SourceOptions.parse(given)))) == 3
             going_on.result()
 
 
@@ -343,7 +344,7 @@ def test_properties_that_jms_does_not_have_arrive_and_can_be_written(broker, que
         assert len(peeked(broker, queue, selector=text)) == 1, text
     options = SourceOptions.parse(access(broker) | {"brokerUrl": broker.amqp_url, "queue": queue})
     target = SinkOptions.parse(access(broker) | {"brokerUrl": broker.amqp_url, "queue": f"{queue}.out"})
-    assert send_at_least_once(AmqpSinkLink, target, iter(list(peek(options, AmqpSource())))) == (1, 0)
+    assert send_at_least_once(AmqpSinkLink, target, iter(list(peek(reading_of(options))))) == (1, 0)
     (written,) = peeked(broker, f"{queue}.out")
     assert properties.pop("list") is None
     assert (written["text"], dict(written["properties"])) == ("hi", properties)
@@ -373,7 +374,7 @@ def put_encoded(settings, queue, message):
 
 def peeked(broker, queue, **given):
     options = SourceOptions.parse(access(broker) | {"brokerUrl": broker.amqp_url, "queue": queue} | given)
-    return [row for batch in peek(options, AmqpSource()) for row in batch.to_pylist()]
+    return [row for batch in peek(reading_of(options)) for row in batch.to_pylist()]
 
 
 def test_a_message_that_is_too_large_is_skipped_if_the_user_says_so(broker, queue, put):

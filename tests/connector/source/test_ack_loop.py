@@ -10,6 +10,7 @@ from pyspark_jms.options.source import SourceOptions
 from pyspark_jms.source.ack_loop import AckLoop
 from pyspark_jms.source.progress import Counts
 from pyspark_jms.source.subscriptions import Subscriptions
+from pyspark_jms.spark.protocols import reading_of
 from pyspark_jms.stomp.source import StompSource
 
 
@@ -17,7 +18,7 @@ from pyspark_jms.stomp.source import StompSource
 def running(broker, queue, count):
     """``count`` messages of the queue are in a batch of the ledger."""
     fill(broker, queue, count)
-    subscriptions = Subscriptions(SourceOptions.parse(access(broker) | {"queue": queue}), StompSource(), time.sleep)
+    subscriptions = Subscriptions(reading_of(SourceOptions.parse(access(broker) | {"queue": queue})), time.sleep)
     subscriptions.open(None, 0.0)
     try:
         ledger, counts = Ledger([StompSource().recognition("artemis")], 0), Counts()

@@ -12,11 +12,11 @@ from streaming import left
 from waiting import await_count, await_value, wait_until
 
 from pyspark_jms.amqp.dialects import ARTEMIS
-from pyspark_jms.amqp.source import AmqpSource
 from pyspark_jms.errors import LinkError
 from pyspark_jms.jms.model import Destination
 from pyspark_jms.options.source import SourceOptions
 from pyspark_jms.source.diverting import unmappable
+from pyspark_jms.spark.protocols import reading_of
 
 BAD = ([("spark_jms_body", "map")], b"no JSON")
 LETTERS = {"onBadMessage": "deadLetter", "onTooLarge": "deadLetter", "maxMessageBytes": "100k"}
@@ -25,7 +25,7 @@ LETTERS = {"onBadMessage": "deadLetter", "onTooLarge": "deadLetter", "maxMessage
 def unmappable_over_amqp(messages, upto, **more):
     raw = {"brokerUrl": "amqp://host:1", "queue": "q", "onBadMessage": "deadLetter", "deadLetterQueue": "d"} | more
     queue, found = Destination.parse("queue://q"), block_of(messages)
-    return unmappable(AmqpSource(), ARTEMIS, queue, found, SourceOptions.parse(raw), upto=upto)
+    return unmappable(reading_of(SourceOptions.parse(raw)), ARTEMIS, queue, found, upto=upto)
 
 
 @pytest.mark.parametrize(("most", "diverted"), [(2, [0]), (3, [])])

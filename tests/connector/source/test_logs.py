@@ -3,7 +3,6 @@
 import pytest
 from numpy import array
 
-from pyspark_jms.amqp.source import AmqpSource
 from pyspark_jms.blocks.block import MessageBlock, index_of
 from pyspark_jms.errors import IllegalStateError
 from pyspark_jms.jms.model import Destination
@@ -58,7 +57,7 @@ def test_an_empty_stream_has_ended_and_one_that_is_read_on_has_no_end():
 
 def test_the_progress_has_metrics_for_the_listener():
     options = SourceOptions.parse({"brokerUrl": "amqp://host:1", "queue": "s", "streamOffset": "first"})
-    source = LogSource(options, AmqpSource())
+    source = LogSource(options)
     try:
         source._logs[0].receive(taken(4, 5))
         progress = {"id": "i", "runId": "r", "timestamp": "2026-11-24T07:20:35.188Z", "batchId": 2}

@@ -11,7 +11,7 @@ from pyspark_jms.columns.schema import read_columns
 from pyspark_jms.options.source import SourceOptions
 from pyspark_jms.source.missing_properties import FIRST_ROWS, look_for_missing
 from pyspark_jms.source.task_inputs import rows_of
-from pyspark_jms.stomp.source import StompSource
+from pyspark_jms.spark.protocols import reading_of
 from pyspark_jms.stomp.wire.scan import FrameScanner
 
 
@@ -51,7 +51,8 @@ def test_a_part_of_a_query_tells_of_a_column_that_nothing_has(caplog, queue, sel
     columns = read_columns([pa.field("text", pa.string()), pa.field("regoin", pa.string())], ["string", "string"])
     options = replace(SourceOptions.parse({"brokerUrl": "stomp://h", "queue": queue} | selector), columns=columns)
     with caplog.at_level(logging.WARNING):
-        found, _ = rows_of(PartitionSlice(f"queue://{queue}", "artemis", 0, scanner.take()), options, StompSource())
+        part = PartitionSlice(f"queue://{queue}", "artemis", 0, scanner.take())
+        found, _ = rows_of(part, reading_of(options))
     assert found.to_pylist() == [{"text": "x", "regoin": None}] * 20
     assert "column regoin (did you mean region?), so the column is NULL" in lines(caplog)[0]
 
@@ -77,7 +78,7 @@ def test_a_part_in_spark_that_drops_all_is_told_once(caplog, queue, selector, pa
         for count in parts:
             scanner.feed(frame * count)
             part = PartitionSlice(f"queue://{queue}", "rabbitmq", 0, scanner.take())
-            rows_of(part, options, StompSource(), run_ends=run_ends)
+            rows_of(part, reading_of(options), run_ends=run_ends)
     lines = [record.getMessage() for record in caplog.records if "dropped all" in record.getMessage()]
     assert [
         f"all of the first {count} messages from queue://{queue}. " in line

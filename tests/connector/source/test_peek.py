@@ -21,10 +21,10 @@ from pyspark_jms.management.queue_facts import QueueFacts
 from pyspark_jms.options.sink import SinkOptions
 from pyspark_jms.options.source import SourceOptions
 from pyspark_jms.sink.sending import send_at_least_once
+from pyspark_jms.source.links import Reading
 from pyspark_jms.source.peek import Bounds, Look, peek
 from pyspark_jms.source.subscriptions import create_subscription
-from pyspark_jms.spark.protocols import source_protocol
-from pyspark_jms.stomp.source import StompSource
+from pyspark_jms.spark.protocols import reading_of
 from pyspark_jms.testing import EmbeddedArtemis, EmbeddedClassic
 
 
@@ -38,7 +38,7 @@ def look(request, broker):
         url = on.amqp_url if request.param == "amqp" else on.url
         given = access(on) | {"brokerUrl": url, "queue": queue, "idleTimeout": "300ms"} | options
         parsed = SourceOptions.parse(given, "batch")
-        return [text for batch in peek(parsed, source_protocol(parsed)) for text in batch.column("text").to_pylist()]
+        return [text for batch in peek(reading_of(parsed)) for text in batch.column("text").to_pylist()]
 
     return look
 
@@ -50,7 +50,7 @@ def look(request, broker):
 def test_shows_what_is_there_within_the_bounds_and_takes_nothing(broker, queue, bounds, shown):
     fill(broker, queue, 20)
     options = SourceOptions.parse(access(broker) | {"queue": queue, "idleTimeout": "1s"} | bounds, "batch")
-    batches = list(peek(options, StompSource()))
+    batches = list(peek(reading_of(options)))
     assert [n for batch in batches for n in batch.column("sequence").to_pylist()] == list(range(shown))
     await_count(broker, queue, 20)
     await_value(lambda: set(broker.delivery_counts(queue)), {0})
@@ -72,7 +72,7 @@ def test_over_amqp_a_read_without_bounds_shows_all_that_was_there_at_the_start(b
     count = 10_500
     fill(broker, queue, count)
     options = SourceOptions.parse(access(broker) | {"brokerUrl": broker.amqp_url, "queue": queue}, "batch")
-    batches = peek(options, source_protocol(options))
+    batches = peek(reading_of(options))
     found = next(batches)
     time.sleep(1.1)  # what is sent in the same second may be shown: clocks may differ
     fill(broker, queue, 3)
@@ -92,7 +92,7 @@ def test_over_amqp_it_shows_what_the_broker_had_confirmed_and_not_counted(broker
     fill(broker, queue, count)
     options = SourceOptions.parse(access(broker) | {"brokerUrl": broker.amqp_url, "queue": queue}, "batch")
     found = QueueFacts(name=queue, exists=True, messages=counted)
-    look = Look(options, source_protocol(options), options.destinations[0], found)
+    look = Look(reading_of(options), options.destinations[0], found)
     ranges = look.ranges(Bounds(1, 1))
     shown = len(next(ranges)[0])
     time.sleep(1.1)  # as above
@@ -123,7 +123,7 @@ def test_bounds_are_of_all_queues_and_the_warnings_of_each(broker, look, queue, 
 def test_warns_of_messages_that_another_consumer_has(broker, look, queue, caplog):
     fill(broker, queue, 5)
     options = SourceOptions.parse(access(broker) | {"queue": queue, "idleTimeout": "1m"}, "batch")
-    other = peek(options, StompSource())
+    other = peek(reading_of(options))
     held = next(other).num_rows
     while held < 5:
         held += next(other).num_rows
@@ -155,7 +155,7 @@ def test_a_browse_that_knows_no_number_shows_what_was_sent_before_its_start(rest
     await_count(broker, queue, count)
     access = {"brokerUrl": broker.amqp_url, "queue": queue, "idleTimeout": "10m"} | UNMANAGED
     options = SourceOptions.parse(access, "batch")
-    batches = peek(options, source_protocol(options))
+    batches = peek(reading_of(options))
     rows = [next(batches)]
     later_ms = time.time() * 1000 + 1_100
     wait_until(lambda: time.time() * 1000 > later_ms)
@@ -172,7 +172,7 @@ def test_a_slow_browse_shows_all_where_messages_have_a_timestamp(restricted, que
     monkeypatch.setattr("pyspark_jms.source.peek.LONGEST_MS", -1.0)
     given = {"brokerUrl": restricted.amqp_url, "queue": queue, "idleTimeout": "1s"} | UNMANAGED
     options = SourceOptions.parse(given, "batch")
-    assert sum(map(len, peek(options, source_protocol(options)))) == count
+    assert sum(map(len, peek(reading_of(options)))) == count
 
 
 def test_a_slow_browse_that_cannot_know_its_end_is_an_error(restricted, queue, monkeypatch):
@@ -181,7 +181,7 @@ def test_a_slow_browse_that_cannot_know_its_end_is_an_error(restricted, queue, m
     given = {"brokerUrl": restricted.amqp_url, "queue": queue, "idleTimeout": "1s"} | UNMANAGED
     options = SourceOptions.parse(given, "batch")
     with pytest.raises(UnsupportedError, match=r"has shown 0 messages .* have no timestamp"):
-        list(peek(options, source_protocol(options)))
+        list(peek(reading_of(options)))
 
 
 @pytest.fixture(scope="module")
@@ -237,7 +237,7 @@ def test_no_short_browse_of_classic_looks_whole(
     given = access(broker) | {"brokerUrl": url, "queue": name, "idleTimeout": "1s"}
     limit = {} if most is None else {"maxMessagesPerTrigger": str(most)}
     options = SourceOptions.parse(given | limit, "batch")
-    batches = peek(options, source_protocol(options))
+    batches = peek(reading_of(options))
     if said == CUT:
         with pytest.raises(UnsupportedError, match=rf"shows {shown} messages .* {CUT}.* maxBrowsePageSize=2147483647"):
             list(batches)
@@ -265,7 +265,7 @@ def test_a_browse_of_a_long_queue_keeps_a_window_of_messages_and_shows_each_once
     await_count(broker, queue, count)
     protocol, options = _Watched(), SourceOptions.parse(given, "batch")
     read, kept, found = 0, [], []
-    for rows in peek(options, protocol):
+    for rows in peek(Reading(options, protocol)):
         assert rows.column("sequence").to_pylist() == list(range(read, read + len(rows)))
         found.append(rows.column("text"))
         receiver = protocol.link.prefetch.receiver
@@ -289,7 +289,7 @@ def test_a_browse_goes_on_after_a_pause_of_the_broker_that_is_longer_than_idle_t
         send_at_least_once(AmqpSinkLink, write, iter([pa.RecordBatch.from_arrays([texts], ["text"])]))
         await_count(broker, "long", count)
         read = 0
-        for rows in peek(SourceOptions.parse(given, "batch"), AmqpSource()):
+        for rows in peek(reading_of(SourceOptions.parse(given, "batch"))):
             if not read:  # what is above the window is asked for when the generator goes on
                 os.kill(broker.pid, signal.SIGSTOP)
                 threading.Timer(2, os.kill, (broker.pid, signal.SIGCONT)).start()
@@ -308,7 +308,7 @@ def test_a_queue_that_does_not_exist_is_warned_of_and_not_made(broker, look, que
 @pytest.mark.parametrize("name", ["{topic}-c.n", "other::{topic}-c.n"])
 def test_the_queue_of_a_subscription_has_one_name(broker, look, queue, name):
     wanted = {"topic": queue, "subscriptionName": "n", "clientId": f"{queue}-c"}
-    create_subscription(SourceOptions.parse(access(broker) | wanted), StompSource())
+    create_subscription(reading_of(SourceOptions.parse(access(broker) | wanted)))
     with pytest.raises(InvalidDestinationError, match=rf"Did you mean {queue}::{queue}-c\.n\?"):
         look(name.format(topic=queue))
     assert look(f"{queue}::{queue}-c.wrong") == []
@@ -321,7 +321,7 @@ def test_over_stomp_artemis_sends_the_first_of_several_data_sections(broker, que
         producer.commit()
     for url, expected in ((broker.url, b"one"), (broker.amqp_url, b"onetwo")):
         parsed = SourceOptions.parse(access(broker) | {"brokerUrl": url, "queue": queue}, "batch")
-        [batch] = peek(parsed, source_protocol(parsed))
+        [batch] = peek(reading_of(parsed))
         assert batch.column("bytes").to_pylist() == [expected]
 
 

@@ -6,19 +6,19 @@ from pyspark_jms.source.diverting import Diverter
 from pyspark_jms.source.progress import Progress, compared
 from pyspark_jms.source.stopping import StopRequest
 from pyspark_jms.source.stream import QueryJournal
-from pyspark_jms.stomp.source import StompSource
+from pyspark_jms.spark.protocols import reading_of
 
 
 def metrics(watched=None, **more):
     options = SourceOptions.parse({"brokerUrl": "stomp://h"} | more)
     stop = StopRequest()
-    journal = QueryJournal(options, StompSource(), stop)
+    journal = QueryJournal(reading_of(options), stop)
     try:
         return Progress(options).metrics(
             Ledger([None], 7),
             [],
             journal.store(),
-            Diverter(options, StompSource(), stop.pause),
+            Diverter(reading_of(options), stop.pause),
             watched or {},
             own={"lostCredit": 5},
             reached=0,

@@ -17,14 +17,14 @@ from pyspark_jms.source.offsets import offset
 from pyspark_jms.source.stopping import StopRequest
 from pyspark_jms.source.stream import QueryJournal, StreamSource, received_partitions
 from pyspark_jms.source.task_inputs import read_task
-from pyspark_jms.stomp.source import StompSource
+from pyspark_jms.spark.protocols import reading_of
 from pyspark_jms.stomp.wire.scan import FrameScanner
 
 
 @contextlib.contextmanager
 def streaming(broker, queue, **more):
     options = SourceOptions.parse(access(broker) | {"queue": queue} | {key: str(each) for key, each in more.items()})
-    source = StreamSource(options, StompSource())
+    source = StreamSource(reading_of(options))
     try:
         yield source, options
     finally:
@@ -41,7 +41,7 @@ def batch(source, start):
 
 def rows(source, options, start, end):
     tasks = pickle.loads(pickle.dumps(source.partitions(start, end)))
-    return [row for task in tasks for part in read_task(task, options, StompSource()) for row in part.to_pylist()]
+    return [row for task in tasks for part in read_task(task, reading_of(options)) for row in part.to_pylist()]
 
 
 @pytest.mark.parametrize("journal", [False, True])
@@ -118,7 +118,7 @@ def journal_of(folder=None, **more):
         | ({"deliveryGuarantee": "exactly-once", "journalLocation": str(folder)} if folder else {})
         | more
     )
-    return contextlib.closing(QueryJournal(SourceOptions.parse(raw), StompSource(), StopRequest()))
+    return contextlib.closing(QueryJournal(reading_of(SourceOptions.parse(raw)), StopRequest()))
 
 
 def test_without_the_option_there_is_no_store():

@@ -27,10 +27,9 @@ from pyspark_jms.options.source import SourceOptions
 from pyspark_jms.source.offsets import selector_digest
 from pyspark_jms.source.peek import peek
 from pyspark_jms.source.subscriptions import ShortSessions, Subscriptions, create_subscription
-from pyspark_jms.spark.protocols import source_protocol
+from pyspark_jms.spark.protocols import reading_of
 from pyspark_jms.spark.stream_reader import JmsStreamReader
 from pyspark_jms.stomp.dialects import ARTEMIS, CLASSIC
-from pyspark_jms.stomp.source import StompSource
 
 ADDRESS, QUEUE = Address(host="h", port=1, tls=False), Destination.parse("queue://orders")
 
@@ -78,7 +77,7 @@ def test_a_broker_that_says_why_is_not_suspected(after):
 @contextlib.contextmanager
 def subscribed(broker, digest=None, **more):
     options = SourceOptions.parse(access(broker) | more)
-    subscriptions = Subscriptions(options, StompSource(), time.sleep)
+    subscriptions = Subscriptions(reading_of(options), time.sleep)
     try:
         subscriptions.open(digest, 0.0)
         yield subscriptions
@@ -174,14 +173,14 @@ def test_a_message_that_cannot_be_sent_over_stomp_has_a_code_and_one_start_costs
     wait_until(lambda: broker.consumer_count(queue) == 0)
     await_value(lambda: max(broker.delivery_counts(queue)), 1)
     with pytest.raises(UnconvertibleMessageError):
-        list(peek(options, StompSource()))
+        list(peek(reading_of(options)))
     broker.purge(queue)
 
 
 def _create(running, name, **options):
     given = {"topic": name, "subscriptionName": "s", "clientId": f"c-{name}"}
     parsed = SourceOptions.parse(access(running) | given | options)
-    return create_subscription(parsed, source_protocol(parsed))
+    return create_subscription(reading_of(parsed))
 
 
 @pytest.fixture(params=["stomp", "amqp"])
@@ -217,8 +216,7 @@ def test_a_subscription_that_is_read_is_in_use_over_amqp(broker, queue):
     parsed = SourceOptions.parse(
         access(broker) | url | {"topic": queue, "subscriptionName": "s", "clientId": f"c-{queue}"}
     )
-    protocol = source_protocol(parsed)
-    reader = protocol.connect(parsed.connection, StateCondition())
+    reader = reading_of(parsed).connect(StateCondition())
     reader.subscribe(Subscription(destination=parsed.destinations[0], window_bytes=1, durable=parsed.durable))
     try:
         with pytest.raises(SubscriptionInUseError):
@@ -232,7 +230,7 @@ def test_without_a_broker():
         {"brokerUrl": "stomp://127.0.0.1:1", "topic": "t", "subscriptionName": "s", "clientId": "c"}
     )
     with pytest.raises(BrokerUnreachableError):
-        create_subscription(parsed, source_protocol(parsed))
+        create_subscription(reading_of(parsed))
 
 
 @pytest.mark.parametrize(
@@ -250,5 +248,5 @@ def test_a_name_that_the_broker_would_take_for_another_leaves_no_subscription(br
         access(broker) | {"topic": "t", "subscriptionName": "s", "clientId": "c"} | wrong | url
     )
     with pytest.raises(InvalidOptionError, match=f"Option {next(iter(wrong))} is "):
-        source_protocol(parsed).end_subscription(parsed.connection, parsed.destinations[0], parsed.durable)
+        reading_of(parsed).protocol.end_subscription(parsed.connection, parsed.destinations[0], parsed.durable)
     assert {name for name in set(map(str, control.getQueueNames())) - before if name.endswith("s")} == set()

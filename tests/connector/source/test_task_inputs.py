@@ -4,13 +4,12 @@ from dataclasses import replace
 import pyarrow as pa
 import pytest
 
-from pyspark_jms.amqp.source import AmqpSource
 from pyspark_jms.blocks.block import MessageBlock, PartitionSlice
 from pyspark_jms.columns.schema import read_columns
 from pyspark_jms.errors import BadMessageError, SelectorIgnoredError
 from pyspark_jms.options.source import SourceOptions
 from pyspark_jms.source.task_inputs import TaskInputs, read_task, rows_of
-from pyspark_jms.stomp.source import StompSource
+from pyspark_jms.spark.protocols import reading_of
 from pyspark_jms.stomp.wire.scan import FrameScanner
 
 
@@ -27,7 +26,7 @@ def options(**more):
 
 
 def rows(part, **more):
-    return rows_of(part, options(**more), StompSource())
+    return rows_of(part, reading_of(options(**more)))
 
 
 def part_of(*bodies, source="queue://q"):
@@ -63,7 +62,7 @@ def asked(*fields):
 
 
 def asked_rows(part, columns, **more):
-    return rows_of(part, replace(options(**more), columns=columns), StompSource())[0]
+    return rows_of(part, reading_of(replace(options(**more), columns=columns)))[0]
 
 
 def test_rows_have_the_columns_of_the_users_schema():
@@ -110,7 +109,7 @@ TEXT = b"\x00\x53\x77\xa1\x02hi"
 
 @pytest.fixture
 def inputs():
-    made = TaskInputs(OPTIONS, AmqpSource())
+    made = TaskInputs(OPTIONS)
     yield made
     made.close()
 
@@ -131,7 +130,7 @@ def test_a_task_answers_where_it_runs_and_what_it_dropped(inputs):
     [task] = pickle.loads(pickle.dumps(inputs.of([[part()]], ["artemis"])))
     assert len(task) == 1
     assert "not known" in str(inputs.dropped())
-    [rows] = read_task(task, OPTIONS, AmqpSource())
+    [rows] = read_task(task, reading_of(OPTIONS))
     assert rows.num_rows == 0  # it is the first delivery
     assert inputs.are_here()
     assert inputs.dropped() == 1

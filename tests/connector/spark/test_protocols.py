@@ -11,7 +11,7 @@ from pyspark_jms.options.sink import SinkOptions
 from pyspark_jms.options.source import SourceOptions
 from pyspark_jms.source.readers.planner import ReaderSource
 from pyspark_jms.source.stream import StreamSource
-from pyspark_jms.spark.protocols import SourceEngine, connect_sink, source_protocol
+from pyspark_jms.spark.protocols import SourceEngine, connect_sink, reading_of
 from pyspark_jms.stomp.sink import StompSinkLink
 from pyspark_jms.stomp.source import StompSource
 
@@ -53,7 +53,7 @@ def test_the_driver_of_a_read_whose_tasks_receive_loads_nothing_that_only_tasks_
 
 def test_stomp_urls_speak_stomp():
     for url in ("stomp://h", "stomp+ssl://h"):
-        assert isinstance(source_protocol(SourceOptions.parse({"brokerUrl": url, "queue": "q"})), StompSource)
+        assert isinstance(reading_of(SourceOptions.parse({"brokerUrl": url, "queue": "q"})).protocol, StompSource)
 
 
 @pytest.mark.parametrize("url", ["stomp://h:61613", "stomp+ssl://h:61614", "stomp://a:1,stomp://b:2"])

@@ -9,9 +9,8 @@ from pyspark_jms.jms.subscription import ASSUMED_MESSAGE_BYTES, Subscription
 from pyspark_jms.management.link import broker_identity
 from pyspark_jms.network.address import Address
 from pyspark_jms.network.connection import StateCondition
-from pyspark_jms.network.settings import ConnectionSettings
 from pyspark_jms.options.source import SourceOptions
-from pyspark_jms.source.links import SourceProtocol
+from pyspark_jms.source.links import Reading
 
 __all__ = [
     "connect_register",
@@ -74,14 +73,12 @@ def subscriptions_of(options: SourceOptions, link: ReaderLink) -> list[Subscript
 # --- the broker of the checkpoint -------------------------------------------------------------------
 
 
-def require_broker(
-    protocol: SourceProtocol, settings: ConnectionSettings, address: Address, named: str | None
-) -> str | None:
+def require_broker(reading: Reading, address: Address, named: str | None) -> str | None:
     """The identity of the broker at the address. ``OtherBrokerError``: it is not the one that is named.
 
     An identity is None if the user may not ask for it, or if the checkpoint has none.
     """
-    here = broker_identity(protocol.open_management, settings, address)
+    here = broker_identity(reading.protocol.open_management, reading.options.connection, address)
     if stop := require_place(Offset(broker=named), "", here):
         raise stop.reason.error()
     return here

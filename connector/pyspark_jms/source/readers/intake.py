@@ -17,7 +17,7 @@ from pyspark_jms.delivery.register.token import LoneMessage
 from pyspark_jms.options.source import SourceOptions
 from pyspark_jms.source.diverting import log_dead_letters, log_dropped, oversized_dead_letter, unmappable
 from pyspark_jms.source.draining import Drain
-from pyspark_jms.source.links import SourceProtocol
+from pyspark_jms.source.links import Reading
 from pyspark_jms.source.progress import Counts
 from pyspark_jms.source.readers.value import NewValue
 
@@ -34,15 +34,15 @@ __all__ = [
 
 
 def divert_unmappable(
-    protocol: SourceProtocol, link: ReaderLink, number: int, block: MessageBlock, options: SourceOptions, *, upto: int
+    reading: Reading, link: ReaderLink, number: int, block: MessageBlock, *, upto: int
 ) -> dict[int, str]:
     """Returns which of the block's first messages went to the dead-letter queue, and why."""
-    source = link.sources[number].subscription.destination
-    bad = unmappable(protocol, link.dialect, source, block, options, upto=upto)
+    source, queue = link.sources[number].subscription.destination, reading.options.dead_letter_queue
+    bad = unmappable(reading, link.dialect, source, block, upto=upto)
     if bad:
         letters = [DeadLetter.of(block, index, reason, source) for index, reason in bad.items()]
-        link.send_away(number, [block.ids[index] or b"" for index in bad], options.dead_letter_queue, letters)
-        log_dead_letters(source, options.dead_letter_queue, letters)
+        link.send_away(number, [block.ids[index] or b"" for index in bad], queue, letters)
+        log_dead_letters(source, queue, letters)
     return bad
 
 
@@ -83,16 +83,15 @@ class TaskIntake:
 
     def __init__(
         self,
-        options: SourceOptions,
-        protocol: SourceProtocol,
+        reading: Reading,
         *,
         counts: Counts,
         drain: Drain | None,
         alone: LoneMessage | None = None,
     ) -> None:
         """``alone``: what to receive apart, because it is suspected to have killed other attempts."""
-        self._protocol = protocol
-        self._options = options
+        self._reading = reading
+        self._options = reading.options
         self._counts = counts
         self._drain = drain
         self._alone = alone
@@ -258,7 +257,7 @@ class TaskIntake:
         upto = drain.sent_before_start(number, source, block, now_ms=time.time() * 1000) if drain else len(block)
         if upto < len(block):
             source.release([each for each in block.ids[upto:] if each is not None])
-        bad = divert_unmappable(self._protocol, link, number, block, self._options, upto=upto)
+        bad = divert_unmappable(self._reading, link, number, block, upto=upto)
         self.dead_letters += len(bad)
         edges = [-1, *sorted(bad), upto]
         ranges = [MessageRange(number, block, a + 1, b) for a, b in pairwise(edges)]

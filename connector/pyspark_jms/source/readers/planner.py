@@ -19,14 +19,13 @@ from pyspark_jms.delivery.register.token import Offset, StoredToken, Token
 from pyspark_jms.errors import JMSError, OptionConflictError, UnsupportedError
 from pyspark_jms.jms.features import Feature
 from pyspark_jms.jms.model import DestinationKind
-from pyspark_jms.management.queue_facts import QueueFacts, look_up_queues
+from pyspark_jms.management.queue_facts import QueueFacts
 from pyspark_jms.management.queue_rules import require_own
 from pyspark_jms.management.queue_watch import QueueWatch
 from pyspark_jms.network.address import Address
 from pyspark_jms.network.connection import StateCondition
 from pyspark_jms.network.patience import keep_trying
-from pyspark_jms.options.source import SourceOptions
-from pyspark_jms.source.links import SourceProtocol
+from pyspark_jms.source.links import Reading
 from pyspark_jms.source.offsets import CHANGED_GUARANTEE, CommitOrder
 from pyspark_jms.source.progress import compared
 from pyspark_jms.source.queues import features_of, require_queues, require_removal
@@ -57,9 +56,9 @@ _FIRST_PAUSE_SECONDS, _LONGEST_PAUSE_SECONDS = 0.005, 0.3
 class ReaderSource:
     """In the streaming runner. Offsets are the dictionaries that Spark logs (``delivery.register.token``)."""
 
-    def __init__(self, options: SourceOptions, protocol: SourceProtocol) -> None:
-        self._options = options
-        self._protocol = protocol
+    def __init__(self, reading: Reading) -> None:
+        self._reading = reading
+        self._options = options = reading.options
         self._readers = readers_of(options)
         self._stop = StopRequest()
         self._stop.install()
@@ -83,7 +82,7 @@ class ReaderSource:
         self._watch: QueueWatch | None = None
         self._found: Mapping[str, QueueFacts] = {}
         """What is known of the queues, until they are known to remove what is acknowledged."""
-        self._reports = TaskReports(options, protocol)
+        self._reports = TaskReports(options)
         self._order = CommitOrder(
             "A task of an exactly-once read deletes the value of the batch before.",
             "or leave deliveryGuarantee out (at-least-once)",
@@ -109,7 +108,7 @@ class ReaderSource:
         if not self._has_messages():
             self._note_idle(begin, base)
             if self._drain_since_ms is not None and not self._history.moved():
-                warn_of_unmatched(self._options, self._protocol)
+                warn_of_unmatched(self._reading)
             return start
         self._require_removal()
         if self._waits(begin):
@@ -136,8 +135,8 @@ class ReaderSource:
     def _require_removal(self) -> None:
         """Once in a run: the first time that there is a message."""
         names, self._found = list(self._found), {}
-        found = look_up_queues(self._protocol.open_management, self._options.connection, names) if names else {}
-        require_removal(self._options, self._protocol, list(found.values()))
+        found = self._reading.look_up(names) if names else {}
+        require_removal(self._reading, list(found.values()))
 
     def _has_messages(self) -> bool:
         """Asks for a while, less often the longer nothing has come. A broker that is away is waited for."""
@@ -202,14 +201,14 @@ class ReaderSource:
             self._broker = self._require_broker(self._probe.address, named)
             self._connections += 1
             if self._connections == 1:
-                self._found = require_queues(options, self._protocol)
+                self._found = require_queues(self._reading)
                 own = dict.fromkeys(register_queues(options, self._base), Feature.STAGING_QUEUE)
-                require_own(self._protocol.open_management, options.connection, own)
-                self._watch = _watch(options, self._protocol, None if self._drain_since_ms else self._history)
+                require_own(self._reading.protocol.open_management, options.connection, own)
+                self._watch = _watch(self._reading, None if self._drain_since_ms else self._history)
         return self._probe
 
     def _require_broker(self, address: Address, named: str | None) -> str | None:
-        return require_broker(self._protocol, self._options.connection, address, named)
+        return require_broker(self._reading, address, named)
 
     def _require_same_broker(self, link: ReaderLink) -> None:
         if self._broker is not None:
@@ -314,18 +313,19 @@ class ReaderSource:
             probe.close()
 
 
-def _watch(options: SourceOptions, protocol: SourceProtocol, history: BatchHistory | None) -> QueueWatch | None:
+def _watch(reading: Reading, history: BatchHistory | None) -> QueueWatch | None:
+    options = reading.options
     queues = [each.name for each in options.destinations if each.kind is DestinationKind.QUEUE]
     if not queues or history is None:
         return None
     received = history.moved
     return QueueWatch(
-        protocol.open_management,
+        reading.protocol.open_management,
         options.connection,
         queues,
         None,
         compared(options, received),
-        note_undelivered=UnmatchedSelector(options, protocol, received),
+        note_undelivered=UnmatchedSelector(reading, received),
         features=features_of(options),
     )
 

@@ -3,7 +3,6 @@
 import hashlib
 import time
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
 from typing import Any
 
 from pyspark_jms.amqp.reading import ReaderLink
@@ -14,9 +13,8 @@ from pyspark_jms.delivery.register.reader import ReaderTask
 from pyspark_jms.delivery.subscription_ledger import Recognition
 from pyspark_jms.errors import BadMessageError, JMSError, SelectorIgnoredError
 from pyspark_jms.network.connection import StateCondition
-from pyspark_jms.options.source import SourceOptions
 from pyspark_jms.source.draining import Drain
-from pyspark_jms.source.links import SourceProtocol
+from pyspark_jms.source.links import Reading
 from pyspark_jms.source.mailbox import answer as answer_where
 from pyspark_jms.source.mailbox import report_dropped
 from pyspark_jms.source.progress import Counts
@@ -30,12 +28,12 @@ from pyspark_jms.source.task_inputs import rows_of
 __all__ = ["read_reader"]
 
 
-def read_reader(task: ReaderInput, options: SourceOptions, protocol: SourceProtocol) -> Iterator[Any]:
+def read_reader(task: ReaderInput, reading: Reading) -> Iterator[Any]:
     """One RecordBatch for each run of messages. L13: the lock is given back before the first one."""
     if task.question is not None:
         answer_where(task.question)
     moved = _MoveTime()
-    attempt = _attempt(task, _share(options, task.read.reader, task.readers), protocol, moved)
+    attempt = _attempt(task, _share(reading, task.read.reader, task.readers), moved)
     answer = attempt.run(task.read)
     assert isinstance(answer, Answer)
     moved.note(answer.token.metrics)
@@ -61,12 +59,11 @@ def _staged(error: JMSError, task: ReaderInput) -> JMSError:
     )
 
 
-def _share(options: SourceOptions, reader: int, readers: int) -> SourceOptions:
-    """The options with the limits of one reader. Those of all readers together are those of the batch."""
-    most = options.max_messages
-    return replace(
-        options,
-        max_bytes=max(1, options.max_bytes // readers),
+def _share(reading: Reading, reader: int, readers: int) -> Reading:
+    """Set the limits of one reader. Those of all readers together are those of the batch."""
+    most = reading.options.max_messages
+    return reading.with_options(
+        max_bytes=max(1, reading.options.max_bytes // readers),
         max_messages=None if most is None else max(1, most // readers + (reader < most % readers)),
     )
 
@@ -80,8 +77,8 @@ class _MoveTime:
         self.ms = dict(metrics).get("movedMs")
 
 
-def _attempt(task: ReaderInput, options: SourceOptions, protocol: SourceProtocol, moved: _MoveTime) -> Attempt:
-    condition = StateCondition()
+def _attempt(task: ReaderInput, reading: Reading, moved: _MoveTime) -> Attempt:
+    options, condition = reading.options, StateCondition()
 
     def connect() -> ReaderLink:
         return connect_register(options, condition, task.base, task.read.reader)
@@ -89,16 +86,16 @@ def _attempt(task: ReaderInput, options: SourceOptions, protocol: SourceProtocol
     def missing(link: ReaderLink) -> None:
         """Another broker of the list, which has a store of its own, does not have the token."""
         if task.broker is not None and options.fail_on_data_loss:
-            require_broker(protocol, options.connection, link.address, task.broker)
+            require_broker(reading, link.address, task.broker)
 
     def receive(link: ReaderLink, command: steps.Receive) -> tuple[steps.Received, Sequence[Run]]:
         since, counts = task.drain_since_ms, Counts()
         drain = None if since is None else Drain(since, options.idle_timeout)
-        intake = TaskIntake(options, protocol, counts=counts, drain=drain, alone=command.alone)
+        intake = TaskIntake(reading, counts=counts, drain=drain, alone=command.alone)
         link.subscribe(subscriptions_of(options, link))
         value = NewValue(link, task.read.stream, command.batch, command.first)
         intake.receive(link, value)
-        recognition = protocol.recognition(link.dialect.name)
+        recognition = reading.protocol.recognition(link.dialect.name)
         received, runs = _received(
             link, value, intake, counts, drain, ends=_digest(value.runs, recognition), lost=attempt.reconnects
         )
@@ -107,7 +104,7 @@ def _attempt(task: ReaderInput, options: SourceOptions, protocol: SourceProtocol
 
     def rows_of_run(run: Run) -> tuple[Any, int]:
         part = PartitionSlice(run.source, run.dialect, run.first, run.messages, moved.ms)
-        return rows_of(part, options, protocol, run_ends=task.drain_since_ms is not None)
+        return rows_of(part, reading, run_ends=task.drain_since_ms is not None)
 
     attempt = Attempt(
         ReaderTask(fail_on_data_loss=options.fail_on_data_loss),

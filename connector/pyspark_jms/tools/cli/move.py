@@ -13,7 +13,7 @@ from pyspark_jms.tools.cli.command import Command, ProgressLine, add_access, is_
 if TYPE_CHECKING:
     from pyspark_jms.network.settings import ConnectionSettings
     from pyspark_jms.options.source import SourceOptions
-    from pyspark_jms.source.links import SourceProtocol
+    from pyspark_jms.source.links import Reading
     from pyspark_jms.tools.moving.engine import ConnectMover, Moved
 
 __all__ = ["COMMAND"]
@@ -54,7 +54,7 @@ def connect_mover(options: "SourceOptions") -> "ConnectMover":
 
 def _run(options: argparse.Namespace) -> int:
     from pyspark_jms.jms.model import Destination, DestinationKind
-    from pyspark_jms.spark.protocols import source_protocol
+    from pyspark_jms.spark.protocols import reading_of
     from pyspark_jms.tools.moving.engine import look_for_targets, move
 
     if options.max is not None and options.max < 1:
@@ -63,22 +63,19 @@ def _run(options: argparse.Namespace) -> int:
         raise InvalidOptionError("--to and --queue name the same queue.", "Name another queue.")
     parsed = source_options(options, queue=options.queue, selector=options.selector)
     _require_one_queue(parsed)
-    protocol = source_protocol(parsed)
-    waiting = _messages_of(protocol, parsed, options.queue, options.to)
+    reading = reading_of(parsed)
+    waiting = _messages_of(reading, options.queue, options.to)
     if parsed.connection.protocol != "amqp" and not options.only_text_and_bytes:
         _require_carried(parsed.connection, options.queue)
     to = None if options.to is None else Destination(DestinationKind.QUEUE, options.to)
     targets = None
     if to is None:
-        targets = look_for_targets(
-            parsed, protocol, connect_mover(parsed), limit=options.max, accept_claims=options.yes
-        )
+        targets = look_for_targets(reading, connect_mover(parsed), limit=options.max, accept_claims=options.yes)
         if targets is not None:
             _print_targets(targets, options.queue)
     with ProgressLine("moved") as progress:
         moved = move(
-            parsed,
-            protocol,
+            reading,
             connect_mover(parsed),
             to=to,
             limit=options.max,
@@ -95,14 +92,12 @@ def _require_one_queue(parsed: "SourceOptions") -> None:
         raise InvalidOptionError("--queue is not one plain name.", "Run the command once for each queue.")
 
 
-def _messages_of(protocol: "SourceProtocol", parsed: "SourceOptions", queue: str, to: str | None) -> int | None:
+def _messages_of(reading: "Reading", queue: str, to: str | None) -> int | None:
     """Return how many messages the queue has, or None if it is not known. A missing queue is refused, and so not
     created. The name of a topic is refused on either side.
     """
-    from pyspark_jms.management.queue_facts import look_up_queues
-
     names = [queue] if to is None else [queue, to]
-    found = look_up_queues(protocol.open_management, parsed.connection, names).get(queue)
+    found = reading.look_up(names).get(queue)
     if found is None:
         return None
     if not found.exists:

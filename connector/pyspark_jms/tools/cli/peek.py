@@ -34,12 +34,12 @@ def _run(options: argparse.Namespace) -> int:
 
 def _rows(options: argparse.Namespace) -> Iterator[dict[str, Any]]:
     from pyspark_jms.source.unmatched import peek_or_tell
-    from pyspark_jms.spark.protocols import source_protocol
+    from pyspark_jms.spark.protocols import reading_of
     from pyspark_jms.tools.cli.json_rows import json_of
 
     most = str(options.max)
     parsed = source_options(options, queue=options.queue, selector=options.selector, maxMessagesPerTrigger=most)
-    for batch in peek_or_tell(parsed, source_protocol(parsed), limits="--max"):
+    for batch in peek_or_tell(reading_of(parsed), limits="--max"):
         yield from map(json_of, batch.to_pylist())
 
 

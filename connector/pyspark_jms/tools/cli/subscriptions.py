@@ -38,10 +38,10 @@ def _named(options: argparse.Namespace) -> dict[str, str | None]:
 
 def _subscribe(options: argparse.Namespace) -> int:
     from pyspark_jms.source.subscriptions import create_subscription
-    from pyspark_jms.spark.protocols import source_protocol
+    from pyspark_jms.spark.protocols import reading_of
 
     parsed = source_options(options, **_named(options), selector=options.selector)
-    selector = create_subscription(parsed, source_protocol(parsed))
+    selector = create_subscription(reading_of(parsed))
     if options.json:
         found = {"subscription": str(parsed.durable), "topic": options.topic, "selector": selector}
         print(json.dumps(found, ensure_ascii=is_ascii_json()))
@@ -51,11 +51,11 @@ def _subscribe(options: argparse.Namespace) -> int:
 
 
 def _unsubscribe(options: argparse.Namespace) -> int:
-    from pyspark_jms.spark.protocols import source_protocol
+    from pyspark_jms.spark.protocols import reading_of
 
     parsed = source_options(options, **_named(options))
     assert parsed.durable is not None
-    source_protocol(parsed).end_subscription(parsed.connection, parsed.destinations[0], parsed.durable)
+    reading_of(parsed).protocol.end_subscription(parsed.connection, parsed.destinations[0], parsed.durable)
     print(f"{parsed.durable}: ended")
     return 0
 

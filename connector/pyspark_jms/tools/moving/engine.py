@@ -27,11 +27,10 @@ from pyspark_jms.errors import InvalidDestinationError
 from pyspark_jms.jms.model import DEAD_LETTER_PROPERTIES, MOVED_PROPERTY, SOURCE_PROPERTY, Destination, DestinationKind
 from pyspark_jms.jms.rules import VALUELESS_TYPES
 from pyspark_jms.jms.subscription import Subscription
-from pyspark_jms.management.queue_facts import look_up_queues
 from pyspark_jms.network.connection import StateCondition
 from pyspark_jms.network.settings import ConnectionSettings
 from pyspark_jms.options.source import SourceOptions
-from pyspark_jms.source.links import SourceLink, SourceProtocol
+from pyspark_jms.source.links import Reading, SourceLink
 from pyspark_jms.source.peek import take_browsed
 from pyspark_jms.source.task_inputs import rows_of
 
@@ -90,8 +89,7 @@ class Moved:
 
 
 def move(
-    options: SourceOptions,
-    protocol: SourceProtocol,
+    reading: Reading,
     connect: ConnectMover,
     *,
     to: Destination | None,
@@ -106,12 +104,12 @@ def move(
     that the user has seen; a message for another one stays.
     ``on_moved`` is called with the number of messages that the broker has confirmed.
     """
-    condition = StateCondition()
+    options, condition = reading.options, StateCondition()
     with closing(connect(options.connection, condition)) as link:
         if to is not None:
             link.check_target(to.name)
         _subscribe(link, options, limit)
-        mover = _Mover(link, options, protocol, to=to, accept_claims=accept_claims, targets=targets)
+        mover = _Mover(link, reading, to=to, accept_claims=accept_claims, targets=targets)
         end = _QueueEndCheck(link, options.idle_timeout)
         while (limit is None or mover.moved.messages < limit) and not end.is_reached():
             blocks = link.take()
@@ -125,18 +123,18 @@ def move(
 
 
 def look_for_targets(
-    options: SourceOptions, protocol: SourceProtocol, connect: ConnectMover, *, limit: int | None, accept_claims: bool
+    reading: Reading, connect: ConnectMover, *, limit: int | None, accept_claims: bool
 ) -> Counter[str] | None:
     """Queue → how many messages ``move`` would send to it now. The messages are browsed: none is taken.
 
     Returns None if the broker shows no messages without delivering them.
     """
-    condition = StateCondition()
+    options, condition = reading.options, StateCondition()
     with closing(connect(options.connection, condition)) as link:
         if not link.dialect.browses:
             return None
         _subscribe(link, options, limit, browse=True)
-        mover = _Mover(link, options, protocol, to=None, accept_claims=accept_claims)
+        mover = _Mover(link, reading, to=None, accept_claims=accept_claims)
         found: Counter[str] = Counter()
         end = _QueueEndCheck(link, options.idle_timeout)
         has_ended = False
@@ -197,8 +195,7 @@ class _Mover:
     def __init__(
         self,
         link: MovingLink,
-        options: SourceOptions,
-        protocol: SourceProtocol,
+        reading: Reading,
         *,
         to: Destination | None,
         accept_claims: bool,
@@ -206,8 +203,7 @@ class _Mover:
     ) -> None:
         self.moved = Moved("exactly-once" if link.dialect.acknowledges_in_transactions else "at-least-once")
         self._link = link
-        self._options = options
-        self._protocol = protocol
+        self._reading = reading
         self._to = to
         self._accept_claims = accept_claims
         self._targets = targets
@@ -230,8 +226,8 @@ class _Mover:
         return [target for target in targets if isinstance(target, Destination)]
 
     def _rows_of(self, block: MessageBlock) -> pa.RecordBatch:
-        place = PartitionSlice(str(self._options.destinations[0]), self._link.dialect.name, 0, block)
-        return rows_of(place, self._options, self._protocol)[0]
+        place = PartitionSlice(str(self._reading.options.destinations[0]), self._link.dialect.name, 0, block)
+        return rows_of(place, self._reading)[0]
 
     def _targets_of(self, block: MessageBlock, rows: pa.RecordBatch) -> list[Destination | str]:
         lossy = _lossy(rows)
@@ -298,7 +294,7 @@ class _Mover:
         if target not in self._refusals:
             try:
                 self._link.check_target(target.name)
-                look_up_queues(self._protocol.open_management, self._options.connection, [target.name])
+                self._reading.look_up([target.name])
             except InvalidDestinationError as error:
                 self._refusals[target] = error.fact
             else:

@@ -16,7 +16,6 @@ from pyspark_jms.amqp.dialects import (
 from pyspark_jms.amqp.link.connection import connect
 from pyspark_jms.amqp.link.producer import Producer
 from pyspark_jms.amqp.sink import AmqpSinkLink
-from pyspark_jms.amqp.source import AmqpSource
 from pyspark_jms.errors import UnsupportedError
 from pyspark_jms.jms.features import Feature
 from pyspark_jms.options.sink import SinkOptions
@@ -24,6 +23,7 @@ from pyspark_jms.options.source import SourceOptions
 from pyspark_jms.sink.sending import send_at_least_once
 from pyspark_jms.source.receiver import BatchReceiver
 from pyspark_jms.source.stopping import StopRequest
+from pyspark_jms.spark.protocols import reading_of
 from pyspark_jms.tools import cli
 
 NOWHERE = "amqp://127.0.0.1:1"
@@ -69,7 +69,7 @@ def test_azure_gives_a_reader_no_more_than_it_acknowledges_before_the_locks_end(
     with ProtonBroker() as peer:
         peer.queues["q"] = [f"{n}" for n in range(500)]
         options = SourceOptions.parse({"brokerUrl": peer.amqp_url, "broker": "azure-service-bus", "queue": "q"})
-        receiver = BatchReceiver(options, AmqpSource(), StopRequest(), store=None, sequence=0)
+        receiver = BatchReceiver(reading_of(options), StopRequest(), store=None, sequence=0)
         try:
             wait_until(lambda: receiver.next_batch_end() == 200)
             assert peer.deliveries == 200

@@ -4,11 +4,11 @@ import pytest
 from amqp_sending import settings_of
 from streaming import left
 
-from pyspark_jms.amqp.source import AmqpSource
 from pyspark_jms.errors import DataLossError, OtherBrokerError, SourceFencedError
 from pyspark_jms.network.address import parse_broker_url
 from pyspark_jms.options.source import SourceOptions
 from pyspark_jms.source.readers.connecting import queue_of, require_broker, subscriptions_of
+from pyspark_jms.spark.protocols import reading_of
 
 GIVEN = {"brokerUrl": "amqp://h:1", "deliveryGuarantee": "exactly-once"}
 
@@ -44,12 +44,12 @@ def identity(broker):
 
 
 def test_l16_a_broker_that_is_not_named_is_refused(broker):
-    settings = settings_of(broker)
-    [address] = settings.addresses
+    reading = reading_of(dataclasses.replace(options(queue="q"), connection=settings_of(broker)))
+    [address] = reading.options.connection.addresses
     for named in (None, identity(broker)):
-        assert require_broker(AmqpSource(), settings, address, named) == identity(broker)
+        assert require_broker(reading, address, named) == identity(broker)
     with pytest.raises(OtherBrokerError, match=f"of the broker other, and {identity(broker)} has answered"):
-        require_broker(AmqpSource(), settings, address, "other")
+        require_broker(reading, address, "other")
 
 
 def test_a_checkpoint_of_another_broker_plans_nothing(broker, queue, put, query):

@@ -17,7 +17,7 @@ from pyspark_jms.errors import UnconvertibleMessageError
 from pyspark_jms.jms.subscription import Subscription
 from pyspark_jms.options.source import SourceOptions
 from pyspark_jms.source.peek import peek
-from pyspark_jms.spark.protocols import source_protocol
+from pyspark_jms.spark.protocols import reading_of
 from pyspark_jms.spark.stream_reader import JmsStreamReader
 from pyspark_jms.stomp.dialects import ARTEMIS
 from pyspark_jms.stomp.link.consumer import Consumer
@@ -77,7 +77,7 @@ def put_unconvertible(broker, queue, *, kind="queue"):
 
 
 def look(options, seen=()):
-    rows = [text for batch in peek(options, source_protocol(options)) for text in batch.column("text").to_pylist()]
+    rows = [text for batch in peek(reading_of(options)) for text in batch.column("text").to_pylist()]
     return [*dict.fromkeys([*seen, *rows])]
 
 

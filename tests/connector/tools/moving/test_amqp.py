@@ -4,10 +4,10 @@ from amqp_sending import put, put_encoded, settings_of, subscription_to
 from proton_broker import ProtonBroker
 from waiting import await_count, await_value, wait_until
 
-from pyspark_jms.amqp.source import AmqpSource
 from pyspark_jms.errors import TransactionRolledBackError, UnsupportedError
 from pyspark_jms.jms.model import Destination, DestinationKind
 from pyspark_jms.options.source import SourceOptions
+from pyspark_jms.spark.protocols import reading_of
 from pyspark_jms.tools.moving.amqp import AmqpMover, _annotations_and_properties
 from pyspark_jms.tools.moving.engine import move
 
@@ -74,5 +74,5 @@ def test_without_transactions_nothing_is_moved(ends):
         peer.queues["q"] = ["one"]
         options = SourceOptions.parse({"brokerUrl": peer.amqp_url, "queue": "q"})
         with pytest.raises(UnsupportedError, match=r"no transactions over AMQP.*Nothing was moved.*transaction=none"):
-            move(options, AmqpSource(), AmqpMover, to=Destination(QUEUE, "other"), limit=None, on_moved=print)
+            move(reading_of(options), AmqpMover, to=Destination(QUEUE, "other"), limit=None, on_moved=print)
         assert (peer.queues["q"], peer.deliveries) == (["one"], 0)

@@ -41,7 +41,7 @@ from pyspark_jms.errors import (
 )
 from pyspark_jms.jms.model import DEAD_LETTER_PROPERTIES, MOVED_PROPERTY, SOURCE_PROPERTY, Destination
 from pyspark_jms.options.source import SourceOptions
-from pyspark_jms.spark.protocols import source_protocol
+from pyspark_jms.spark.protocols import reading_of
 from pyspark_jms.testing import EmbeddedArtemis, EmbeddedClassic, JmsClient, Typed
 from pyspark_jms.tools.cli.move import connect_mover
 from pyspark_jms.tools.moving.amqp import AmqpMover
@@ -62,7 +62,7 @@ def _move(
     target = None if to is None else Destination.parse(f"queue://{to}")
     connect = connect_mover(parsed)
     given = {"to": target, "limit": limit, "on_moved": on_moved, "accept_claims": accept_claims, "targets": targets}
-    return move(parsed, source_protocol(parsed), connect, **given)
+    return move(reading_of(parsed), connect, **given)
 
 
 @pytest.fixture(params=["stomp", "amqp"])
@@ -141,7 +141,7 @@ def test_a_pause_of_the_broker_that_is_longer_than_idle_timeout_is_no_end_of_the
         await_count(broker, "dead", count)
         options = {"brokerUrl": broker.amqp_url, "idleTimeout": "200ms", "windowBytes": "64k"}
         parsed = _parsed(broker, "dead", options)
-        given = parsed, source_protocol(parsed), partial(_Pausing, broker.pid)
+        given = reading_of(parsed), partial(_Pausing, broker.pid)
         if not moves:
             assert look_for_targets(*given, limit=None, accept_claims=True) == {"back": count}
             return
@@ -292,7 +292,7 @@ def test_the_targets_are_counted_before_anything_moves_and_no_other_is_used(brok
     def found(**given):
         parsed = _parsed(broker, dead, url)
         given = {"limit": None, "accept_claims": True} | given
-        return look_for_targets(parsed, source_protocol(parsed), connect_mover(parsed), **given)
+        return look_for_targets(reading_of(parsed), connect_mover(parsed), **given)
 
     send("a", 300)
     send("b", 2)
@@ -418,7 +418,7 @@ def test_the_other_brokers_over_amqp(kind, queue):
             for n in range(50):
                 java.send(queue, f"text {n}", properties={"n": n})
             parsed = _parsed(running, queue, urls)
-            given = parsed, source_protocol(parsed), connect_mover(parsed)
+            given = reading_of(parsed), connect_mover(parsed)
             assert not look_for_targets(*given, limit=None, accept_claims=True)  # nothing names a queue
             moved = _move(running, queue, f"{queue}.to", **urls)
             assert (moved.messages, dict(moved.left)) == (50, {})
@@ -437,7 +437,7 @@ def test_dead_letters_of_classic_go_back(over, queue):
         wait_until(lambda: running.message_count("ActiveMQ.DLQ") == 1, what="the expiry")
         url = running.amqp_url if over == "amqp" else running.url
         parsed = _parsed(running, "ActiveMQ.DLQ", {"brokerUrl": url})
-        seen = look_for_targets(parsed, source_protocol(parsed), connect_mover(parsed), limit=None, accept_claims=False)
+        seen = look_for_targets(reading_of(parsed), connect_mover(parsed), limit=None, accept_claims=False)
         assert seen == ({queue: 1} if over == "stomp" else {}), "over AMQP, Classic does not note the queue"
         moved = _move(running, "ActiveMQ.DLQ", None if over == "stomp" else queue, brokerUrl=url)
         assert (moved.messages, dict(moved.left)) == (1, {})
