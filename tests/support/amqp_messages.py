@@ -5,12 +5,14 @@ The messages are those of brokers and clients, and with a small chance in each p
 
 import random
 import struct
+from itertools import pairwise
 
 import numpy as np
 import pyarrow as pa
 
 from pyspark_jms.amqp.columns.byte_reader import ByteReader
 from pyspark_jms.amqp.columns.walk import walk
+from pyspark_jms.amqp.wire.sections import LISTS, MAPS, elements, sections
 from pyspark_jms.blocks.block import MessageBlock, positions_of
 
 NULL, TRUE, FALSE = b"\x40", b"\x41", b"\x42"
@@ -130,6 +132,21 @@ def walked(messages):
     ends = positions_of(block.ends)
     reader = ByteReader(pa.py_buffer(block.data)).padded()
     return reader, walk(reader, np.concatenate(([0], ends))[:-1], ends)
+
+
+def values_in(value):
+    """The encoded values in an encoded list or map."""
+    return [value[begin:end] for begin, end in pairwise([*elements(value, 0, LISTS + MAPS), len(value)])]
+
+
+def entries_in(value):
+    found = values_in(value)
+    return list(zip(found[::2], found[1::2], strict=True))
+
+
+def parts_of(message):
+    """The code of each section → its encoded value."""
+    return {code: message[value:end] for code, value, end in sections(message)}
 
 
 # --- by the thousand --------------------------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""Whole messages: what two readers, the plain decoder and the source's, find in them."""
+"""Whole messages: what the source's two readers find in them."""
 
 import base64
 import itertools
@@ -6,9 +6,9 @@ import re
 
 import column_types
 import numpy as np
-import plain_amqp
 import pyarrow as pa
 import pytest
+from amqp_messages import NULL, entries_in, parts_of, symbol, values_in
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from plain_amqp_rows import expected_row, time_to_live
@@ -17,11 +17,13 @@ from sink_rows import DESTINATION, rows_of
 from pyspark_jms.amqp.columns import encode as module
 from pyspark_jms.amqp.columns.decode import decode
 from pyspark_jms.amqp.columns.encode import body, content_types, encode
+from pyspark_jms.amqp.columns.one_message import BlockContext, read_message
+from pyspark_jms.amqp.columns.one_value import number, string
 from pyspark_jms.amqp.dialects import AMQP, ARTEMIS, CLASSIC
 from pyspark_jms.columns.arrays import join_rows
 from pyspark_jms.columns.row_parts import good_rows
 from pyspark_jms.columns.rows import BODY_TYPES, body_types
-from pyspark_jms.columns.schema import TYPED_VALUE
+from pyspark_jms.columns.schema import ARROW_SCHEMA, TYPED_VALUE
 from pyspark_jms.errors import InvalidDestinationError, JMSError, MessageFormatError, MessageTooLargeError
 from pyspark_jms.jms.model import Destination
 
@@ -54,17 +56,16 @@ def messages_of(rows, **changed):
 
 
 def plainly_read(message, dialect=ARTEMIS):
-    """JMSDestination is where the message is sent."""
-    row = plain_amqp.row_of(message, dialect, SOURCE)
-    return _comparable(row | {"JMSDestination": sent_to(message, dialect)})
+    """What the reader of one message finds. JMSDestination is where the message is sent."""
+    row = read_message(message, BlockContext(dialect=dialect, source=SOURCE, body_type="auto"))
+    row |= {"JMSDestination": sent_to(message, dialect)}
+    return _comparable(pa.RecordBatch.from_pylist([row], schema=ARROW_SCHEMA).to_pylist()[0])
 
 
 def sent_to(message, dialect):
-    found = dict(plain_amqp.sections(message))
-    kinds = {name[1]: value for name, value in plain_amqp.pairs(found[0x72])}
-    number = plain_amqp.integer(kinds[b"x-opt-jms-dest"], 0x51)
-    kind = ("queue", "topic", "temp-queue", "temp-topic")[number]
-    address = plain_amqp.text(plain_amqp.fields(found[0x73], 13)[2])
+    parts = parts_of(message)
+    kind = ("queue", "topic", "temp-queue", "temp-topic")[dict(entries_in(parts[0x72]))[symbol("x-opt-jms-dest")][1]]
+    address = string(values_in(parts[0x73])[2], 0)
     return f"{kind}://{address.removeprefix(dialect.send.address_prefixes.get(kind, ''))}"
 
 
@@ -203,9 +204,8 @@ def test_two_readers_find_what_the_rows_hold(drawn, padding, buffer_bytes, diale
 
 
 def header_ttl(message):
-    header = plain_amqp.fields(dict(plain_amqp.sections(message))[0x70], 5)
-    code, content = header.get(2, (0x40, b""))
-    return None if code == 0x40 else plain_amqp.integer((code, content), 0x70)
+    (ttl,) = values_in(parts_of(message)[0x70])[2:3] or [NULL]
+    return None if ttl == NULL else number(ttl, 0, b"\x70")
 
 
 texts = st.text(max_size=4) | anything

@@ -1,6 +1,6 @@
-import plain_amqp
 import pyarrow as pa
 import pytest
+from amqp_messages import TRUE, entries_in, parts_of, string
 from sink_rows import TEXT_MAP, rows_of
 
 from pyspark_jms.amqp.columns.encode_application_properties import application_properties, uniform_entries
@@ -13,8 +13,8 @@ from pyspark_jms.errors import MessageFormatError, SchemaError
 def found(rows, dialect=ARTEMIS):
     """The entries of each row, and the values of its group's fields."""
     made = application_properties(rows, dialect)
-    sections = [plain_amqp.sections(message) for message in join_rows(made.section).to_pylist()] if made.section else []
-    entries = [{key[1].decode(): value for key, value in plain_amqp.pairs(value)} for ((_, value),) in sections]
+    sections = map(parts_of, join_rows(made.section).to_pylist() if made.section else [])
+    entries = [{key[2:].decode(): value for key, value in entries_in(section[0x74])} for section in sections]
     return entries, {field.title: join_rows(pieces).to_pylist() for field, pieces in made.groups.items()}
 
 
@@ -29,7 +29,7 @@ def test_a_property_has_its_stated_type_or_is_a_string():
         property_types=[[("a", "int")], [("b", "int")], None],
     )
     assert found(rows)[0] == [
-        {"a": (0x71, b"\0\0\0\x01"), "b": (0xA1, b"1")},
+        {"a": b"\x71\0\0\0\x01", "b": string("1")},
         {},
         {},
     ]
@@ -40,20 +40,20 @@ def test_types_may_have_another_order_than_properties():
         properties=[[("a", "1"), ("b", "true")]] * 2,
         property_types=[[("b", "boolean"), ("a", "byte")]] * 2,
     )
-    assert found(rows)[0] == [{"a": (0x51, b"\x01"), "b": (0x41, b"")}] * 2
+    assert found(rows)[0] == [{"a": b"\x51\x01", "b": TRUE}] * 2
 
 
 def test_what_the_provider_sets_is_left_out():
     rows = rows_of(properties=[[("JMSXUserID", "u"), ("a", "1"), ("_AMQ_ORIG_QUEUE", "q")], [("JMSXState", "1")]])
-    assert found(rows)[0] == [{"a": (0xA1, b"1")}, {}]
+    assert found(rows)[0] == [{"a": string("1")}, {}]
     rows = rows_of(properties=[[("JMS_AMQP_MA_x-opt-a", "v"), ("NATIVE_MESSAGE_ID", "ID:1"), ("a", "1")]])
-    assert found(rows)[0] == [{"a": (0xA1, b"1")}]
+    assert found(rows)[0] == [{"a": string("1")}]
 
 
 def test_a_group_is_in_the_fields_of_its_own():
     rows = rows_of(properties=[[("JMSXGroupSeq", "-2"), ("JMSXGroupID", "g")], [("a", "1")], None])
     entries, groups = found(rows)
-    assert entries == [{}, {"a": (0xA1, b"1")}, {}]
+    assert entries == [{}, {"a": string("1")}, {}]
     assert groups == {
         "group-id": [b"\xa1\x01g", b"\x40", b"\x40"],
         "group-sequence": [b"\x70\xff\xff\xff\xfe", b"\x40", b"\x40"],
@@ -94,7 +94,7 @@ def test_a_sequence_beyond_an_int_is_refused():
 
 def test_classic_reserves_what_its_scheduler_reads():
     rows = rows_of(properties=[[("AMQ_SCHEDULED_DELAY", "1")]])
-    assert found(rows)[0] == [{"AMQ_SCHEDULED_DELAY": (0xA1, b"1")}]
+    assert found(rows)[0] == [{"AMQ_SCHEDULED_DELAY": string("1")}]
     with pytest.raises(MessageFormatError, match=r"'AMQ_SCHEDULED_DELAY'.* classic"):
         found(rows, CLASSIC)
 
@@ -137,7 +137,7 @@ def uniform(rows):
 def entries_of(rows):
     """What the plain reader finds in the entries of each row."""
     sections = join_rows(application_properties(rows, ARTEMIS).section).to_pylist()
-    return [plain_amqp.pairs(plain_amqp.sections(section)[0][1]) for section in sections]
+    return [entries_in(parts_of(section)[0x74]) for section in sections]
 
 
 def both_ways(properties, types=None):
@@ -167,7 +167,7 @@ def test_rows_of_one_layout_are_encoded_as_rows_of_many(properties, types):
 
 def test_one_long_string_makes_all_sizes_four_bytes():
     found = entries_of(rows_of(properties=[[("a", "x"), ("b", "y" * 256)]] * 2))
-    assert found == [[((0xA1, b"a"), (0xB1, b"x")), ((0xA1, b"b"), (0xB1, b"y" * 256))]] * 2
+    assert found == [[(string("a"), b"\xb1\0\0\0\x01x"), (string("b"), string("y" * 256))]] * 2
 
 
 def test_an_entry_is_two_pieces_of_one_join():
@@ -196,7 +196,7 @@ def test_what_is_left_to_the_general_way(properties, types):
     assert uniform(rows) is None
     given = [[name.encode() for name, value in row if value is not None] for row in properties]
     found = entries_of(rows) if any(given) else [[] for _ in given]
-    assert [[name for (_, name), _ in entries] for entries in found] == given
+    assert [[name[2:] for name, _ in entries] for entries in found] == given
 
 
 @pytest.mark.parametrize(

@@ -3,11 +3,23 @@
 import uuid
 
 import numpy as np
-import plain_amqp
 import pyarrow as pa
 import pytest
-from amqp_messages import binary, string, ulong
-from plain_amqp import correlation_identifier, take
+from amqp_messages import (
+    FALSE,
+    NULL,
+    TRUE,
+    binary,
+    byte,
+    entries_in,
+    parts_of,
+    string,
+    symbol,
+    timestamp,
+    ubyte,
+    ulong,
+    values_in,
+)
 from sink_rows import DESTINATION, rows_of
 
 from pyspark_jms.amqp.columns.encode_headers import (
@@ -22,6 +34,7 @@ from pyspark_jms.amqp.columns.encode_headers import (
     reply_addresses_of,
 )
 from pyspark_jms.amqp.dialects import AMQP, ARTEMIS, CLASSIC, RABBITMQ
+from pyspark_jms.amqp.wire.sections import id_text
 from pyspark_jms.columns.arrays import join_rows
 from pyspark_jms.columns.rows import BODY_TYPES, Rows
 from pyspark_jms.errors import InvalidDestinationError, MessageFormatError, UnsupportedError
@@ -93,8 +106,7 @@ def joined(pieces, rows=1):
 
 
 def fields(section):
-    ((_, value),) = plain_amqp.sections(section)
-    return plain_amqp.fields(value, 5)
+    return values_in(parts_of(section)[0x70])
 
 
 def test_the_defaults_are_one_constant():
@@ -105,8 +117,8 @@ def test_the_defaults_are_one_constant():
 def test_mode_and_priority_of_each_row():
     rows = rows_of(JMSDeliveryMode=[1, None], JMSPriority=[9, 0])
     first, second = joined(header(rows, np.zeros(1, np.int64), NOW_MS))
-    assert fields(first) == {0: (0x42, b""), 1: (0x50, b"\x09")}
-    assert fields(second) == {0: (0x41, b""), 1: (0x50, b"\x00")}
+    assert fields(first) == [FALSE, ubyte(9)]
+    assert fields(second) == [TRUE, ubyte(0)]
 
 
 @pytest.mark.parametrize(
@@ -117,17 +129,16 @@ def test_ttl_is_the_rest_of_the_life(expiration, ttl):
     rows = rows_of(text=["a", "b"])
     own = np.array([expiration, NOW_MS + 7])
     found = fields(joined(header(rows, own, NOW_MS))[0])[2]
-    assert found == ((0x40, b"") if ttl is None else (0x70, ttl.to_bytes(4, "big")))
+    assert found == (NULL if ttl is None else b"\x70" + ttl.to_bytes(4, "big"))
 
 
 def test_one_ttl_of_all_rows_is_constant():
     pieces = header(rows_of(text=["a", "b"]), np.array([NOW_MS + 1]), NOW_MS)
-    assert fields(b"".join(pieces))[2] == (0x70, b"\0\0\0\x01")
+    assert fields(b"".join(pieces))[2] == b"\x70\0\0\0\x01"
 
 
 def found_annotations(section):
-    ((_, value),) = plain_amqp.sections(section)
-    return {key[1].decode(): (code, int.from_bytes(content, "big")) for key, (code, content) in plain_amqp.pairs(value)}
+    return {key[2:].decode(): value for key, value in entries_in(parts_of(section)[0x72])}
 
 
 @pytest.mark.parametrize(
@@ -142,7 +153,7 @@ def test_the_type_of_the_message(kind, code):
         None,
         np.zeros(1, np.int64),
     )
-    assert found_annotations(b"".join(pieces)) == {"x-opt-jms-dest": (0x51, 0), "x-opt-jms-msg-type": (0x51, code)}
+    assert found_annotations(b"".join(pieces)) == {"x-opt-jms-dest": byte(0), "x-opt-jms-msg-type": byte(code)}
 
 
 def test_each_row_has_its_own_annotations():
@@ -158,13 +169,13 @@ def test_each_row_has_its_own_annotations():
     found = [found_annotations(section) for section in joined(annotations(rows, texts, to, reply_to, times))]
     assert found == [
         {
-            "x-opt-jms-dest": (0x51, 0),
-            "x-opt-jms-msg-type": (0x51, 5),
-            "x-opt-jms-reply-to": (0x51, 1),
-            "x-opt-delivery-time": (0x81, NOW_MS + 5),
+            "x-opt-jms-dest": byte(0),
+            "x-opt-jms-msg-type": byte(5),
+            "x-opt-jms-reply-to": byte(1),
+            "x-opt-delivery-time": b"\x81" + (NOW_MS + 5).to_bytes(8, "big"),
         },
-        {"x-opt-jms-dest": (0x51, 1), "x-opt-jms-msg-type": (0x51, 5)},
-        {"x-opt-jms-dest": (0x51, 0), "x-opt-jms-msg-type": (0x51, 5), "x-opt-jms-reply-to": (0x51, 2)},
+        {"x-opt-jms-dest": byte(1), "x-opt-jms-msg-type": byte(5)},
+        {"x-opt-jms-dest": byte(0), "x-opt-jms-msg-type": byte(5), "x-opt-jms-reply-to": byte(2)},
     ]
 
 
@@ -173,7 +184,7 @@ def test_one_delivery_time_of_all_rows():
     to = addresses_of(rows, ARTEMIS, DESTINATION)
     texts = np.full(2, BODY_TYPES.index("text"))
     for section in joined(annotations(rows, texts, to, None, np.array([77]))):
-        assert found_annotations(section)["x-opt-delivery-time"] == (0x81, 77)
+        assert found_annotations(section)["x-opt-delivery-time"] == b"\x81" + (77).to_bytes(8, "big")
 
 
 def test_a_broker_that_cannot_delay_refuses_a_delay_and_takes_a_time_that_is_over():
@@ -187,37 +198,31 @@ def test_a_broker_that_cannot_delay_refuses_a_delay_and_takes_a_time_that_is_ove
 UUID = b"\x98" + uuid.UUID(int=7).bytes
 ENCODED = [UUID, b"\x44", ulong(255), ulong(256), ulong(2**64 - 1), binary(b""), binary(bytes(range(256)) * 2)]
 ENCODED += [string(text) for text in ("", "a", "ID:a", "ID:AMQP_UUID:a", "ID:AMQP_x", "é" * 300, "ID:AMQP_STRING:")]
-SPELLED = [correlation_identifier(take(value)[0]) for value in ENCODED]
+SPELLED = [id_text(value, 0, of_message=False) for value in ENCODED]
 
 
 def sent(*ids):
     texts = pa.array(ids, pa.string())
     rows = rows_of(JMSCorrelationID=texts)
-    return [take(value)[0] for value in join_rows(correlation_ids(rows, texts.view(pa.binary()))).to_pylist()]
+    return join_rows(correlation_ids(rows, texts.view(pa.binary()))).to_pylist()
 
 
 @pytest.mark.parametrize("value", ENCODED, ids=lambda value: f"{value[0]:02x}-{len(value)}")
 def test_an_id_is_sent_as_it_came(value):
     """By itself, and among ids that are strings, and nulls."""
-    number = take(value)[0]
-    spelled = correlation_identifier(number)
-    assert sent(spelled) == [number]
-    assert sent(None, "a", spelled, "ID:AMQP_NO_PREFIX:b") == [
-        (0x40, b""),
-        (0xA1, b"a"),
-        number,
-        (0xA1, b"b"),
-    ]
+    spelled = id_text(value, 0, of_message=False)
+    assert sent(spelled) == [value]
+    assert sent(None, "a", spelled, "ID:AMQP_NO_PREFIX:b") == [NULL, string("a"), value, string("b")]
 
 
 def test_every_type_in_one_batch():
-    assert [plain_amqp.correlation_identifier(value) for value in sent(*SPELLED)] == SPELLED
+    assert sent(*SPELLED) == ENCODED
 
 
 @pytest.mark.parametrize("digits", ["0123456789ABCDEF0123456789ABCDEF", "01234567-89AB-CDEF-0123-456789ABCDEF"])
 def test_capital_letters_are_read(digits):
     value = f"ID:AMQP_{'UUID' if '-' in digits else 'BINARY'}:{digits}"
-    assert sent(value)[0][1] == bytes.fromhex(digits.replace("-", ""))
+    assert sent(value)[0].endswith(bytes.fromhex(digits.replace("-", "")))
 
 
 @pytest.mark.parametrize(
@@ -230,9 +235,6 @@ def test_what_is_not_of_the_type_that_it_names_is_refused(wrong):
         sent("a", None, f"ID:AMQP_{wrong}")
 
 
-NULL = (0x40, b"")
-
-
 def found(rows, expirations=(0,), content_types=(b"\x40",), groups=None):
     pieces = properties(
         rows,
@@ -243,8 +245,7 @@ def found(rows, expirations=(0,), content_types=(b"\x40",), groups=None):
         expirations=np.array(expirations),
         groups=groups or {},
     )
-    sections = [plain_amqp.sections(message) for message in join_rows(pieces).to_pylist()]
-    return [plain_amqp.fields(value, 13) for ((_, value),) in sections]
+    return [values_in(parts_of(section)[0x73]) for section in join_rows(pieces).to_pylist()]
 
 
 def test_every_field_has_its_place():
@@ -252,39 +253,28 @@ def test_every_field_has_its_place():
     (fields,) = found(
         rows, [9], [b"\xa3\x01m"], {PropertiesField.GROUP_ID: [b"\xa1\x01g"], PropertiesField.GROUP_SEQUENCE: [b"\x43"]}
     )
-    assert fields == {
-        0: (0xA1, b"ID:p-000000000010"),
-        1: NULL,
-        2: (0xA1, b"default"),
-        3: (0xA1, b"ty"),
-        4: (0xA1, b"r"),
-        5: (0xA1, b"c"),
-        6: (0xA3, b"m"),
-        7: NULL,
-        8: (0x83, (9).to_bytes(8, "big")),
-        9: (0x83, (0x0102).to_bytes(8, "big")),
-        10: (0xA1, b"g"),
-        11: (0x43, b""),
-    }
+    texts = [string(text) for text in ("default", "ty", "r", "c")]
+    times = [timestamp(9), timestamp(0x0102)]
+    assert fields == [string("ID:p-000000000010"), NULL, *texts, symbol("m"), NULL, *times, string("g"), b"\x43"]
 
 
 def test_absent_headers_are_null():
     (fields,) = found(rows_of(text=["a"]))
-    assert [index for index, value in fields.items() if value != NULL] == [0, 2, 9]
+    assert [index for index, value in enumerate(fields) if value != NULL] == [0, 2, 9]
     assert len(fields) == 10
 
 
 def test_each_row_has_its_own():
     first, second = found(rows_of(JMSType=["x", None], JMSCorrelationID=[None, "ID:y"]), [0, 8])
-    assert (first[3], first[5], first[8]) == ((0xA1, b"x"), NULL, NULL)
-    assert (second[3], second[5], second[8]) == (NULL, (0xA1, b"ID:y"), (0x83, (8).to_bytes(8, "big")))
-    assert (first[0], second[0]) == ((0xA1, b"ID:p-000000000010"), (0xA1, b"ID:p-000000000011"))
+    assert (first[3], first[5], first[8]) == (string("x"), NULL, NULL)
+    assert (second[3], second[5], second[8]) == (NULL, string("ID:y"), timestamp(8))
+    assert (first[0], second[0]) == (string("ID:p-000000000010"), string("ID:p-000000000011"))
 
 
 def test_a_message_id_ends_with_the_number_of_the_row():
     rows = rows_of(text=["a"] * 3)
     numbered = Rows(columns=rows.columns, first=0, count=3, numbers=np.array([0, 9_999, 123_456_789_012]))
-    assert [row[0][1] for row in found(numbered)] == [b"ID:p-000000000000", b"ID:p-000000009999", b"ID:p-123456789012"]
+    assert [row[0][2:] for row in found(numbered)] == [b"ID:p-000000000000", b"ID:p-000000009999", b"ID:p-123456789012"]
 
 
 @pytest.mark.parametrize("column", ["JMSType", "JMSCorrelationID"])

@@ -15,10 +15,10 @@ from amqp_messages import (
     ulong,
     walked,
 )
-from plain_amqp import take, typed
 
 from pyspark_jms.amqp.columns.byte_reader import ByteReader, Refusals
 from pyspark_jms.amqp.columns.entries import NUMBER, element_types, flatten, property_columns, texts_of
+from pyspark_jms.amqp.columns.one_value import element_text
 from pyspark_jms.amqp.columns.walk import Field
 from pyspark_jms.amqp.dialects import ARTEMIS
 
@@ -141,7 +141,7 @@ def test_every_value_of_jms(count):
     makes = Messages(3)
     values = [makes.value(element=True) for _ in range(count)]
     reader, flat = laid_out(values)
-    wanted = [typed(take(value)[0], element=True) for value in values]
+    wanted = [element_text(value, 0) for value in values]
     refusals = Refusals()
     found = [*zip(element_types(flat).to_pylist(), texts_of(reader, flat, refusals).to_pylist(), strict=True)]
     refused = set(refusals.rows().tolist())
