@@ -9,7 +9,7 @@ import class_archive
 import generated
 import pytest
 import used_versions
-from chosen_brokers import Artemis
+from chosen_brokers import Artemis, Classic
 from hypothesis import HealthCheck, is_hypothesis_test, settings
 from waiting import wait_until
 
@@ -51,6 +51,22 @@ def pytest_collection_modifyitems(items):
             item.add_marker(mark)
         if "examples" in item.fixturenames or is_hypothesis_test(getattr(item, "obj", None)):
             item.add_marker("examples")
+    _put_together(items)
+
+
+_DEAR = ("secured", "restricted", "guarded", "stage", "classic", "killable")
+"""Brokers of the session that few modules need. Each worker of xdist that needs one starts its own."""
+
+
+def _put_together(items):
+    """Let modules that need the same of these brokers follow each other: workers get contiguous parts of all tests."""
+    needed, begins = {}, {}
+    for item in items:
+        needed.setdefault(item.path, set()).update(item.fixturenames)
+    for place, (path, fixtures) in enumerate(needed.items()):
+        dear = next((name for name in _DEAR if name in fixtures), path)
+        needed[path] = begins.setdefault(dear, place)
+    items.sort(key=lambda item: needed[item.path])
 
 
 _NEEDS_EMBEDDED = ("JMS_BROKER_URL", "acceptor for CORE")
@@ -116,6 +132,22 @@ def _print_measurements(terminalreporter, ended):
 def broker():
     """The broker of JMS_BROKER_URL, or an embedded one. To kill one use ``killable``, for settings ``fresh_broker``."""
     with testing.broker() if "JMS_BROKER_URL" in os.environ else Artemis(heap="1g") as shared:
+        yield shared
+
+
+@pytest.fixture(scope="session")
+def artemis(request):
+    """An embedded Artemis of the session: ``broker``, unless that is the one of JMS_BROKER_URL."""
+    if "JMS_BROKER_URL" not in os.environ:
+        yield request.getfixturevalue("broker")
+        return
+    with Artemis() as shared:
+        yield shared
+
+
+@pytest.fixture(scope="session")
+def classic():
+    with Classic() as shared:
         yield shared
 
 

@@ -20,6 +20,8 @@ BROKERS = {
     "classic": Classic,
     "rabbitmq": partial(Rabbit4, RABBITMQ_4) if RABBITMQ_4 else InstalledRabbit,
 }
+OF_SESSION = ("artemis", "classic")
+"""Fixtures, and names of brokers."""
 
 
 def pytest_collection_modifyitems(items):
@@ -45,6 +47,9 @@ def _texts(item):
 @pytest.fixture(scope="session", params=list(BROKERS))
 def stage(request):
     """A running broker under its name, with a client of the tests' own."""
+    if request.param in OF_SESSION:
+        yield Stage(request.param, request.getfixturevalue(request.param))
+        return
     if request.param == "rabbitmq":
         require_rabbit4(RABBITMQ_4) if RABBITMQ_4 else require_rabbitmq()
     with BROKERS[request.param]() as broker:

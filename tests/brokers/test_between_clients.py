@@ -12,7 +12,7 @@ import pytest
 import stomp
 from amqp_sending import put_encoded
 from broker_rows import access_over, read_batches, read_rows, write_batch, write_rows
-from chosen_brokers import NO_TRANSFORMER, Artemis, Classic, skip_as
+from chosen_brokers import NO_TRANSFORMER, skip_as
 from rhea_messages import RHEA
 from streaming import PROTOCOL_PAIRS
 
@@ -21,14 +21,12 @@ from pyspark_jms.testing import EmbeddedClassic, JmsClient, Typed
 
 pytestmark = pytest.mark.broker
 
-BROKERS = {"artemis": Artemis, "classic": Classic}
 PROTOCOLS = ("stomp", "amqp")
 
 
 @pytest.fixture(scope="module", params=["artemis", pytest.param("classic", marks=pytest.mark.deep)])
 def running(request):
-    with BROKERS[request.param]() as broker:
-        yield broker
+    return request.getfixturevalue(request.param)
 
 
 @pytest.fixture

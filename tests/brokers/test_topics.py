@@ -56,6 +56,7 @@ def unsubscribe(stage, topic, subscription, client=None):
     return cli.main([*command, *named])
 
 
+@pytest.mark.deep
 def test_a_durable_subscription_keeps_what_is_sent_while_nobody_reads(stage, topic, reading, capsys):
     """Also what was sent before it was ended is gone with it."""
     client = f"c{topic[2:]}"

@@ -6,11 +6,15 @@ from certificates import Authority
 from pyspark_jms.testing import PERMISSIONS, AddressSettings, EmbeddedArtemis, User
 
 _CREATES = {"createAddress", "createDurableQueue", "createNonDurableQueue"}
+_LISTENS = {"send", "consume", "browse", "createAddress", "createNonDurableQueue"}
 _USERS = (
     User("worker", "pw", permissions=_CREATES | {"send", "consume", "browse", "deleteDurableQueue"}),  # all but manage
     User("producer", "pw", permissions=_CREATES | {"send"}),
     User("consumer", "pw", permissions={"consume"}),
     User("reader", "pw", permissions=_CREATES | {"consume", "browse"}),
+    User("manager", "pw", permissions=_LISTENS | {"manage"}),
+    User("listener", "pw", permissions=_LISTENS),
+    User("asker", "pw", permissions={"send", "consume", "browse", "manage"}),
     User("no-ledger", "pw", permissions=_CREATES | {"send", "consume"}, at={"pyspark-jms.commits.#": set()}),
     User("mine-only", "pw", permissions=set(), at={"mine.#": PERMISSIONS, "pyspark-jms.commits.#": PERMISSIONS}),
 )

@@ -1,4 +1,7 @@
-"""How much a batch takes, when there is one, and when a query ends: every trigger and limit through a real Spark."""
+"""How much a batch takes, when there is one, and when a query ends: every trigger and limit through a real Spark.
+
+Without Spark: tests/connector/source/test_receiver.py, and the limits in tests/connector/delivery/test_ledger.py.
+"""
 
 import contextlib
 import itertools
@@ -11,7 +14,7 @@ from rawstomp import RawStomp
 from streaming import left, read
 from waiting import await_value, wait_until
 
-pytestmark = [pytest.mark.broker, pytest.mark.spark]
+pytestmark = [pytest.mark.broker, pytest.mark.spark, pytest.mark.deep]
 
 
 class Rows(list):
@@ -60,9 +63,7 @@ def journal(folder, wanted):
     return {"deliveryGuarantee": "exactly-once", "journalLocation": str(folder / "journal")} if wanted else {}
 
 
-WITH_AND_WITHOUT = pytest.mark.parametrize(
-    "journaled", [pytest.param(False, id="plain", marks=pytest.mark.deep), pytest.param(True, id="journal")]
-)
+WITH_AND_WITHOUT = pytest.mark.parametrize("journaled", [False, True], ids=["plain", "journal"])
 
 
 # --- how much ----------------------------------------------------------------------------------
@@ -102,7 +103,6 @@ def test_several_queues_are_one_query_with_one_limit(spark, broker, queue, tmp_p
 # --- when --------------------------------------------------------------------------------------
 
 
-@pytest.mark.deep
 @pytest.mark.parametrize("most_kept", [{}, {"maxJournalBytes": "1k"}], ids=["window", "journal"])
 def test_a_full_window_or_journal_is_a_batch_and_the_next_one_follows(spark, broker, queue, tmp_path, most_kept):
     fill(broker, queue, 40, size=1000)
@@ -112,7 +112,6 @@ def test_a_full_window_or_journal_is_a_batch_and_the_next_one_follows(spark, bro
         assert max(rows.sizes) < 20
 
 
-@pytest.mark.deep
 def test_processing_time(spark, broker, queue, tmp_path):
     fill(broker, queue, 10)
     with running(read(spark, broker, queue=queue), tmp_path, processingTime="1 second") as (_, rows):

@@ -59,6 +59,7 @@ def test_the_check_and_the_query_agree(spark, broker, queue, tmp_path):
         assert [value.value for value in java.receive(queue).body] == [7]
 
 
+@pytest.mark.deep
 @pytest.mark.broker
 def test_a_user_who_may_not_manage():
     users = [User("worker", "pw", permissions={"send", "consume", "browse"})]

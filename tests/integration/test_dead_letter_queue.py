@@ -60,8 +60,9 @@ def test_what_cannot_be_mapped_is_sent_with_the_reason_and_makes_no_row(spark, b
     assert first.headers["spark_jms_message_id"] != second.headers["spark_jms_message_id"]
 
 
+@pytest.mark.deep
 @pytest.mark.spark
-@pytest.mark.parametrize(("choice", "count"), [("deadLetter", 1), pytest.param("drop", 0, marks=pytest.mark.deep)])
+@pytest.mark.parametrize(("choice", "count"), [("deadLetter", 1), ("drop", 0)])
 def test_a_message_above_the_limit_does_not_stop_the_query(spark, broker, queue, tmp_path, choice, count):
     with RawStomp(broker) as client:
         client.send(queue, [([], "before"), ([("n", "1")], bytes(range(256)) * 20_000), ([], "after")])

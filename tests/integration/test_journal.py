@@ -138,22 +138,22 @@ def test_knows_them_even_when_their_batch_is_done_and_deleted(broker, queue, tmp
         assert list(receiver.journal().unacknowledged()) == []
 
 
-def test_a_broker_restart_inside_a_run_repeats_nothing(fresh_broker, tmp_path):
-    broker = fresh_broker()
-    fill(broker, "q", 200)
-    with receiving(broker, "q", tmp_path, maxMessagesPerTrigger=50) as receiver:
+def test_a_broker_restart_inside_a_run_repeats_nothing(killable, queue, tmp_path):
+    broker = killable
+    fill(broker, queue, 200)
+    with receiving(broker, queue, tmp_path, maxMessagesPerTrigger=50) as receiver:
         arrived(receiver, 200)
         assert receiver.next_batch_end() == 50
         broker.kill()
         broker.start()
-        fill(broker, "q", 10, first=200)
+        fill(broker, queue, 10, first=200)
         receiver.acknowledge_through(50)
         found, end = [], 50
         while end < 210:
             start, end = end, receiver.next_batch_end()
             found += flat(texts(receiver.journal(), start, end)) if end > start else []
         assert found == numbered(50, 210)
-        assert left(broker, "q") == 0
+        assert left(broker, queue) == 0
 
 
 def test_a_full_journal_leaves_the_rest_on_the_broker(broker, queue, tmp_path):
@@ -313,20 +313,20 @@ def test_the_backlog_is_read_before_a_message_that_stops_the_query(fresh_broker,
     await_count(other, "q", 10)
 
 
-def test_a_scheduled_message_is_recognised_after_a_restart_of_the_broker(fresh_broker, tmp_path, monkeypatch):
+def test_a_scheduled_message_is_recognised_after_a_restart_of_the_broker(killable, queue, tmp_path, monkeypatch):
     """Artemis does not store when a message was to be delivered: the redelivered frame lacks that header."""
-    broker = fresh_broker()
+    broker = killable
     with RawStomp(broker) as client:
-        client.send("q", [([("AMQ_SCHEDULED_DELAY", "300"), ("n", str(n))], f"text {n}") for n in range(5)])
-    with monkeypatch.context() as patch, receiving(broker, "q", tmp_path, crash=True) as receiver:
+        client.send(queue, [([("AMQ_SCHEDULED_DELAY", "300"), ("n", str(n))], f"text {n}") for n in range(5)])
+    with monkeypatch.context() as patch, receiving(broker, queue, tmp_path, crash=True) as receiver:
         arrived(receiver, 5)
         patch.setattr(AckLoop, "acknowledge", lambda *_: None)
         assert receiver.next_batch_end() == 5
     broker.kill()
     broker.start()
-    with receiving(broker, "q", tmp_path, start=5) as receiver:
+    with receiving(broker, queue, tmp_path, start=5) as receiver:
         wait_until(lambda: receiver.next_batch_end() == 5 and receiver.progress()["recognised"] == 5)
-        assert left(broker, "q") == 0
+        assert left(broker, queue) == 0
 
 
 def test_a_queue_is_known_again_under_its_other_name(broker, queue, tmp_path, monkeypatch):

@@ -92,7 +92,8 @@ def test_a_batch_read_and_a_view_have_the_columns_of_their_schema(spark, broker,
     assert left(broker, queue, 3) == 3
 
 
-@pytest.mark.parametrize("engine", ["stomp", deep("readers")])
+@pytest.mark.deep
+@pytest.mark.parametrize("engine", ["stomp", "readers"])
 def test_a_property_of_another_type_goes_to_the_dead_letter_queue(spark, broker, queue, tmp_path, engine):
     fill(broker, queue, 6)
     options = options_of(broker, queue, engine, tmp_path) | {

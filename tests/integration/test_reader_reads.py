@@ -49,6 +49,7 @@ def test_available_now_reads_each_message_once_with_any_number_of_readers(spark,
     assert len(last["names"]) == 3
 
 
+@pytest.mark.deep
 def test_an_older_copy_of_a_checkpoint_is_fenced(spark, broker, queue, tmp_path):
     frame = read(spark, broker, queue).select("text")
     for run in range(2):
@@ -197,6 +198,7 @@ def test_a_filter_that_no_row_passes_reads_all(spark, broker, queue, tmp_path):
     run_available(frame, tmp_path / "checkpoint", "parquet", path=str(tmp_path / "out"))
 
 
+@pytest.mark.deep
 def test_a_query_that_ignores_its_rows_keeps_the_messages_and_does_not_spin(spark, broker, queue, tmp_path):
     put(broker, queue, *map(str, range(20)))
     frame, checkpoint = read(spark, broker, queue, readers="2").select("text"), tmp_path / "checkpoint"

@@ -16,20 +16,7 @@ from pyspark_jms.errors import (
 )
 from pyspark_jms.management.link import _value, broker_identity
 from pyspark_jms.network.address import Address, parse_broker_url
-from pyspark_jms.testing import EmbeddedArtemis, EmbeddedClassic, User
-
-LISTENS = {"send", "consume", "browse", "createAddress", "createNonDurableQueue"}
-
-
-@pytest.fixture(scope="module")
-def managed():
-    users = [
-        User("manager", "pw", permissions=LISTENS | {"manage"}),
-        User("listener", "pw", permissions=LISTENS),
-        User("worker", "pw", permissions={"send", "consume", "browse", "manage"}),
-    ]
-    with EmbeddedArtemis(users=users) as broker:
-        yield broker
+from pyspark_jms.testing import EmbeddedArtemis
 
 
 @pytest.fixture
@@ -81,13 +68,13 @@ def test_it_leaves_no_queue_behind(broker, settings_for, open_link):
     wait_until(lambda: queues() <= before)
 
 
-def test_who_may_ask(managed, settings_for, open_link):
-    with open_link(settings_for(managed, user="manager")) as link:
+def test_who_may_ask(restricted, settings_for, open_link):
+    with open_link(settings_for(restricted, user="manager")) as link:
         assert link.attribute("queue.DLQ", "messageCount") == 0
 
 
-def test_who_may_listen_and_not_ask(managed, settings_for, open_link):
-    with open_link(settings_for(managed, user="listener")) as link:
+def test_who_may_listen_and_not_ask(restricted, settings_for, open_link):
+    with open_link(settings_for(restricted, user="listener")) as link:
         with pytest.raises(JMSSecurityError, match=r"User listener .*management .*\w+://") as refused:
             link.attribute("queue.DLQ", "messageCount")
         assert "permission manage on activemq.management" in refused.value.remedy
@@ -96,9 +83,9 @@ def test_who_may_listen_and_not_ask(managed, settings_for, open_link):
             link.attribute("queue.DLQ", "messageCount")
 
 
-def test_who_may_not_listen(managed, settings_for, open_link):
+def test_who_may_not_listen(restricted, settings_for, open_link):
     with pytest.raises(JMSSecurityError, match="createNonDurableQueue"):
-        open_link(settings_for(managed, user="worker"))
+        open_link(settings_for(restricted, user="asker"))
 
 
 def test_silence_and_loss_are_errors(broker, settings_for, open_link, port_of, proxied):
@@ -153,10 +140,7 @@ def test_a_broker_tells_the_id_of_its_store(broker, settings_for, open_link, url
 
 
 @pytest.mark.deep
-def test_who_may_not_ask_and_what_cannot_answer(settings_for, open_link, url_of):
-    with EmbeddedArtemis(users=[User("worker", "pw", permissions={"send", "consume", "createAddress"})]) as broker:
+def test_who_may_not_ask_and_what_cannot_answer(restricted, classic, settings_for, open_link, url_of):
+    for broker, user in ((restricted, "consumer"), (classic, None)):
         [address] = parse_broker_url(url_of(broker))
-        assert broker_identity(open_link, settings_for(broker, user="worker"), address) is None
-    with EmbeddedClassic() as classic:
-        [address] = parse_broker_url(url_of(classic))
-        assert broker_identity(open_link, settings_for(classic), address) is None
+        assert broker_identity(open_link, settings_for(broker, user=user), address) is None

@@ -14,7 +14,6 @@ from waiting import wait_until
 from pyspark_jms.jms.model import DestinationKind
 from pyspark_jms.management.queue_facts import QueueFacts, keeps_delivered, look_up_queues, queue_facts, warn_of_missing
 from pyspark_jms.network.address import Address
-from pyspark_jms.testing import EmbeddedClassic
 
 
 @pytest.fixture(autouse=True)
@@ -43,12 +42,6 @@ def test_who_may_not_ask_is_left_in_peace(restricted, settings_for, open_link, c
         warn_of_missing(look_up_queues(open_link, settings_for(restricted, user="worker"), ["missing"]).values()) == ()
     )
     assert caplog.text == ""
-
-
-@pytest.fixture(scope="module")
-def classic():
-    with EmbeddedClassic() as broker:
-        yield broker
 
 
 @pytest.mark.broker

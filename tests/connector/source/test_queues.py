@@ -182,23 +182,26 @@ def test_an_ordinary_queue_is_fine(broker, queue, tmp_path, caplog, way):
     assert broker.delivery_counts(queue) == [0, 0]
 
 
+@pytest.fixture(scope="module")
+def breaking():
+    bad = {"default_ring_size": 1, "default_consumers_before_dispatch": 2}
+    settings = [AddressSettings(match=f"pyspark-jms.{name}.#", **bad) for name in ("staging", "commits")]
+    with EmbeddedArtemis(address_settings=settings) as broker:
+        yield broker
+
+
 @pytest.mark.parametrize(
-    ("prefix", "use"),
-    [
-        ("pyspark-jms.staging.#", lambda broker, queue: start(broker, queue, Path(), "exactly once")),
-        ("pyspark-jms.commits.#", write),
-    ],
+    "use",
+    [lambda broker, queue: start(broker, queue, Path(), "exactly once"), write],
     ids=["staging queue", "commit ledger"],
 )
-def test_settings_that_break_the_queues_of_the_connector_are_refused(queue, prefix, use):
+def test_settings_that_break_the_queues_of_the_connector_are_refused(breaking, queue, use):
     """Of queues that do not exist yet: they would be created with these settings."""
-    settings = AddressSettings(match=prefix, default_ring_size=1, default_consumers_before_dispatch=2)
-    with EmbeddedArtemis(address_settings=[settings]) as broker:
-        put(broker, queue, "one")
-        with pytest.raises(UnsupportedError, match="keeps the newest 1 messages only") as refused:
-            use(broker, queue)
-        assert ": set default-ring-size to -1, and delete the queue." in refused.value.remedy
-        assert broker.message_count(queue) == 1
+    put(breaking, queue, "one")
+    with pytest.raises(UnsupportedError, match="keeps the newest 1 messages only") as refused:
+        use(breaking, queue)
+    assert ": set default-ring-size to -1, and delete the queue." in refused.value.remedy
+    assert breaking.message_count(queue) == 1
 
 
 def test_dead_letters_are_not_sent_to_a_topic(broker, queue):

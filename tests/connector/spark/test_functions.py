@@ -117,6 +117,7 @@ _numbers = st.one_of(
 _texts = st.one_of(_numbers, st.text(max_size=3), st.text("AQgw+/=", max_size=8), st.sampled_from(TEXTS))
 
 
+@pytest.mark.deep
 @settings(max_examples=examples(4), suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture])
 @given(st.lists(st.tuples(_texts, st.sampled_from(WRITTEN)), min_size=200, max_size=600))
 def test_generated_cells_give_what_convert_gives(spark, cells):

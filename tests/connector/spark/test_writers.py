@@ -156,6 +156,7 @@ def test_an_id_that_was_used_for_other_rows_is_a_mismatch(spark, broker, queue):
     await_count(broker, queue, 10)
 
 
+@pytest.mark.deep
 def test_a_write_that_is_tried_again_in_other_partitions_is_refused(spark, broker, queue, tmp_path):
     """The first task failed, the second one sent: a retry with one partition finds no entry of its own name."""
     this, sent = once(broker), tmp_path / "sent"

@@ -87,6 +87,7 @@ def test_elements_must_fill_their_list():
             list(elements(wrong, 0, LISTS))
     with pytest.raises(MalformedMessageError):
         list(elements(list_(), 0, MAPS))
+    assert stable_id(section(0x73, b"\xc0\x05\x09" + string("ab"))) is None, "the list states nine elements"
 
 
 @pytest.mark.parametrize(

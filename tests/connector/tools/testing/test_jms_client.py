@@ -5,7 +5,7 @@ from py4j.protocol import Py4JJavaError
 from waiting import wait_until
 
 from pyspark_jms.jms.model import BodyType, DeliveryMode
-from pyspark_jms.testing import EmbeddedClassic, JmsClient, Typed
+from pyspark_jms.testing import JmsClient, Typed
 
 _PROPERTIES = {
     "boolean": Typed("boolean", True),
@@ -192,13 +192,13 @@ def test_a_temporary_queue_ends_with_its_client(java, broker, queue):
 
 @pytest.mark.broker
 @pytest.mark.deep
-def test_classic_has_the_same_client():
-    with EmbeddedClassic() as classic, JmsClient(classic) as java:
-        java.send("q", {"n": Typed("short", 3)}, properties={"f": Typed("float", 1.5)}, reply_to="topic://answers")
-        message = java.receive("q")
+def test_classic_has_the_same_client(classic, queue):
+    with JmsClient(classic) as java:
+        java.send(queue, {"n": Typed("short", 3)}, properties={"f": Typed("float", 1.5)}, reply_to="topic://answers")
+        message = java.receive(queue)
         assert (message.body, message.properties["f"]) == ({"n": Typed("short", 3)}, Typed("float", 1.5))
-        assert (message.destination, message.reply_to) == ("queue://q", "topic://answers")
-        assert java.receive("q", timeout=0.05) is None
+        assert (message.destination, message.reply_to) == (f"queue://{queue}", "topic://answers")
+        assert java.receive(queue, timeout=0.05) is None
 
 
 def test_wrong_password(broker):
