@@ -38,7 +38,7 @@ from pyspark_jms.testing import JmsClient
 pytestmark = [pytest.mark.broker]
 
 BROKERS = {"artemis": Artemis, "classic": Classic, "rabbitmq 3": Rabbit3, "rabbitmq 4": Rabbit}
-NOT_OF_RABBITMQ_3 = {"AMQP 1.0", "MQTT 5"}
+NOT_OF_RABBITMQ_3 = ("AMQP 1.0", "MQTT 5")
 
 
 @pytest.fixture(scope="module")
@@ -82,6 +82,13 @@ def sent_columns(batch, broker, over):
     found = {name: row[name] for name in ARROW_SCHEMA.names if name not in IGNORED_BY_SINK}
     for name in ("properties", "property_types"):
         found[name] = {key: value for key, value in row[name] or () if not is_left_out(key, set_by_broker)}
+    return found
+
+
+def arrived(access, queue):
+    """What a batch read has, once it has something: nobody confirms a will."""
+    found = []
+    wait_until(lambda: found.extend(read_batches(access, queue)) or found, what="the message")
     return found
 
 
@@ -226,11 +233,11 @@ def copies_of(broker, protocol):
     queue = queue_on(broker)
     PRODUCERS[broker.dialect][protocol](broker, queue)
     for read_over in protocols_of(broker):
-        (batch,) = read_batches(access_over(broker, read_over), queue)
+        (batch,) = arrived(access_over(broker, read_over), queue)
         (row,) = batch.to_pylist()
         assert (row["body_error"], body_of(row)) == (None, BODY)
         added = {name: value for name, value in row["properties"] or () if name not in SET_BY_PROVIDER}
-        yield (read_over, "", ""), "; ".join(f"has `{name}`: `{value}`" for name, value in added.items())
+        yield (read_over, "", ""), "; ".join(f"has `{name}`: `{value}`" for name, value in sorted(added.items()))
         for write_over in protocols_of(broker):
             copies = queue_on(broker)
             write_batch(access_over(broker, write_over), copies, batch, **unconfirmed(broker))
@@ -247,6 +254,8 @@ def differing(batch, copy, broker, over):
 def shown(value):
     if value is None:
         return "-"
+    if isinstance(value, dict) and len(value) > 1:
+        return "those of all properties"
     return f"`{value!r}`" if isinstance(value, bytes | dict) else f"`{value}`"
 
 
@@ -255,7 +264,7 @@ def shown(value):
 def test_a_plain_message_is_written_as_it_was_read_but_for_what_the_page_says(running, name):
     broker, found = running(name), {}
     for protocol in PRODUCERS[broker.dialect]:
-        if name != "rabbitmq 3" or protocol not in NOT_OF_RABBITMQ_3:
+        if name != "rabbitmq 3" or not protocol.startswith(NOT_OF_RABBITMQ_3):
             for way, difference in copies_of(broker, protocol):
                 if difference:
                     said = found.setdefault((*way, NAME.sub("NAME", difference)), [])

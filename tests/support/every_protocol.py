@@ -1,6 +1,6 @@
 """Brokers that speak every protocol that they have, and a producer of each: what a broker adds when it converts.
 
-A producer sends one message, ``BODY``, and sets nothing else that its client lets it leave out.
+A producer sends one message, ``BODY``, and sets nothing else that its client lets it leave out, unless it is named so.
 """
 
 import time
@@ -19,6 +19,7 @@ from proton import Message, symbol
 from proton.reactor import SenderOption
 from proton.utils import BlockingConnection
 from rabbit4 import Rabbit4
+from waiting import wait_until
 
 from pyspark_jms.testing import EmbeddedArtemis, EmbeddedClassic, JmsClient
 from pyspark_jms.tools.testing import jars
@@ -146,10 +147,12 @@ def _message_for(broker):
 
 
 @contextmanager
-def _mqtt_client(broker, version, on_message=None, on_subscribe=None):
+def _mqtt_client(broker, version, on_message=None, on_subscribe=None, will=None):
     client = mqtt.Client(mqtt.CallbackAPIVersion.VERSION2, client_id=uuid4().hex, protocol=version)
     client.on_message, client.on_subscribe = on_message, on_subscribe
     client.username_pw_set(broker.user, broker.password)
+    if will is not None:
+        client.will_set(**will)
     client.connect(broker.host, broker.mqtt_port)
     client.loop_start()
     try:
@@ -173,15 +176,53 @@ def mqtt_subscriber(broker, topic):
         yield received
 
 
-def mqtt_publish(broker, queue, version, payload=BODY, **given):
-    properties = None
-    if version == mqtt.MQTTv5:
-        properties = Properties(PacketTypes.PUBLISH)
-        for name, value in given.items():
-            setattr(properties, name, value)
-    topic = queue.removeprefix("Consumer.test.").replace(".", "/")
+def mqtt_publish(broker, queue, version, payload=BODY, *, retain=False, **given):
+    properties = _mqtt_properties(PacketTypes.PUBLISH, given) if version == mqtt.MQTTv5 else None
     with _mqtt_client(broker, version) as client:
-        client.publish(topic, payload, 1, properties=properties).wait_for_publish(20)
+        client.publish(_mqtt_topic(queue), payload, 1, retain, properties=properties).wait_for_publish(20)
+
+
+def mqtt_will(broker, queue, version, **given):
+    """Let a client go without a word: the broker publishes its will."""
+    properties = _mqtt_properties(PacketTypes.WILLMESSAGE, given) if version == mqtt.MQTTv5 else None
+    will = {"topic": _mqtt_topic(queue), "payload": BODY, "qos": 1, "retain": True, "properties": properties}
+    with _mqtt_client(broker, version, will=will) as client:
+        wait_until(client.is_connected, what="the connection")
+        client.loop_stop()
+        client.socket().close()
+
+
+def _mqtt_topic(queue):
+    return queue.removeprefix("Consumer.test.").replace(".", "/")
+
+
+def _mqtt_properties(packet, given):
+    properties = Properties(packet)
+    for name, value in given.items():
+        setattr(properties, name, value)
+    return properties
+
+
+MQTT_5_PARTS = {
+    "ContentType": "application/json",
+    "CorrelationData": b"c",
+    "MessageExpiryInterval": 3600,
+    "PayloadFormatIndicator": 1,
+    "ResponseTopic": "answers/x",
+    "UserProperty": [("i", "5"), ("trace", "t")],
+}
+"""All that a message can have, with names that JMS has too."""
+
+_MQTT_3 = {
+    "MQTT 3.1.1": lambda broker, queue: mqtt_publish(broker, queue, mqtt.MQTTv311),
+    "MQTT 3.1.1 retained": lambda broker, queue: mqtt_publish(broker, queue, mqtt.MQTTv311, retain=True),
+    "MQTT 3.1.1 will": lambda broker, queue: mqtt_will(broker, queue, mqtt.MQTTv311),
+}
+_MQTT_5 = {
+    "MQTT 5": lambda broker, queue: mqtt_publish(broker, queue, mqtt.MQTTv5),
+    "MQTT 5 retained": lambda broker, queue: mqtt_publish(broker, queue, mqtt.MQTTv5, retain=True, **MQTT_5_PARTS),
+    "MQTT 5 will": lambda broker, queue: mqtt_will(broker, queue, mqtt.MQTTv5, **MQTT_5_PARTS),
+}
 
 
 def pika_send(broker, queue, **given):
@@ -215,22 +256,22 @@ PRODUCERS = {
         "STOMP": _stomp,
         "AMQP 1.0": _amqp,
         "Qpid JMS": _qpid,
-        "MQTT 3.1.1": lambda broker, queue: mqtt_publish(broker, queue, mqtt.MQTTv311),
-        "MQTT 5": lambda broker, queue: mqtt_publish(broker, queue, mqtt.MQTTv5),
+        **_MQTT_3,
+        **_MQTT_5,
     },
     "classic": {
         "OpenWire": _openwire,
         "STOMP": _stomp,
         "AMQP 1.0": _amqp,
         "Qpid JMS": _qpid,
-        "MQTT 3.1.1": lambda broker, queue: mqtt_publish(broker, queue, mqtt.MQTTv311),
+        **_MQTT_3,
     },
     "rabbitmq": {
         "AMQP 0.9.1": pika_send,
         "STOMP": _stomp,
         "AMQP 1.0": _amqp,
-        "MQTT 3.1.1": lambda broker, queue: mqtt_publish(broker, queue, mqtt.MQTTv311),
-        "MQTT 5": lambda broker, queue: mqtt_publish(broker, queue, mqtt.MQTTv5),
+        **_MQTT_3,
+        **_MQTT_5,
     },
 }
 
@@ -284,9 +325,7 @@ def _amqp_full(broker, queue):
 
 
 def _mqtt_full(broker, queue):
-    parts = {"ContentType": "application/json", "CorrelationData": b"c", "ResponseTopic": "answers/x"}
-    user = [("i", "5"), ("x-trace", "t")]
-    mqtt_publish(broker, queue, mqtt.MQTTv5, MessageExpiryInterval=3600, UserProperty=user, **parts)
+    mqtt_publish(broker, queue, mqtt.MQTTv5, **MQTT_5_PARTS | {"UserProperty": [("i", "5"), ("x-trace", "t")]})
 
 
 def _pika_full(broker, queue):
