@@ -19,7 +19,7 @@ from pyspark_jms.delivery.commit_token import LedgerEntry, LedgerOwner
 from pyspark_jms.errors import UnsupportedError
 from pyspark_jms.jms.features import Feature
 from pyspark_jms.jms.model import Destination
-from pyspark_jms.management.queue_facts import look_up_queues
+from pyspark_jms.management.destinations import require_destinations
 from pyspark_jms.management.routing import shows_addresses
 from pyspark_jms.network.settings import ConnectionSettings
 
@@ -39,9 +39,9 @@ class AmqpSinkLink:
     def dialect(self) -> Dialect:
         return self._producer.dialect
 
-    def require_queues(self, names: Sequence[str]) -> None:
+    def require_destinations(self, destinations: Sequence[Destination]) -> None:
         if shows_addresses(self.dialect.management):
-            look_up_queues(open_amqp_management, self._settings, names)
+            require_destinations(open_amqp_management, self._settings, destinations)
 
     def encode(
         self,

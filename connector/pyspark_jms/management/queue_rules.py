@@ -99,6 +99,14 @@ def _is_dropped(policy: str | None) -> bool:
 
 RULES: tuple[Rule, ...] = (
     Rule(
+        name="address",
+        holds=lambda facts, _: facts.exists and (facts.address or facts.name) not in facts.name.split("::"),
+        fact="belongs to address {address}",
+        uses=_refuse("the broker confirms what is sent to the name of the queue alone, and drops it", *_WRITES, *_OWN),
+        remedy="Send to {address}::{name}.",
+        own_remedy="Delete the queue: the connector creates it in an address of its own name.",
+    ),
+    Rule(
         name="non-destructive",
         holds=lambda facts, _: facts.non_destructive is True,
         fact="is non-destructive: an acknowledgement removes nothing",

@@ -12,11 +12,12 @@ from pyspark_jms.management.attributes import Management
 from pyspark_jms.management.link import ManagementLink
 
 __all__ = [
+    "has_queues",
     "is_fully_qualified",
     "is_kept",
-    "is_queue_only",
     "is_topic_only",
     "queue_names",
+    "require_topic",
     "routing_of",
     "shows_addresses",
 ]
@@ -44,12 +45,25 @@ def is_topic_only(link: ManagementLink, address: str) -> bool:
     return _routes_only(link, address, DestinationKind.TOPIC)
 
 
-def is_queue_only(link: ManagementLink, address: str) -> bool:
-    """Return whether an address has a queue, and no topic."""
+def require_topic(link: ManagementLink, name: str) -> None:
+    """``InvalidDestinationError`` if an address has a queue, and no topic."""
+    if _routes_only(link, name, DestinationKind.QUEUE) and has_queues(link, name):
+        raise InvalidDestinationError(
+            f"{name} is a queue on the broker, and no topic.",
+            f"A subscription or a message to the topic would change its address for good. Use option queue={name}, or"
+            " create a topic of another name.",
+        )
+
+
+def has_queues(link: ManagementLink, address: str) -> bool:
+    """Return whether an address routes to a queue."""
     inspection = link.words.inspection
-    if inspection is None or not _routes_only(link, address, DestinationKind.QUEUE):
+    if inspection is None:
         return False
-    return bool(link.attribute(inspection.address_resource.format(address), inspection.address_queues))
+    try:
+        return bool(link.attribute(inspection.address_resource.format(address), inspection.address_queues))
+    except InvalidDestinationError:
+        return False
 
 
 def _routes_only(link: ManagementLink, address: str, kind: DestinationKind) -> bool:

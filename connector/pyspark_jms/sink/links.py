@@ -16,6 +16,7 @@ import pyarrow as pa
 from pyspark_jms.blocks.block import MessageBlock
 from pyspark_jms.columns.rows import EncodeOptions
 from pyspark_jms.jms.dialect import BrokerDialect
+from pyspark_jms.jms.model import Destination
 from pyspark_jms.network.settings import ConnectionSettings
 
 __all__ = ["ConnectSink", "SinkLink"]
@@ -30,8 +31,8 @@ class SinkLink(Protocol):
     @property
     def dialect(self) -> BrokerDialect: ...
 
-    def require_queues(self, names: Sequence[str]) -> None:
-        """``InvalidDestinationError`` if the broker's management shows that one of the names is no queue's."""
+    def require_destinations(self, destinations: Sequence[Destination]) -> None:
+        """``InvalidDestinationError`` if the broker's management shows that what is sent to one of them is dropped."""
 
     def encode(
         self,

@@ -14,7 +14,7 @@ from pyspark_jms.columns.row_parts import BadRows, good_rows
 from pyspark_jms.errors import JMSError
 from pyspark_jms.options.sink import SinkOptions, check_schema
 from pyspark_jms.sink.links import ConnectSink, SinkLink
-from pyspark_jms.sink.queues import TargetQueues
+from pyspark_jms.sink.queues import Targets
 from pyspark_jms.sink.tasks import Sent
 
 __all__ = ["RowEncoder", "nonempty_batches", "send_at_least_once"]
@@ -54,7 +54,7 @@ class RowEncoder:
         self.dropped = 0
         self._drop = options.drop_bad_rows
         self._faults: list[BadRows] = []
-        self._queues = TargetQueues(options, link)
+        self._targets = Targets(options, link)
         self._encode = partial(link.encode, destination=options.destination, property_columns=options.property_columns)
 
     def sendable(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -62,14 +62,14 @@ class RowEncoder:
         for batch in batches:
             left = self._without_bad(batch) if self._drop else batch
             if left.num_rows:
-                self._queues.require(left, self.next_row)
+                self._targets.require(left, self.next_row)
                 yield left
 
     def _without_bad(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         now_ms = _now_ms()
 
         def encode(part: pa.RecordBatch, numbers: Int64s) -> None:
-            self._queues.require(part, self.next_row, numbers)
+            self._targets.require(part, self.next_row, numbers)
             self._encode(part, numbers=numbers, now_ms=now_ms)
 
         left, bad = good_rows(batch, self.next_row, encode)

@@ -16,6 +16,7 @@ from pyspark_jms.delivery.subscription_ledger import Recognition
 from pyspark_jms.jms.dialect import BrokerDialect
 from pyspark_jms.jms.model import Destination, DurableSubscription
 from pyspark_jms.jms.subscription import Subscription
+from pyspark_jms.management.destinations import require_destinations
 from pyspark_jms.management.link import ManagementLink
 from pyspark_jms.management.queue_facts import QueueFacts, look_up_queues
 from pyspark_jms.network.connection import OpenConnection, StateCondition
@@ -151,3 +152,7 @@ class Reading:
     def look_up(self, queues: Sequence[str]) -> dict[str, QueueFacts]:
         """Ask the management what these queues are (``look_up_queues``)."""
         return look_up_queues(self.protocol.open_management, self.options.connection, queues)
+
+    def require_destination(self, destination: Destination) -> None:
+        """Refuse a destination at which what is sent would not arrive (``require_destinations``)."""
+        require_destinations(self.protocol.open_management, self.options.connection, [destination])

@@ -51,12 +51,12 @@ def require_queues(reading: Reading) -> dict[str, QueueFacts]:
     options = reading.options
     names = [each.name for each in options.destinations if each.kind is DestinationKind.QUEUE]
     letters = options.dead_letter_queue
-    found = reading.look_up(names if letters is None else [*names, letters])
-    found = {name: facts for name, facts in found.items() if name in names}
+    found = reading.look_up(names)
     warn_of_missing(found.values())
     found |= _subscription(reading)
     require_usable((facts, feature, needed) for facts in found.values() for feature, needed in features_of(options))
     if letters is not None:
+        reading.require_destination(Destination(DestinationKind.QUEUE, letters))
         require_own(reading.protocol.open_management, options.connection, {letters: Feature.DEAD_LETTERS})
     return found
 

@@ -10,7 +10,8 @@ import pyarrow as pa
 
 from pyspark_jms.blocks.block import MessageBlock
 from pyspark_jms.columns.rows import EncodeOptions
-from pyspark_jms.management.queue_facts import look_up_queues
+from pyspark_jms.jms.model import Destination
+from pyspark_jms.management.destinations import require_destinations
 from pyspark_jms.management.routing import shows_addresses
 from pyspark_jms.network.settings import ConnectionSettings
 from pyspark_jms.stomp.columns.encode import encode, receipt_of
@@ -35,9 +36,9 @@ class StompSinkLink:
     def dialect(self) -> Dialect:
         return self._producer.dialect
 
-    def require_queues(self, names: Sequence[str]) -> None:
+    def require_destinations(self, destinations: Sequence[Destination]) -> None:
         if shows_addresses(self.dialect.management):
-            look_up_queues(StompManagementLink, self._settings, names)
+            require_destinations(StompManagementLink, self._settings, destinations)
 
     def encode(
         self,

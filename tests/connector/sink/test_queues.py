@@ -1,9 +1,13 @@
-"""What is sent to the name of a topic as to a queue, on a real broker."""
+"""What is sent to a topic as to a queue, and to a queue whose address has another name, on a real broker."""
+
+import uuid
 
 import pyarrow as pa
 import pytest
+from addresses import create_in, types_of
 from proxy import Proxy
 from streaming import access
+from waiting import await_count
 
 from pyspark_jms.amqp.sink import CommitLedger
 from pyspark_jms.delivery.commit_token import LedgerOwner
@@ -27,14 +31,9 @@ def send(running, way, rows, **options):
     batches = iter([pa.record_batch(rows)])
     if way != "exactly once":
         return send_at_least_once(connect_sink(parsed), parsed, batches)
-    owner = LedgerOwner("query", "q")
+    owner = LedgerOwner("query", uuid.uuid4().hex)
     task = LedgerTask(owner=owner, write="q/0", partition=0, batch=0, execution="first", may_be_repeated=False)
     return send_exactly_once(CommitLedger(parsed.connection, owner), parsed, task, batches).sent
-
-
-def types_of(running, name):
-    address = running.jvm.org.apache.activemq.artemis.api.core.SimpleString.of(name)
-    return running.server.getAddressInfo(address).getRoutingTypes().toString()
 
 
 @pytest.fixture
@@ -62,6 +61,44 @@ def test_rows_to_a_topic_as_a_queue_can_be_dropped(broker, topic, way):
     rows = {"text": ["x", "y", "z"], "destination": [f"{topic}.other", topic, f"{topic}.other"]}
     assert send(broker, way, rows, onBadRow="drop") == (2, 1)
     assert broker.message_count(f"{topic}.other") == 2
+
+
+@pytest.mark.parametrize("way", ["stomp", "amqp", "exactly once"])
+def test_a_queue_whose_address_has_another_name_is_written_to_by_its_full_name(broker, queue, way):
+    if not isinstance(broker, EmbeddedArtemis):
+        pytest.skip("needs an embedded Artemis")
+    create_in(broker, f"{queue}.address", queue)
+    error = f"Queue {queue} belongs to address {queue}.address. .* Send to queue={queue}.address::{queue} "
+    with pytest.raises(InvalidDestinationError, match=error):
+        send(broker, way, {"text": ["x"]}, queue=queue)
+    rows = {"text": ["x", "y"], "destination": [f"{queue}.other", f"queue://{queue}"]}
+    with pytest.raises(InvalidDestinationError, match=f"row 1 of the task is refused: {error}"):
+        send(broker, way, rows)
+    full_name = f"{queue}.address::{queue}"
+    assert send(broker, way, rows | {"destination": [f"queue://{full_name}", None]}, queue=full_name) == (2, 0)
+    await_count(broker, queue, 2)
+    assert types_of(broker, f"{queue}.address") == "[ANYCAST]"
+
+
+@pytest.mark.parametrize("way", ["stomp", "amqp"])
+def test_one_subscription_is_written_to_as_a_topic_with_its_full_name(broker, topic, way):
+    for name in ("one", "two"):
+        create_in(broker, topic, f"{topic}.{name}", "MULTICAST")
+    with pytest.raises(InvalidDestinationError, match=f"the queue of a topic.* Send to topic={topic}::{topic}.one "):
+        send(broker, way, {"text": ["x"]}, queue=f"{topic}::{topic}.one")
+    assert send(broker, way, {"text": ["x"]}, topic=f"{topic}::{topic}.one") == (1, 0)
+    await_count(broker, f"{topic}.one", 1)
+    assert broker.message_count(f"{topic}.two") == 0
+
+
+@pytest.mark.parametrize("way", ["stomp", "amqp"])
+def test_a_queue_is_not_written_to_as_a_topic_and_stays_a_queue(broker, queue, way):
+    if not isinstance(broker, EmbeddedArtemis):
+        pytest.skip("needs an embedded Artemis")
+    broker.create_queue(queue)
+    with pytest.raises(InvalidDestinationError, match=f"{queue} is a queue on the broker, and no topic"):
+        send(broker, way, {"text": ["x"]}, topic=queue)
+    assert types_of(broker, queue) == "[ANYCAST]"
 
 
 @pytest.mark.parametrize("way", ["stomp", "amqp"])

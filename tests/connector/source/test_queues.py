@@ -6,6 +6,7 @@ import logging
 from pathlib import Path
 
 import pytest
+from addresses import create_in
 from amqp_messages import TRUE, list_, section, string
 from amqp_sending import put, put_encoded, settings_of, subscription_to
 from configured_artemis import ConfiguredArtemis
@@ -214,6 +215,14 @@ def test_dead_letters_are_not_sent_to_a_topic(broker, queue):
         running.plan()
     running.source.stop()
     readers.close()
+
+
+def test_dead_letters_are_not_sent_to_a_queue_whose_address_has_another_name(broker, queue):
+    create_in(broker, f"{queue}.address", f"{queue}.dead")
+    running = ReaderQuery(broker, queue=queue, onBadMessage="deadLetter", deadLetterQueue=f"{queue}.dead")
+    with pytest.raises(InvalidDestinationError, match=f"Queue {queue}.dead belongs to address {queue}.address"):
+        running.plan()
+    running.source.stop()
 
 
 @pytest.mark.parametrize("subscription", [None, "of its name"])

@@ -8,7 +8,6 @@ from pyspark_jms.blocks.block import MessageBlock
 from pyspark_jms.blocks.dead_letter import OversizedMessage
 from pyspark_jms.errors import (
     ConnectionLostError,
-    InvalidDestinationError,
     JMSError,
     JMSSecurityError,
     SubscriptionInUseError,
@@ -17,9 +16,10 @@ from pyspark_jms.errors import (
 from pyspark_jms.jms.model import Destination, DestinationKind
 from pyspark_jms.jms.names import has_wildcards
 from pyspark_jms.jms.subscription import FULL_QUEUE_REMEDY, Subscription
+from pyspark_jms.management.destinations import require_destinations
 from pyspark_jms.management.link import ask
 from pyspark_jms.management.queue_facts import queue_facts
-from pyspark_jms.management.routing import is_fully_qualified, is_kept, is_queue_only, routing_of
+from pyspark_jms.management.routing import is_fully_qualified, is_kept, routing_of, shows_addresses
 from pyspark_jms.network.connection import OnConnection, StateCondition
 from pyspark_jms.network.settings import ConnectionSettings
 from pyspark_jms.stomp.dialects import Dialect
@@ -117,16 +117,8 @@ def _require_topic(settings: ConnectionSettings, destination: Destination, diale
 
     Nothing is refused without the permission ``manage``.
     """
-    words = dialect.management
-    if words is None or words.inspection is None or has_wildcards(destination.name):
-        return
-    name = destination.name
-    if ask(StompManagementLink, settings, lambda link: is_queue_only(link, name), f"whether {name} is a topic"):
-        raise InvalidDestinationError(
-            f"{name} is a queue on the broker, and no topic.",
-            f"A subscription would change its address for good. Use option queue={name}, or create a topic"
-            " of another name.",
-        )
+    if shows_addresses(dialect.management) and not has_wildcards(destination.name):
+        require_destinations(StompManagementLink, settings, [destination])
 
 
 class Consumer(OnConnection[Dialect]):

@@ -64,10 +64,12 @@ def _run(options: argparse.Namespace) -> int:
     parsed = source_options(options, queue=options.queue, selector=options.selector)
     _require_one_queue(parsed)
     reading = reading_of(parsed)
-    waiting = _messages_of(reading, options.queue, options.to)
+    waiting = _messages_of(reading, options.queue)
     if parsed.connection.protocol != "amqp" and not options.only_text_and_bytes:
         _require_carried(parsed.connection, options.queue)
     to = None if options.to is None else Destination(DestinationKind.QUEUE, options.to)
+    if to is not None:
+        reading.require_destination(to)
     targets = None
     if to is None:
         targets = look_for_targets(reading, connect_mover(parsed), limit=options.max, accept_claims=options.yes)
@@ -92,12 +94,11 @@ def _require_one_queue(parsed: "SourceOptions") -> None:
         raise InvalidOptionError("--queue is not one plain name.", "Run the command once for each queue.")
 
 
-def _messages_of(reading: "Reading", queue: str, to: str | None) -> int | None:
+def _messages_of(reading: "Reading", queue: str) -> int | None:
     """Return how many messages the queue has, or None if it is not known. A missing queue is refused, and so not
-    created. The name of a topic is refused on either side.
+    created.
     """
-    names = [queue] if to is None else [queue, to]
-    found = reading.look_up(names).get(queue)
+    found = reading.look_up([queue]).get(queue)
     if found is None:
         return None
     if not found.exists:

@@ -294,7 +294,7 @@ class _Mover:
         if target not in self._refusals:
             try:
                 self._link.check_target(target.name)
-                self._reading.look_up([target.name])
+                self._reading.require_destination(target)
             except InvalidDestinationError as error:
                 self._refusals[target] = error.fact
             else:

@@ -1,11 +1,12 @@
 import time
 
 import pytest
+from addresses import create_in
 from numbered import fill, in_queue
 from rawstomp import RawStomp, frame
 from waiting import await_count, await_value
 
-from pyspark_jms.testing import JmsClient
+from pyspark_jms.testing import EmbeddedArtemis, JmsClient
 from pyspark_jms.tools import cli
 
 NOWHERE = ["move", "--broker-url", "stomp://127.0.0.1:1"]
@@ -110,6 +111,20 @@ def test_stomp_refuses_a_queue_whose_bodies_it_does_not_carry(broker, commands_o
     assert commands("move", "--queue", f"{queue}.many", "--to", f"{queue}.to") == 1
     assert "The broker lists the bodies of 200 of the 300 messages" in commands.errors
     assert commands("move", "--queue", f"{queue}.many", "--to", f"{queue}.to", "--only-text-and-bytes") == 0
+
+
+@pytest.mark.broker
+def test_no_message_is_moved_to_a_queue_whose_address_has_another_name(broker, commands_on, queue):
+    if not isinstance(broker, EmbeddedArtemis):
+        pytest.skip("needs an embedded Artemis")
+    create_in(broker, f"{queue}.address", f"{queue}.to")
+    fill(broker, queue, 1)
+    for url in (broker.url, broker.amqp_url):
+        commands = commands_on(broker, url)
+        assert commands("move", "--queue", queue, "--to", f"{queue}.to") == 1
+        error = f"[JMS_INVALID_DESTINATION] Queue {queue}.to belongs to address {queue}.address. "
+        assert commands.errors.startswith(error)
+    await_count(broker, queue, 1)
 
 
 @pytest.mark.broker
