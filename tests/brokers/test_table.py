@@ -3,6 +3,7 @@
 import ast
 import threading
 import time
+from contextlib import closing
 from pathlib import Path
 
 import brokers_page
@@ -14,9 +15,10 @@ from streaming import run_available
 from waiting import await_count, await_value, wait_until
 
 from pyspark_jms.options.source import SourceOptions
+from pyspark_jms.stomp.link.connection import connect
 from pyspark_jms.stomp.link.management import StompManagementLink
 from pyspark_jms.testing import JmsClient
-from pyspark_jms.tools.check.broker import identify_broker, open_management
+from pyspark_jms.tools.check.broker import open_management
 
 slow = pytest.mark.slow
 
@@ -37,9 +39,9 @@ def test_every_row_is_tested_or_listed_as_not_tested():
 @slow
 def test_who_answers(stage, report):
     """The last lines of a run name the brokers and versions of the run."""
-    found = identify_broker(settings(stage))
-    assert found.dialect is stage.dialect
-    report(f"{stage.name}: run on {found.server}, measured on {stage.dialect.tested_versions}")
+    with closing(connect(settings(stage))) as link:
+        assert link.dialect is stage.dialect
+    report(f"{stage.name}: run on {link.server}, measured on {stage.dialect.tested_versions}")
 
 
 @slow

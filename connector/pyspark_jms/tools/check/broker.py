@@ -1,23 +1,19 @@
 """What is found out about a broker: connection, clock, management, and the guarantees that its dialect allows."""
 
 from collections.abc import Callable, Iterator
-from contextlib import closing
-from dataclasses import dataclass
 
 from pyspark_jms.errors import JMSError
 from pyspark_jms.jms.features import Feature
 from pyspark_jms.management.link import ManagementLink
 from pyspark_jms.network.settings import ConnectionSettings
 from pyspark_jms.stomp.dialects import Dialect
-from pyspark_jms.stomp.link.connection import connect
+from pyspark_jms.stomp.link.connection import Connection
 from pyspark_jms.tools.check.findings import Finding, Verdict
 
 __all__ = [
-    "BrokerIdentity",
     "broker_findings",
     "clock_finding",
     "guarantee_findings",
-    "identify_broker",
     "open_management",
 ]
 
@@ -25,22 +21,9 @@ _CLOCKS_MAY_DIFFER_MS = 1_000
 """The difference of the broker's and the driver's clocks that AvailableNow tolerates."""
 
 
-@dataclass(frozen=True, slots=True)
-class BrokerIdentity:
-    address: str
-    server: str
-    dialect: Dialect
-
-
-def identify_broker(settings: ConnectionSettings) -> BrokerIdentity:
-    """Connect once; raises the same errors as a query."""
-    with closing(connect(settings)) as connection:
-        return BrokerIdentity(str(connection.address), connection.server or "", connection.dialect)
-
-
-def broker_findings(found: BrokerIdentity, user: str | None) -> Iterator[Finding]:
-    yield Finding(name="connection", value=f"{found.address}, {f'as {user}' if user else 'without a user'}")
-    yield Finding(name="broker", value=f"{found.server or 'no server header'}; dialect {found.dialect.name}")
+def broker_findings(link: Connection, user: str | None) -> Iterator[Finding]:
+    yield Finding(name="connection", value=f"{link.address}, {f'as {user}' if user else 'without a user'}")
+    yield Finding(name="broker", value=f"{link.server or 'no server header'}; dialect {link.dialect.name}")
 
 
 def open_management(

@@ -58,10 +58,6 @@ class ExactlyOnce:
         name = "reading, staging"
         try:
             self._try_staging()
-        except UnsupportedError as error:
-            return Finding(name=name, value=f"at-least-once only: {error.fact}", verdict=Verdict.NOTE)
-        except ReceiptTimeoutError as error:
-            return Finding.of_error(name, error, Verdict.PROBLEM)
         except JMSError as error:
             return _refused(name, error, f"{DEFAULT_PREFIX}#", "reads")
         return Finding(name=name, value="exactly-once, with deliveryGuarantee=exactly-once")
@@ -88,10 +84,6 @@ class ExactlyOnce:
         name = "writing, ledger"
         try:
             trial = self._try_ledger()
-        except UnsupportedError as error:
-            return Finding(name=name, value=f"at-least-once only: {error.fact}", verdict=Verdict.NOTE)
-        except ReceiptTimeoutError as error:
-            return Finding.of_error(name, error, Verdict.PROBLEM)
         except JMSError as error:
             return _refused(name, error, f"{LEDGER_PREFIX}#", "writes")
         value = "exactly-once, with deliveryGuarantee=exactly-once"
@@ -295,6 +287,10 @@ _NOT_READ = Finding(
 
 
 def _refused(name: str, error: JMSError, addresses: str, what: str) -> Finding:
+    if isinstance(error, UnsupportedError):
+        return Finding(name=name, value=f"at-least-once only: {error.fact}", verdict=Verdict.NOTE)
+    if isinstance(error, ReceiptTimeoutError):
+        return Finding.of_error(name, error, Verdict.PROBLEM)
     if not isinstance(error, JMSSecurityError):
         return Finding.of_error(name, error)
     needed = "createAddress, createDurableQueue, consume, browse and send"

@@ -2,13 +2,14 @@
 
 import json
 import textwrap
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
+from typing import Any, NamedTuple
 
 from pyspark_jms.errors import JMSError
 
-__all__ = ["Finding", "Verdict", "as_json", "as_table", "failed"]
+__all__ = ["Finding", "Trial", "Verdict", "as_json", "as_table", "failed"]
 
 _NAME_WIDTH, _LINE_WIDTH = 20, 110
 
@@ -43,6 +44,16 @@ class Finding:
     def of_end(cls, name: str, error: JMSError) -> "Finding":
         """Make a finding of an error that has ended checks, with its code, by which the pages explain it."""
         return cls(name=name, value=f"[{error.code}] {error.fact}", verdict=Verdict.PROBLEM, advice=error.remedy)
+
+
+class Trial(NamedTuple):
+    feature: str
+    needs: Sequence[str]
+    """Fields of the subject: the trial is left out if one of them is empty."""
+    run: Callable[[Any], Iterable[Finding]]
+
+    def findings(self, subject: Any) -> Iterable[Finding]:
+        return self.run(subject) if all(getattr(subject, each) for each in self.needs) else ()
 
 
 def failed(findings: Iterable[Finding]) -> bool:

@@ -25,7 +25,7 @@ __all__ = [
     "fact_findings",
     "inspected_queue",
     "name_finding",
-    "paging_finding",
+    "paging_findings",
     "queue_findings",
 ]
 
@@ -177,15 +177,16 @@ def _cluster(inspected: Queue) -> Finding | None:
     )
 
 
-def paging_finding(inspected: Queue) -> Finding | None:
+def paging_findings(inspected: Queue) -> Iterator[Finding]:
     """A selector over AMQP finds only messages that are in memory; a few thousand of the oldest (Artemis)."""
     try:
         paging = inspected.is_paging()
     except InvalidDestinationError:
-        return None
+        return
     if not paging:
-        return Finding(name="paging", value="the messages are in the broker's memory")
-    return Finding(
+        yield Finding(name="paging", value="the messages are in the broker's memory")
+        return
+    yield Finding(
         name="paging",
         value="messages of this address are on disk (paging)",
         verdict=Verdict.NOTE,

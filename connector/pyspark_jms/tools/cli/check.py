@@ -86,18 +86,18 @@ def _opened(path: Path) -> TextIO:
 
 def _run_checks(options: argparse.Namespace) -> int:
     from pyspark_jms.tools.check.findings import as_json, as_table, failed
-    from pyspark_jms.tools.check.run import CheckRequest, run_checks
+    from pyspark_jms.tools.check.run import Check, run_checks
 
     parsed = source_options(options, queue=options.scratch_queue)
-    request = CheckRequest(
+    check = Check(
         settings=parsed.connection,
-        queue=options.queue,
+        queue=options.queue or "",
         limit=options.max,
         receive=options.receive,
         scratch_queue=options.scratch_queue,
         staging_queue=options.staging_queue,
     )
-    findings = run_checks(request)
+    findings = run_checks(check)
     print(as_json(findings, ascii_only=is_ascii_json()) if options.json else as_table(findings))
     return int(failed(findings))
 

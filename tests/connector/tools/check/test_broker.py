@@ -1,13 +1,14 @@
+from contextlib import closing
+
 import pytest
 
-from pyspark_jms.errors import BrokerUnreachableError, JMSSecurityError
 from pyspark_jms.stomp.dialects import ARTEMIS, CLASSIC, RABBITMQ
+from pyspark_jms.stomp.link.connection import connect
 from pyspark_jms.stomp.link.management import StompManagementLink
 from pyspark_jms.tools.check.broker import (
     broker_findings,
     clock_finding,
     guarantee_findings,
-    identify_broker,
     open_management,
 )
 from pyspark_jms.tools.check.findings import Verdict
@@ -15,21 +16,12 @@ from pyspark_jms.tools.check.findings import Verdict
 
 @pytest.mark.broker
 def test_the_broker_is_identified(broker, settings_for, named):
-    found = identify_broker(settings_for(broker))
-    assert found.dialect is ARTEMIS
-    findings = named(broker_findings(found, broker.user))
+    with closing(connect(settings_for(broker))) as link:
+        assert link.dialect is ARTEMIS
+    findings = named(broker_findings(link, broker.user))
     assert findings["connection"].value == f"{broker.url}, as {broker.user}"
     assert findings["broker"].value.startswith("ActiveMQ-Artemis/2.")
-    assert "without a user" in named(broker_findings(found, None))["connection"].value
-
-
-@pytest.mark.broker
-def test_a_failed_connection_raises_its_error(broker, settings_for):
-    with pytest.raises(JMSSecurityError):
-        identify_broker(settings_for(broker, user="nobody"))
-    broken = settings_for(broker, addresses=(type(settings_for(broker).addresses[0])("127.0.0.1", 1),))
-    with pytest.raises(BrokerUnreachableError):
-        identify_broker(broken)
+    assert "without a user" in named(broker_findings(link, None))["connection"].value
 
 
 @pytest.mark.broker

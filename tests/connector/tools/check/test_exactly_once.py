@@ -16,7 +16,7 @@ from pyspark_jms.network.address import parse_broker_url
 from pyspark_jms.testing import AddressSettings, EmbeddedArtemis, User
 from pyspark_jms.tools.check.exactly_once import ExactlyOnce
 from pyspark_jms.tools.check.findings import Verdict
-from pyspark_jms.tools.check.run import CheckRequest, run_checks
+from pyspark_jms.tools.check.run import Check, run_checks
 
 NEEDED = frozenset({"createAddress", "createDurableQueue", "consume", "browse", "send"})
 LIMITED = NEEDED - {"createAddress", "createDurableQueue"}
@@ -200,7 +200,7 @@ def _first_tokens(settings):
 
 
 def test_without_the_permission_for_management_the_settings_are_skipped(strict, amqp_settings, named):
-    found = named(run_checks(CheckRequest(settings=amqp_settings(strict, "exact"))))
+    found = named(run_checks(Check(settings=amqp_settings(strict, "exact"))))
     assert found["reading, staging"].verdict is found["writing, ledger"].verdict is Verdict.FINE
     assert found["exactly-once"].verdict is Verdict.NOTE
     assert "were not read" in found["exactly-once"].value
@@ -235,7 +235,7 @@ def test_a_staging_queue_of_an_administrator(strict, queue, amqp_settings, named
         assert refused.verdict is Verdict.PROBLEM
         assert fact in refused.value
     await_value(lambda: strict.consumer_count(f"{queue}.0"), 0)
-    request = CheckRequest(settings=amqp_settings(strict), staging_queue=queue)
+    request = Check(settings=amqp_settings(strict), staging_queue=queue)
     every = named(run_checks(request))
     assert [every[name].verdict for name in ("staging queue", "its settings")] == [Verdict.FINE, Verdict.FINE]
 

@@ -16,7 +16,7 @@ from pyspark_jms.tools.check import receive
 from pyspark_jms.tools.check.findings import Verdict
 from pyspark_jms.tools.check.queue import inspected_queue
 from pyspark_jms.tools.check.receive import _ReceivedIds, receive_findings
-from pyspark_jms.tools.check.run import CheckRequest, run_checks
+from pyspark_jms.tools.check.run import Check, run_checks
 
 WORDS = ARTEMIS_MANAGEMENT.inspection
 
@@ -130,7 +130,7 @@ def test_a_message_that_cannot_be_sent_over_stomp_is_the_error(broker, queue, se
     with pytest.raises(UnconvertibleMessageError, match=r"\[JMS_UNCONVERTIBLE_MESSAGE\].*windowBytes=1"):
         list(over_stomp(settings_for(broker), queue, 10_000, None))
     await_value(lambda: broker.delivery_counts(queue), [1, 1])
-    request = CheckRequest(settings=settings_for(broker), queue=queue, receive=True)
+    request = Check(settings=settings_for(broker), queue=queue, receive=True)
     last = run_checks(request)[-1]
     assert (last.name, last.verdict) == ("check", Verdict.PROBLEM)
     assert last.value.startswith("[JMS_UNCONVERTIBLE_MESSAGE] ")

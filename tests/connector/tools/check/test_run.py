@@ -9,8 +9,11 @@ from waiting import await_count
 
 from pyspark_jms.network.address import Address, parse_broker_url
 from pyspark_jms.testing import JmsClient
+from pyspark_jms.tools.check import run
+from pyspark_jms.tools.check.conformance import run as conformance
+from pyspark_jms.tools.check.conformance.queue import ConformanceQueue
 from pyspark_jms.tools.check.findings import Verdict, failed
-from pyspark_jms.tools.check.run import CheckRequest, _read_clock, run_checks
+from pyspark_jms.tools.check.run import Check, _read_clock, run_checks
 
 BROKER_ROWS = ["connection", "broker", "management"]
 TESTS = ["body rule", "window"]
@@ -19,7 +22,7 @@ GUARANTEES = ["clock", "reading", "reading, journal", "writing", "writing, ledge
 
 @pytest.mark.broker
 def test_the_broker_alone(broker, settings_for):
-    found = run_checks(CheckRequest(settings=settings_for(broker)))
+    found = run_checks(Check(settings=settings_for(broker)))
     assert [finding.name for finding in found] == BROKER_ROWS + TESTS + GUARANTEES
     noted = {finding.name: finding.verdict for finding in found if finding.verdict is not Verdict.FINE}
     assert noted == {"writing, ledger": Verdict.NOTE}, "over STOMP it is at-least-once"
@@ -30,7 +33,7 @@ def test_a_queue_that_is_received_and_given_back(broker, queue, settings_for):
     with JmsClient(broker) as java:
         java.send(queue, "text")
         java.send(queue, [1])
-    found = run_checks(CheckRequest(settings=settings_for(broker), queue=queue, receive=True))
+    found = run_checks(Check(settings=settings_for(broker), queue=queue, receive=True))
     assert [finding.name for finding in found][len(BROKER_ROWS + TESTS + GUARANTEES) :] == [
         "queue", "body types", "dead letters", "received", "bodies delivered", "not received"
     ]  # fmt: skip
@@ -44,7 +47,7 @@ def test_a_user_with_the_permissions_for_one_queue(guarded, queue, settings_for,
     with RawStomp(guarded) as client:
         client.send(queue, [([], "text")])
     settings = settings_for(guarded, user="worker")
-    found = run_checks(CheckRequest(settings=settings, queue=queue, receive=True, scratch_queue=f"{queue}.scratch"))
+    found = run_checks(Check(settings=settings, queue=queue, receive=True, scratch_queue=f"{queue}.scratch"))
     rows = named(found)
     assert [*rows] == [*BROKER_ROWS, "scratch queue", *GUARANTEES, "queue", "received"]
     assert not failed(found)
@@ -61,9 +64,18 @@ def test_the_clock_of_the_broker_is_read_with_management(broker, queue, settings
 
 def test_an_unreachable_broker(settings_for):
     settings = settings_for(_NoBroker(), addresses=(Address("127.0.0.1", 1),))
-    (found,) = run_checks(CheckRequest(settings=settings))
+    (found,) = run_checks(Check(settings=settings))
     assert (found.name, found.verdict) == ("connection", Verdict.PROBLEM)
     assert "127.0.0.1:1" in found.value
+
+
+def test_what_a_trial_needs_is_a_field_of_its_subject(settings_for):
+    settings = settings_for(_NoBroker())
+    for subject, trials in (
+        (Check(settings=settings), run._TRIALS),
+        (ConformanceQueue(settings, "q"), conformance._TRIALS),
+    ):
+        assert [need for trial in trials for need in trial.needs if not hasattr(subject, need)] == []
 
 
 class _NoBroker:
@@ -73,7 +85,7 @@ class _NoBroker:
 @pytest.mark.broker
 def test_a_queue_that_cannot_be_read_is_a_problem(guarded, queue, settings_for):
     settings = settings_for(guarded, user="worker")
-    found = run_checks(CheckRequest(settings=settings, queue=queue, receive=True))
+    found = run_checks(Check(settings=settings, queue=queue, receive=True))
     assert (found[-1].name, found[-1].verdict) == ("check", Verdict.PROBLEM)
 
 
@@ -87,7 +99,7 @@ def test_what_a_queue_is(broker, queue, protocol, settings_for, named):
     put(broker, queue, "one")
     url = broker.amqp_url if protocol == "amqp" else broker.url
     settings = settings_for(broker, addresses=parse_broker_url(url))
-    found = named(run_checks(CheckRequest(settings=settings, queue=queue)))
+    found = named(run_checks(Check(settings=settings, queue=queue)))
     assert found["non-destructive"].verdict is Verdict.PROBLEM
     refused = {"amqp": "exactly-once read without a journal", "stomp": "read with a journal"}
     assert f"{refused[protocol]}: refused, each" in found["non-destructive"].value
@@ -107,11 +119,11 @@ def test_a_topic_with_a_queue_of_its_name_is_a_problem_and_stays_a_topic(broker,
         java.send(f"topic://{queue}", "to the subscriptions")
     settings = settings_for(broker, addresses=parse_broker_url(broker.amqp_url if protocol == "amqp" else broker.url))
     for name in (queue, f"{queue}.other"):
-        found = named(run_checks(CheckRequest(settings=settings, queue=name, receive=True)))
+        found = named(run_checks(Check(settings=settings, queue=name, receive=True)))
         assert found["queue"].verdict is Verdict.PROBLEM
         assert f"{queue}::{name}" in found["queue"].advice
         assert "received" not in found
     address = broker.jvm.org.apache.activemq.artemis.api.core.SimpleString.of(queue)
     assert broker.server.getAddressInfo(address).getRoutingTypes().toString() == "[MULTICAST]"
-    found = named(run_checks(CheckRequest(settings=settings, queue=f"{queue}::{queue}")))
+    found = named(run_checks(Check(settings=settings, queue=f"{queue}::{queue}")))
     assert found["queue"].verdict is Verdict.FINE

@@ -10,7 +10,7 @@ from pyspark_jms.tools.check import scratch
 from pyspark_jms.tools.check.conformance.queue import ConformanceQueue, Reader
 from pyspark_jms.tools.check.conformance.run import run_conformance
 from pyspark_jms.tools.check.findings import Verdict
-from pyspark_jms.tools.check.run import CheckRequest, run_checks
+from pyspark_jms.tools.check.run import Check, run_checks
 from pyspark_jms.tools.check.scratch import scratch_findings
 
 pytestmark = pytest.mark.broker
@@ -101,5 +101,5 @@ def test_a_message_of_another_program_is_not_acknowledged(queue, settings_for):
 def test_the_time_that_the_sink_states_is_not_the_broker_s_clock(queue, settings_for, named):
     require_rabbitmq()
     with InstalledRabbit() as broker:
-        found = named(run_checks(CheckRequest(settings=settings_for(broker), scratch_queue=queue)))
+        found = named(run_checks(Check(settings=settings_for(broker), scratch_queue=queue)))
     assert (found["body rule"].verdict, found["clock"].verdict) == (Verdict.FINE, Verdict.NOTE)

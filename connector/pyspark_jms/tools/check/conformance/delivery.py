@@ -14,7 +14,7 @@ _SELECTOR = "kind = 'a'"
 _END_SECONDS = 10.0
 
 
-def transactions(queue: ConformanceQueue, _dialect: Any) -> Iterator[Finding]:
+def transactions(queue: ConformanceQueue) -> Iterator[Finding]:
     """First: it decides how the other tests send."""
     with closing(queue.connect_sender()) as link:
         if not link.dialect.has_transactions:
@@ -66,8 +66,8 @@ def _compared(name: str, *, works: bool, trusted: bool, yes: str, no: str) -> Fi
     return Finding(name=name, value=yes if works else f"{no}; the dialect does not use it")
 
 
-def selector(queue: ConformanceQueue, dialect: Any) -> Iterator[Finding]:
-    trusted = trusts_selectors(dialect)
+def selector(queue: ConformanceQueue) -> Iterator[Finding]:
+    trusted = trusts_selectors(queue.dialect)
     queue.send([{"text": kind, "properties": [("kind", kind)]} for kind in "abab"])
     try:
         with queue.reader(selector=_SELECTOR) as reader:
@@ -82,9 +82,9 @@ def selector(queue: ConformanceQueue, dialect: Any) -> Iterator[Finding]:
     )
 
 
-def browse(queue: ConformanceQueue, dialect: Any) -> Iterator[Finding]:
+def browse(queue: ConformanceQueue) -> Iterator[Finding]:
     """Return whether another consumer receives the messages while they are shown, and they stay."""
-    trusted = dialect.browses
+    trusted = queue.dialect.browses
     queue.send(_texts("shown", 3))
     try:
         with queue.reader(browse=True) as shown:
@@ -105,10 +105,8 @@ def browse(queue: ConformanceQueue, dialect: Any) -> Iterator[Finding]:
     )
 
 
-def end_of_queue(queue: ConformanceQueue, _dialect: Any) -> Iterator[Finding]:
+def end_of_queue(queue: ConformanceQueue) -> Iterator[Finding]:
     """AvailableNow asks for it."""
-    if not queue.is_amqp:
-        return
     with queue.reader() as reader:
         proven = reader.proves_end(_END_SECONDS)
         reader.receive(0)  # a message of another program would be the reason
@@ -123,7 +121,7 @@ def end_of_queue(queue: ConformanceQueue, _dialect: Any) -> Iterator[Finding]:
 # --- acknowledgements and redelivery -------------------------------------------------------------------------
 
 
-def acknowledgements(queue: ConformanceQueue, dialect: Any) -> Iterator[Finding]:
+def acknowledgements(queue: ConformanceQueue) -> Iterator[Finding]:
     """Two of six are acknowledged, the connection is lost, a reader stops in order, and the others are acknowledged."""
     queue.send(_texts("n", 6))
     with queue.reader() as reader:
@@ -144,7 +142,7 @@ def acknowledgements(queue: ConformanceQueue, dialect: Any) -> Iterator[Finding]
     yield _order([row["text"] for row in first])
     yield _came_back(first, lost, stopped, left, confirms=confirms)
     yield _redelivered(first, lost, stopped, after_loss, after_stop)
-    yield _recognised(first, lost, dialect)
+    yield _recognised(first, lost, queue.dialect)
 
 
 def _order(found: list[str]) -> Finding:
@@ -208,7 +206,7 @@ def _recognised(first: Sequence[Row], lost: Sequence[Row], dialect: Any) -> Find
 # --- a queue that does not exist -----------------------------------------------------------------------------
 
 
-def missing_queue(queue: ConformanceQueue, _dialect: Any) -> Iterator[Finding]:
+def missing_queue(queue: ConformanceQueue) -> Iterator[Finding]:
     """A message that is accepted must be there: some brokers accept and drop it."""
     missing = f"{queue.name}.missing.{queue.run[:8]}"
     try:

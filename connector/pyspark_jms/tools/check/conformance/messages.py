@@ -29,7 +29,7 @@ _BODIES: tuple[tuple[str, str, Row], ...] = (
 """Name, the column that has the content, and the row. The object is Java's serialization of "a"."""
 
 
-def bodies(queue: ConformanceQueue, _dialect: Any) -> Iterator[Finding]:
+def bodies(queue: ConformanceQueue) -> Iterator[Finding]:
     refused = {}
     for name, _, row in _BODIES:
         try:
@@ -71,7 +71,7 @@ _PROPERTIES = (
 )
 
 
-def headers_and_properties(queue: ConformanceQueue, _dialect: Any) -> Iterator[Finding]:
+def headers_and_properties(queue: ConformanceQueue) -> Iterator[Finding]:
     sent = {
         "text": "x",
         "JMSCorrelationID": "correlation",
@@ -123,7 +123,7 @@ def _properties(row: Row) -> Iterator[Finding]:
     )
 
 
-def large_message(queue: ConformanceQueue, _dialect: Any) -> Iterator[Finding]:
+def large_message(queue: ConformanceQueue) -> Iterator[Finding]:
     """Larger than a frame of any broker that is known."""
     blocks = (hashlib.sha256(number.to_bytes(4, "big")).digest() for number in range(_LARGE_BYTES // 32))
     body = b"".join(blocks)

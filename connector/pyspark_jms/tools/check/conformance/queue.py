@@ -62,6 +62,8 @@ class ConformanceQueue:
     def __init__(self, settings: ConnectionSettings, name: str) -> None:
         self.is_amqp = settings.protocol == "amqp"
         self.name = name
+        self.dialect: Any = None
+        """Of the broker, as ``run_conformance`` has found it."""
         self.uses_transactions = True
         """Whether ``send`` commits. The test of transactions decides it."""
         self.patience = settings.receipt_timeout

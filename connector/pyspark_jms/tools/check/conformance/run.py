@@ -7,10 +7,9 @@ arrives. The findings become a report in Markdown, which an owner of the broker 
 
 import contextlib
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from typing import Any
 
 from pyspark_jms.errors import InvalidDestinationError, JMSError
 from pyspark_jms.network.settings import ConnectionSettings
@@ -24,7 +23,7 @@ from pyspark_jms.tools.check.conformance.delivery import (
 )
 from pyspark_jms.tools.check.conformance.messages import bodies, headers_and_properties, large_message
 from pyspark_jms.tools.check.conformance.queue import ConformanceQueue, EndedEarly
-from pyspark_jms.tools.check.findings import Finding, Verdict
+from pyspark_jms.tools.check.findings import Finding, Trial, Verdict
 
 __all__ = ["ConformanceReport", "run_conformance"]
 
@@ -90,14 +89,14 @@ def run_conformance(settings: ConnectionSettings, name: str) -> ConformanceRepor
     began = time.monotonic()
     queue = ConformanceQueue(settings, name)
     with contextlib.closing(queue.connect_reader()) as link:
-        server, dialect, address = link.server or "", link.dialect, str(link.address)
+        server, queue.dialect, address = link.server or "", link.dialect, str(link.address)
         capabilities = tuple(sorted(link.connection.capabilities)) if queue.is_amqp else ()
     _require_unused(queue)
-    findings = tuple(_run_tests(queue, dialect))
+    findings = tuple(_run_tests(queue))
     return ConformanceReport(
         protocol="AMQP 1.0" if queue.is_amqp else "STOMP 1.2",
         server=server,
-        dialect=dialect.name,
+        dialect=queue.dialect.name,
         capabilities=capabilities,
         seconds=time.monotonic() - began,
         findings=tuple(_without(address, each) for each in findings),
@@ -117,13 +116,13 @@ def _without(address: str, finding: Finding) -> Finding:
     return replace(finding, value=value, advice=advice)
 
 
-def _run_tests(queue: ConformanceQueue, dialect: Any) -> Iterator[Finding]:
+def _run_tests(queue: ConformanceQueue) -> Iterator[Finding]:
     """The findings of all tests, or of those before the one that could not go on."""
-    for number, test in enumerate(_TESTS):
+    for number, trial in enumerate(_TRIALS):
         try:
-            yield from _findings_of(test, queue, dialect)
+            yield from _findings_of(trial, queue)
         except EndedEarly as end:
-            untried = ", ".join(_name(each) for each in _TESTS[number:])
+            untried = ", ".join(each.feature for each in _TRIALS[number:])
             yield Finding(
                 name="ended",
                 value=f"{end}. Without a result: {untried}",
@@ -135,35 +134,28 @@ def _run_tests(queue: ConformanceQueue, dialect: Any) -> Iterator[Finding]:
             break
 
 
-def _name(test: "_Test") -> str:
-    return test.__name__.replace("_", " ")
-
-
-_Test = Callable[[ConformanceQueue, Any], Iterator[Finding]]
-
-
-def _findings_of(test: _Test, queue: ConformanceQueue, dialect: Any) -> Iterator[Finding]:
+def _findings_of(trial: Trial, queue: ConformanceQueue) -> list[Finding]:
     """The findings of one test. Its error is a finding too, unless another program uses the queue."""
     found: list[Finding] = []
     try:
-        for finding in test(queue, dialect):
+        for finding in trial.findings(queue):
             found.append(finding)  # noqa: PERF402 - those before an error are kept
     except JMSError as error:
-        found.append(Finding.of_end(_name(test), error))
+        found.append(Finding.of_end(trial.feature, error))
     with contextlib.suppress(JMSError):
         queue.remove_own()
         queue.require_alone()
-    yield from found
+    return found
 
 
-_TESTS: tuple[_Test, ...] = (
-    transactions,
-    bodies,
-    headers_and_properties,
-    large_message,
-    selector,
-    browse,
-    end_of_queue,
-    acknowledgements,
-    missing_queue,
+_TRIALS = (
+    Trial("transactions", (), transactions),
+    Trial("bodies", (), bodies),
+    Trial("headers and properties", (), headers_and_properties),
+    Trial("large message", (), large_message),
+    Trial("selector", (), selector),
+    Trial("browse", (), browse),
+    Trial("end of queue", ("is_amqp",), end_of_queue),
+    Trial("acknowledgements", (), acknowledgements),
+    Trial("missing queue", (), missing_queue),
 )

@@ -15,7 +15,7 @@ from pyspark_jms.network.address import parse_broker_url
 from pyspark_jms.tools.check.conformance.delivery import selector, transactions
 from pyspark_jms.tools.check.conformance.queue import ConformanceQueue
 from pyspark_jms.tools.check.conformance.run import ConformanceReport, _findings_of, _without, run_conformance
-from pyspark_jms.tools.check.findings import Finding, Verdict
+from pyspark_jms.tools.check.findings import Finding, Trial, Verdict
 
 
 def test_the_report_is_markdown():
@@ -46,12 +46,12 @@ def test_the_address_of_the_broker_is_left_out():
 
 
 def test_an_error_of_a_test_is_a_finding():
-    def some_test(_queue, _dialect):
+    def some_test(_queue):
         yield Finding(name="first", value="fine")
         raise BrokerError("It broke.", "Mend it.")
 
     with ProtonBroker() as broker:
-        first, error = _findings_of(some_test, ConformanceQueue(broker.settings, "q"), AMQP)
+        first, error = _findings_of(Trial("some test", (), some_test), ConformanceQueue(broker.settings, "q"))
     assert first.verdict is Verdict.FINE
     assert (error.name, error.verdict, error.advice) == ("some test", Verdict.PROBLEM, "Mend it.")
     assert error.value == "[JMS_BROKER_ERROR] It broke."
@@ -60,9 +60,10 @@ def test_an_error_of_a_test_is_a_finding():
 def test_an_echo_of_the_selector_is_no_proof_and_a_refused_coordinator_is_a_note():
     with ProtonBroker() as broker:
         queue = ConformanceQueue(broker.settings, "q")
-        (found,) = transactions(queue, AMQP)
+        queue.dialect = AMQP
+        (found,) = transactions(queue)
         assert (found.verdict, queue.uses_transactions) == (Verdict.NOTE, False)
-        (found,) = selector(queue, AMQP)
+        (found,) = selector(queue)
         assert found.value == "of 2 messages that match and 2 that do not, 2 and 2 came; the dialect does not use it"
 
 
