@@ -1,57 +1,5 @@
 """Every error of the connector. Its text is ``[JMS_CODE] fact. remedy.``
 
-    JMSError                          JMSException, the root class
-    ├── OptionError                   an option; raised before anything connects
-    │   ├── UnknownOptionError        [JMS_UNKNOWN_OPTION]
-    │   ├── InvalidOptionError        [JMS_INVALID_OPTION]
-    │   ├── MissingOptionError        [JMS_MISSING_OPTION]
-    │   ├── OptionConflictError       [JMS_OPTION_CONFLICT]
-    │   ├── InvalidSelectorError      [JMS_INVALID_SELECTOR]
-    │   ├── SelectorResidualError     [JMS_SELECTOR_RESIDUAL]
-    │   ├── UnsupportedConditionError [JMS_UNSUPPORTED_CONDITION]
-    │   ├── SchemaError               [JMS_SCHEMA]
-    │   └── UnsupportedError          [JMS_UNSUPPORTED]
-    ├── LinkError                     the connection to the broker
-    │   ├── BrokerUnreachableError    [JMS_BROKER_UNREACHABLE] transient
-    │   ├── ConnectionLostError       [JMS_CONNECTION_LOST] transient
-    │   ├── ReceiptTimeoutError       [JMS_RECEIPT_TIMEOUT] transient
-    │   ├── TlsError                  [JMS_TLS]
-    │   ├── JMSSecurityError          [JMS_SECURITY]
-    │   ├── InvalidDestinationError   [JMS_INVALID_DESTINATION]
-    │   ├── SubscriptionInUseError    [JMS_SUBSCRIPTION_IN_USE] transient
-    │   ├── UnconvertibleMessageError [JMS_UNCONVERTIBLE_MESSAGE]
-    │   ├── BrokerError               [JMS_BROKER_ERROR]
-    │   ├── UnknownBrokerError        [JMS_UNKNOWN_BROKER]
-    │   ├── PrefetchExceededError     [JMS_PREFETCH_EXCEEDED]
-    │   └── MalformedFrameError       [JMS_MALFORMED_FRAME]
-    ├── SelectorIgnoredError          [JMS_SELECTOR_IGNORED]
-    ├── SelectorChangedError          [JMS_SELECTOR_CHANGED]
-    ├── MessageError                  one message or row
-    │   ├── MessageTooLargeError      [JMS_MESSAGE_TOO_LARGE]
-    │   ├── MessageFormatError        [JMS_MESSAGE_FORMAT]
-    │   ├── MessageEOFError           [JMS_MESSAGE_EOF]
-    │   ├── NumberFormatError         [JMS_NUMBER_FORMAT]
-    │   ├── NullValueError            [JMS_NULL_VALUE]
-    │   └── BadMessageError           [JMS_BAD_MESSAGE]
-    ├── TransactionRolledBackError    [JMS_TRANSACTION_ROLLED_BACK] transient
-    ├── CommitInDoubtError            [JMS_COMMIT_IN_DOUBT] transient
-    ├── WriteIdentityError            [JMS_WRITE_IDENTITY]
-    ├── ReplayMismatchError           [JMS_REPLAY_MISMATCH]
-    ├── DataLossError                 [JMS_DATA_LOSS]
-    ├── SourceFencedError             [JMS_SOURCE_FENCED]
-    ├── SinkFencedError               [JMS_SINK_FENCED]
-    ├── TokenMissingError             [JMS_TOKEN_MISSING]
-    ├── MaxConsumersError             [JMS_MAX_CONSUMERS]
-    ├── NotDeliveredError             [JMS_NOT_DELIVERED]
-    ├── PoisonLoopError               [JMS_POISON_LOOP]
-    ├── OtherBrokerError              [JMS_OTHER_BROKER]
-    ├── JournalError                  [JMS_JOURNAL_IO]
-    │   ├── JournalLockedError        [JMS_JOURNAL_LOCKED]
-    │   └── CorruptJournalError       [JMS_JOURNAL_CORRUPT]
-    ├── IllegalStateError             [JMS_ILLEGAL_STATE]
-    ├── StoppedError                  [JMS_STOPPED]
-    └── EmbeddedBrokerError           [JMS_EMBEDDED_BROKER]
-
 The docstring of a class names its exception of JMS 3.1. A *transient* error may pass by itself; any other needs a
 change by a person.
 """

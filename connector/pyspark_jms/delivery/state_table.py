@@ -50,33 +50,9 @@ class StateTable(Generic[S]):
     def _illegal(self, what: str) -> IllegalStateError:
         return IllegalStateError(f"Event {what}.", "This is a fault of pyspark-jms: please report it with the log.")
 
-    def arrows(self) -> list[tuple[str, str, str]]:
-        """Return the moves as (from, event, to)."""
-        return sorted(
-            (state.value, _name(event), after.value)
-            for state, row in self.moves.items()
-            for event, afters in row.items()
-            for after in afters
-        )
-
-    def mermaid(self) -> str:
-        """The diagram of a page: one arrow for each pair of states."""
-        pairs: dict[tuple[str, str], list[str]] = {}
-        for before, event, after in self.arrows():
-            pairs.setdefault((before, after), []).append(event)
-        named = [
-            f"    {before.replace(' ', '_')} --> {after.replace(' ', '_')}: {', '.join(events)}"
-            for (before, after), events in sorted(pairs.items())
-        ]
-        return "\n".join(["stateDiagram-v2", f"    %% {self.name}", *named])
-
 
 def _key(event: object) -> object:
     return event if isinstance(event, Enum) else type(event)
-
-
-def _name(key: Any) -> str:
-    return str(key.value) if isinstance(key, Enum) else str(key.__name__)
 
 
 def _shown(event: object) -> str:

@@ -1,6 +1,7 @@
 from enum import Enum
 
 import pytest
+from state_diagrams import mermaid
 
 from pyspark_jms.delivery.state_table import StateTable
 from pyspark_jms.errors import IllegalStateError
@@ -39,7 +40,7 @@ def test_the_table_cannot_be_changed():
 
 
 def test_the_table_is_drawn():
-    assert LIGHT.mermaid().splitlines() == [
+    assert mermaid(LIGHT).splitlines() == [
         "stateDiagram-v2",
         "    %% a light",
         "    red --> deep_green: Press",
