@@ -16,8 +16,8 @@ def access_over(broker, protocol):
 
 
 def write_rows(access, queue, rows, **options):
-    """Send rows in the JSON of ``pyspark-jms send --json-lines``, as one task of a write."""
-    parsed = SinkOptions.parse(access | {"queue": queue} | options)
+    """Send rows in the JSON of ``pyspark-jms send --json-lines``, as one task of a write. ``queue`` as below."""
+    parsed = SinkOptions.parse(access | ({} if queue is None else {"queue": queue}) | options)
     lines = read_lines((json.dumps(row) for row in rows), has_default=True)
     send_at_least_once(connect_sink(parsed), parsed, batches_of(lines, has_default=True))
 

@@ -282,6 +282,9 @@ class Dialect(BrokerDialect):
     destination_errors: tuple[str, ...] = field(default=())
     """The same for: the destination does not exist and may not be created."""
 
+    declaration_errors: tuple[str, ...] = field(default=())
+    """The same for: the queue was declared with arguments, and a STOMP client declares it without."""
+
     origin_headers: tuple[str, ...] = ()
     """Headers by which a message in the broker's own dead-letter queue names the queue and the address that it came
     from."""

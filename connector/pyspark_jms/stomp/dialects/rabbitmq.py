@@ -138,5 +138,6 @@ RABBITMQ = Dialect(
         "CONNECTION_FORCED",
         "Server cancelled subscription",  # the queue was deleted, or moved to another node
     ),  # a broker that stops sends no ERROR (4.3)
-    destination_errors=("NOT_FOUND", "inequivalent arg", "Invalid destination", "Unknown destination"),
+    destination_errors=("NOT_FOUND", "Invalid destination", "Unknown destination"),
+    declaration_errors=("inequivalent arg",),
 )

@@ -170,6 +170,7 @@ def error_of(address: Address, text: str, dialect: Dialect | None) -> JMSError:
         (UnsupportedError, [t for d in known for t in d.ack_errors], ACK_REMEDY),
         (InvalidSelectorError, [t for d in known for t in d.selector_errors], "Check the selector."),
         (InvalidDestinationError, [t for d in known for t in d.destination_errors], _DESTINATION_REMEDY),
+        (InvalidDestinationError, [t for d in known for t in d.declaration_errors], _DECLARATION_REMEDY),
     ):
         if any(t in reason for t in texts):
             verb = "ended the session" if error is ConnectionLostError else "refused"
@@ -208,6 +209,11 @@ _IN_USE_REMEDY = (
     " connection when heart-beats are missing."
 )
 _SEND_REMEDY = "This user may not send to the destination, or its address is full: see the broker's log."
+_DECLARATION_REMEDY = (
+    "The queue was declared with arguments, as a quorum queue or one with priorities is, and over STOMP the broker"
+    " declares it again, without them. Read it as queue=/amq/queue/NAME. To send to it, bind it to an exchange and use"
+    " topic=/exchange/EXCHANGE/KEY (what has no binding is confirmed and dropped), or send over AMQP (RabbitMQ 4)."
+)
 _DESTINATION_REMEDY = (
     "Create the address and queue on the broker, or let it create them (auto-create). The queue of a durable"
     " subscription is named TOPIC::QUEUE."

@@ -72,6 +72,7 @@ def test_no_error_means_two_things(dialect):
         *dialect.ack_errors,
         *dialect.selector_errors,
         *dialect.destination_errors,
+        *dialect.declaration_errors,
         *dialect.lost_errors,
     ]
     assert all(texts)
