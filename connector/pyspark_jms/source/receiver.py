@@ -30,7 +30,7 @@ from pyspark_jms.source.links import PROBE_SECONDS, Reading, SourceLink, SourceP
 from pyspark_jms.source.progress import Counts, Progress, compared
 from pyspark_jms.source.queues import features_of, warn_of_undelivered
 from pyspark_jms.source.stopping import StopRequest
-from pyspark_jms.source.subscriptions import Subscriptions
+from pyspark_jms.source.subscriptions import MAX_SHORT_SESSIONS, Subscriptions
 from pyspark_jms.source.unmatched import UnmatchedSelector, warn_of_unmatched
 
 __all__ = ["BatchReceiver", "Intake", "required_recognition"]
@@ -274,6 +274,7 @@ class Intake:
         self._counts = counts
         self._drain = drain
         self._idle_check = IdleCheck()
+        self._ends_in_a_row, self._received_at_end = 0, 0
         self._known_links = list(subscriptions.links)
         """Those that the drain knows: a connection that was replaced is another link."""
 
@@ -404,9 +405,7 @@ class Intake:
             return False
         # A quiet moment is not an empty queue: a broker may collect its garbage for seconds. So ask for a sign of
         # life, and see whether it is still quiet after it.
-        probes = [(links[subscription], links[subscription].probe()) for subscription in watched]
-        for link, receipt in probes:
-            link.has_receipt(receipt, wait=True)
+        self._require_progress(self._ack_loop.ask(watched, lambda link: link.probe()))
         if watched:
             known = self._ledger.recognised
             self._subscriptions.condition.pause(PROBE_SECONDS)
@@ -415,3 +414,13 @@ class Intake:
                 return False
         drain.ended.update(watched)
         return True
+
+    def _require_progress(self, end: JMSError | None) -> None:
+        """Raise what ended the connection, when so many in a row have ended at the question whether there is more, and
+        nothing was received: Classic does not answer while it waits for more consumers.
+        """
+        received = self._counts.received + self._ledger.recognised
+        again = end is not None and received == self._received_at_end
+        self._ends_in_a_row, self._received_at_end = int(end is not None) + again * self._ends_in_a_row, received
+        if end is not None and self._ends_in_a_row >= MAX_SHORT_SESSIONS:
+            raise end

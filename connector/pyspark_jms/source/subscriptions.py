@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable
 from contextlib import closing
 from dataclasses import dataclass, field
+from functools import partial
 
 from pyspark_jms.errors import ConnectionLostError, JMSError
 from pyspark_jms.jms.model import Destination
@@ -34,6 +35,9 @@ __all__ = [
 
 MAX_SHORT_SESSIONS = 5
 """After so many in a row the query stops: a broker that is away does not end connections at once."""
+
+_FIRST_SECONDS = 10.0
+"""A new query connects again for so long when a connection is lost while it subscribes."""
 
 _SHORT_SECONDS = 2.0
 """The messages to be delivered may be what ended a subscription that ended sooner."""
@@ -114,12 +118,12 @@ class Subscriptions:
         return range(first, first + self._options.connections)
 
     def _first(self, destination: Destination, patience: float, *, probes: bool) -> SourceLink:
-        return keep_trying(
-            lambda: self._subscribe(destination, probes=probes),
-            "the first connection",
-            timeout=patience,
-            pause=self._pause,
-        )
+        subscribe, what = partial(self._subscribe, destination, probes=probes), "the first connection"
+        try:
+            return keep_trying(subscribe, what, timeout=patience, pause=self._pause)
+        except ConnectionLostError as error:  # the address is right: somebody closed the connection meanwhile
+            allowed = min(self._options.connection.reconnect_timeout, _FIRST_SECONDS) if not patience else 0.0
+            return keep_trying(subscribe, what, timeout=allowed, failure=error, pause=self._pause)
 
     def _subscribe(self, destination: Destination, *, probes: bool = False) -> SourceLink:
         """Connect, learn the dialect, split the selector for it, and subscribe.

@@ -63,9 +63,8 @@ class Replies:
 
     def _is_final(self, error: str | None) -> bool:
         """Return whether the broker closes the connection after this ERROR, without a reply to what is sent."""
-        return error is not None and any(
-            text in error for text in (self.dialect.conversion_errors if self.dialect else ())
-        )
+        finals = (*self.dialect.lost_errors, *self.dialect.conversion_errors) if self.dialect else ()
+        return error is not None and any(text in error for text in finals)
 
     def check(self) -> None:
         """Raise the error that ended the session, if it has ended."""
@@ -87,12 +86,14 @@ class Replies:
         """``ReceiptTimeoutError`` after ``timeout`` seconds.
 
         An ERROR takes precedence over a receipt: RabbitMQ confirms a SUBSCRIBE that it has refused before, Classic a
-        COMMIT after a failed SEND outside of the transaction.
+        COMMIT after a failed SEND outside of the transaction. An ERROR that only ends the connection refuses nothing.
         """
         self._await(lambda: receipt in self._receipts, timeout, f"the receipt {receipt}")
         self._receipts.discard(receipt)
         if self._error is not None:
-            self.check()
+            error = error_of(self._address, self._error, self.dialect)
+            if not error.transient:
+                raise error
 
     def await_final_error(self, timeout: float) -> None:
         """Return when an ERROR or the end of the connection has arrived, or after ``timeout`` seconds.

@@ -81,6 +81,15 @@ def test_an_error_takes_precedence_over_a_receipt(session):
         session.replies.await_receipt("r1", LONG)
 
 
+def test_an_error_that_ends_the_connection_refuses_nothing(session):
+    session.listener.on_receipt(frame(receipt_id="r1"))
+    session.listener.on_error(frame(message="AMQ229005: connections for 127.0.0.1 closed by management"))
+    assert session.replies.is_down
+    session.replies.await_receipt("r1", LONG)
+    with pytest.raises(ConnectionLostError, match="AMQ229005"):
+        session.replies.check()
+
+
 @pytest.mark.parametrize("wait", ["await_connected", "await_receipt"])
 def test_the_end_of_the_connection_ends_a_wait(session, later, wait):
     later(session.listener.on_disconnected)
