@@ -55,7 +55,8 @@ $(READY): pyproject.toml
 	$(BIN)/python -m pip install --quiet --editable '.[dev]'
 	@touch $(READY)
 
-check: lint types layers mirror sizes reference ## run the static checks: style, types, layers, a test file for every module, sizes, pages up to date
+check: $(READY) ## run the static checks: style, types, layers, a test file for every module, sizes, pages up to date
+	@$(MAKE) --no-print-directory -j 2 --output-sync types lint layers mirror sizes reference
 
 lint: $(READY)
 	$(BIN)/ruff check .

@@ -10,7 +10,7 @@ from random import Random
 import pyarrow as pa
 import pytest
 import selector_strategies
-from hypothesis import HealthCheck, Phase, given, seed, settings
+from generated import generated
 from hypothesis import strategies as st
 from rawstomp import RawStomp, frame
 from selector_reference import deserves
@@ -21,8 +21,7 @@ from jms_selector.meaning.message import Message
 from jms_selector.syntax.dialects import ARTEMIS
 from jms_selector.syntax.kinds import Kind, Value
 from pyspark_jms.columns.schema import ARROW_SCHEMA
-from pyspark_jms.jms.model import DeliveryMode
-from pyspark_jms.testing import JmsClient, Typed
+from pyspark_jms.testing import JmsClient
 
 pytestmark = pytest.mark.broker
 
@@ -78,25 +77,11 @@ def _as_strings(message):
 def preloaded(broker, queue, messages):
     with JmsClient(broker) as java:
         for place, message in enumerate(messages[:TYPED]):
-            _send_typed(java, queue, place, message)
+            selector_strategies.send(java, queue, place, message)
     with RawStomp(broker) as stomp:
         stomp.send(queue, [_stomp_message(place, m) for place, m in enumerate(messages) if place >= TYPED])
         stomp.send(queue, [([("sentinel", "end"), ("priority", "0")], "end")])
     return queue
-
-
-def _send_typed(java, queue, place, message):
-    modes = {"PERSISTENT": DeliveryMode.PERSISTENT, "NON_PERSISTENT": DeliveryMode.NON_PERSISTENT}
-    headers = {name: value.value for name, value in message.headers.items()}
-    java.send(
-        queue,
-        str(place),
-        properties={name: Typed(str(value.kind), value.value) for name, value in message.properties.items()},
-        correlation_id=headers.get("JMSCorrelationID"),
-        type=headers.get("JMSType"),
-        delivery_mode=modes[headers["JMSDeliveryMode"]],
-        priority=headers["JMSPriority"],
-    )
 
 
 def _stomp_message(place, message):
@@ -109,7 +94,9 @@ def _stomp_message(place, message):
 def test_the_broker_delivers_what_the_evaluator_says_and_nothing_of_it_is_dropped(
     broker, preloaded, messages, report, examples
 ):
-    cases = [(text, convert) for text in WRITTEN for convert in (False, True)] + _generated(examples(SELECTORS))
+    cases = [(text, convert) for text in WRITTEN for convert in (False, True)] + generated(
+        st.tuples(selector_strategies.selectors(headers=HEADERS), st.booleans()), examples(SELECTORS), 2026
+    )
     with RawStomp(broker, timeout=60) as stomp:
         batch = _as_rows(_delivered(stomp, preloaded, None), len(messages))
         tried = delivered = whole = 0
@@ -133,25 +120,6 @@ def test_the_broker_delivers_what_the_evaluator_says_and_nothing_of_it_is_droppe
     report(f"selectors on Artemis: {tried} subscriptions ({whole} pushed whole), {delivered} deliveries as evaluated")
     assert tried >= examples(300)
     assert delivered > examples(1000)
-
-
-def _generated(count):
-    cases = []
-
-    @seed(2026)
-    @settings(
-        max_examples=count,
-        database=None,
-        deadline=None,
-        phases=[Phase.generate],
-        suppress_health_check=list(HealthCheck),
-    )
-    @given(selector_strategies.selectors(headers=HEADERS), st.booleans())
-    def draw(text, convert):
-        cases.append((text, convert))
-
-    draw()
-    return cases
 
 
 def _selected(selector: Selector, messages, dialect):

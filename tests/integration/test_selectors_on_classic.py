@@ -11,7 +11,7 @@ from random import Random
 import pyarrow as pa
 import pytest
 import selector_strategies
-from hypothesis import HealthCheck, Phase, given, seed, settings
+from generated import generated
 from py4j.protocol import Py4JJavaError
 from selector_schema import keep, push
 
@@ -27,7 +27,7 @@ from pyspark_jms.source.peek import take_browsed
 from pyspark_jms.stomp.columns.decode import decode
 from pyspark_jms.stomp.dialects import CLASSIC
 from pyspark_jms.stomp.link.consumer import Consumer
-from pyspark_jms.testing import EmbeddedClassic, JmsClient, Typed
+from pyspark_jms.testing import EmbeddedClassic, JmsClient
 
 pytestmark = [pytest.mark.broker, pytest.mark.deep]
 
@@ -188,23 +188,8 @@ WRITTEN = (
 )
 
 
-def generated():
-    cases = []
-
-    @seed(21)
-    @settings(
-        max_examples=SELECTORS,
-        database=None,
-        deadline=None,
-        phases=[Phase.generate],
-        suppress_health_check=list(HealthCheck),
-    )
-    @given(selector_strategies.selectors(headers=HEADER_NAMES))
-    def draw(text):
-        cases.append(text)
-
-    draw()
-    return cases
+def drawn():
+    return generated(selector_strategies.selectors(headers=HEADER_NAMES), SELECTORS, 21)
 
 
 def test_nothing_that_is_pushed_throws(judge):
@@ -213,7 +198,7 @@ def test_nothing_that_is_pushed_throws(judge):
         for left, right in product(VALUES, VALUES)
     ]
     some = Random(21).sample(messages, 25)
-    pushed = {push(text, "classic").text for text in generated()} - {None}
+    pushed = {push(text, "classic").text for text in drawn()} - {None}
     assert len(pushed) > SELECTORS / 3
     for text in pushed:
         assert [message for message in some if judge(text, message) is None] == [], text
@@ -252,15 +237,7 @@ def sent(classic):
             if place % 3 == 0:
                 message.properties["JMSXGroupID"] = Value(Kind.STRING, "gh"[place % 2])
             message.headers["JMSDeliveryMode"] = Value(Kind.STRING, "PERSISTENT")
-            headers = {name: value.value for name, value in message.headers.items()}
-            java.send(
-                QUEUE,
-                str(place),
-                properties={name: Typed(str(value.kind), value.value) for name, value in message.properties.items()},
-                correlation_id=headers.get("JMSCorrelationID"),
-                type=headers.get("JMSType"),
-                priority=headers["JMSPriority"],
-            )
+            selector_strategies.send(java, QUEUE, place, message)
     return messages
 
 
@@ -287,7 +264,7 @@ def browsed(classic, selector):
 
 def test_the_broker_delivers_what_the_evaluator_says_and_nothing_of_it_is_dropped(classic, sent, report):
     tried = delivered = 0
-    for text in (*IN_HEADERS, *generated()):
+    for text in (*IN_HEADERS, *drawn()):
         pushed = push(text, "classic")
         if pushed.text is None:
             continue

@@ -13,7 +13,6 @@ import selector_strategies
 from amqp_brokers import AMQP_BROKERS
 from amqp_messages import TRUE, list_, properties, section, string, timestamp, ubyte
 from amqp_sending import put_encoded
-from hypothesis import HealthCheck, Phase, given, seed, settings
 from hypothesis import strategies as st
 from rawstomp import RawStomp
 from selector_schema import keep, push
@@ -34,7 +33,7 @@ from pyspark_jms.options.source import SourceOptions
 from pyspark_jms.sink.sending import send_at_least_once
 from pyspark_jms.source.peek import peek
 from pyspark_jms.stomp.source import StompSource
-from pyspark_jms.testing import JmsClient, Typed
+from pyspark_jms.testing import JmsClient
 
 pytestmark = pytest.mark.broker
 
@@ -118,24 +117,11 @@ def as_strings(message):
 def send_all(broker, messages):
     with JmsClient(broker) as native, JmsClient(broker.amqp_url, broker.user, broker.password) as qpid:
         for place, message in enumerate(messages[: 2 * EACH]):
-            send_typed(qpid if place % 2 else native, place, message)
+            selector_strategies.send(qpid if place % 2 else native, "q", place, message)
     send_rows(broker, messages[2 * EACH : 3 * EACH])
     with RawStomp(broker) as stomp:
         queue = "q" if "Artemis" in type(broker).__name__ else "/queue/q"
         stomp.send(queue, [stomp_message(place, messages[place]) for place in range(3 * EACH, 4 * EACH)])
-
-
-def send_typed(java, place, message):
-    headers = {name: value.value for name, value in message.headers.items()}
-    java.send(
-        "q",
-        str(place),
-        properties={name: Typed(str(value.kind), value.value) for name, value in message.properties.items()},
-        correlation_id=headers.get("JMSCorrelationID"),
-        type=headers.get("JMSType"),
-        delivery_mode=DeliveryMode[headers["JMSDeliveryMode"]],
-        priority=headers["JMSPriority"],
-    )
 
 
 def send_rows(broker, messages):
@@ -167,27 +153,10 @@ def stomp_message(place, message):
 
 def cases(name, count):
     """Selectors, and whether strings are converted: over AMQP Classic cannot."""
-    every = [(text, convert) for text in WRITTEN for convert in (False, True)] + drawn(count)
-    return [(text, convert and name == "artemis") for text, convert in every]
-
-
-def drawn(count):
-    cases = []
-
-    @seed(2026)
-    @settings(
-        max_examples=count,
-        database=None,
-        deadline=None,
-        phases=[Phase.generate],
-        suppress_health_check=list(HealthCheck),
+    every = [(text, convert) for text in WRITTEN for convert in (False, True)] + generated.generated(
+        st.tuples(selector_strategies.selectors(headers=HEADERS), st.booleans()), count, 2026
     )
-    @given(selector_strategies.selectors(headers=HEADERS), st.booleans())
-    def draw(text, convert):
-        cases.append((text, convert))
-
-    draw()
-    return cases
+    return [(text, convert and name == "artemis") for text, convert in every]
 
 
 def outcome(selector, message, dialect):

@@ -9,6 +9,8 @@ from hypothesis import strategies as st
 from jms_selector.meaning.conversions import java_text
 from jms_selector.meaning.message import Message
 from jms_selector.syntax.kinds import NULL, Kind, Value, to_float
+from pyspark_jms.jms.model import DeliveryMode
+from pyspark_jms.testing import Typed
 
 NAMES = ("a", "b", "c", "x", "y")
 HEADERS = ("JMSPriority", "JMSType", "JMSDeliveryMode", "JMSTimestamp", "JMSCorrelationID")
@@ -187,6 +189,20 @@ def message(random, names):
         headers["JMSCorrelationID"] = Value(Kind.STRING, random.choice(["red", "c"]))
     properties = {name: random.choice(VALUES) for name in names}
     return Message(headers, {name: value for name, value in properties.items() if value is not NULL})
+
+
+def send(java, queue, place, message):
+    """Send the message with a Java client; its text is its place."""
+    headers = {name: value.value for name, value in message.headers.items()}
+    java.send(
+        queue,
+        str(place),
+        properties={name: Typed(str(value.kind), value.value) for name, value in message.properties.items()},
+        correlation_id=headers.get("JMSCorrelationID"),
+        type=headers.get("JMSType"),
+        delivery_mode=DeliveryMode[headers["JMSDeliveryMode"]],
+        priority=headers["JMSPriority"],
+    )
 
 
 class Messages(list):

@@ -1,23 +1,16 @@
 import hashlib
-import importlib.util
 import subprocess
 import tarfile
 from pathlib import Path
 
 import pytest
 
+from tools import distributions
+
 ROOT = Path(__file__).parents[2]
 
 
-@pytest.fixture(scope="module")
-def distributions():
-    spec = importlib.util.spec_from_file_location("distributions", ROOT / "tools" / "distributions.py")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-def test_equal_builds_pass_and_others_are_named(distributions):
+def test_equal_builds_pass_and_others_are_named():
     built = {"a.whl": b"1", "a.tar.gz": b"2"}
     distributions.compare(built, dict(built))
     with pytest.raises(distributions.DifferentError, match=r"^a\.whl$"):
@@ -26,14 +19,14 @@ def test_equal_builds_pass_and_others_are_named(distributions):
         distributions.compare(built, {"a.whl": b"1"})
 
 
-def test_the_sums_are_those_of_sha256sum(distributions, tmp_path):
+def test_the_sums_are_those_of_sha256sum(tmp_path):
     (tmp_path / "b").write_bytes(b"x")
     (tmp_path / "SUMS").write_text(distributions.sums({"b": b"x"}))
     assert hashlib.sha256(b"x").hexdigest() in (tmp_path / "SUMS").read_text()
     subprocess.run(["sha256sum", "--check", "--strict", "SUMS"], cwd=tmp_path, check=True, capture_output=True)
 
 
-def test_the_time_of_a_build_can_be_given(distributions, monkeypatch):
+def test_the_time_of_a_build_can_be_given(monkeypatch):
     monkeypatch.setenv("SOURCE_DATE_EPOCH", "1")
     assert distributions.epoch() == "1"
     monkeypatch.delenv("SOURCE_DATE_EPOCH")
@@ -42,7 +35,7 @@ def test_the_time_of_a_build_can_be_given(distributions, monkeypatch):
 
 @pytest.mark.slow
 @pytest.mark.timeout(900)
-def test_two_builds_are_the_same(distributions, tmp_path, capsys):
+def test_two_builds_are_the_same(tmp_path, capsys):
     target = tmp_path / "dist"
     assert distributions.main(target) == 0
     assert len(list(target.glob("*.whl"))) == len(list(target.glob("*.tar.gz"))) == 1

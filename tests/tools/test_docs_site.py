@@ -1,20 +1,13 @@
 """The hooks of the documentation site: links between pages, reserved places of the navigation, state diagrams."""
 
-import importlib.util
 import re
 from pathlib import Path
 
 import pytest
 
+from tools import docs_site as site
+
 ROOT = Path(__file__).parents[2]
-
-
-@pytest.fixture(scope="module")
-def site():
-    spec = importlib.util.spec_from_file_location("docs_site", ROOT / "tools" / "docs_site.py")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
 
 
 @pytest.fixture
@@ -42,11 +35,11 @@ def repository(tmp_path):
         ("docs/a.md", "```\n[j](../jobs/job.py)\n```\n", "```\n[j](../jobs/job.py)\n```\n"),
     ],
 )
-def test_links(site, repository, page, markdown, expected):
+def test_links(repository, page, markdown, expected):
     assert site.links_rewritten(page, markdown, repository) == expected
 
 
-def test_links_for_the_package_index_are_absolute(site, repository):
+def test_links_for_the_package_index_are_absolute(repository):
     page = (
         "[a](docs/a.md#x) ![p](docs/p.svg) [r](README.md) [j](jobs/job.py) [jobs](jobs) [there](https://example.org/)"
     )
@@ -56,19 +49,19 @@ def test_links_for_the_package_index_are_absolute(site, repository):
     )
 
 
-def test_files_of_the_repository_that_a_page_links_to(site, repository):
+def test_files_of_the_repository_that_a_page_links_to(repository):
     page = "[j](../jobs/job.py) [a](a.md) [r](../README.md) [f](../jobs) [g](../gone.py)\n```\n[x](../LICENSE)\n```\n"
     assert list(site.linked_files("docs/a.md", page, repository)) == ["jobs/job.py"]
 
 
-def test_a_state_diagram_is_a_table(site):
+def test_a_state_diagram_is_a_table():
     diagram = "x\n```mermaid\nstateDiagram-v2\n    %% in a journal\n    a --> b: offer it\n    b --> c: end\n```\ny"
     assert site.states_as_tables(diagram) == (
         "x\n| state (in a journal) | event | next state |\n|---|---|---|\n| a | offer it | b |\n| b | end | c |\ny"
     )
 
 
-def test_the_navigation_has_every_page_once_and_no_page_that_does_not_exist(site):
+def test_the_navigation_has_every_page_once_and_no_page_that_does_not_exist():
     nav = [
         {"Start": ["index.md", {"Later": "planned.md"}, {"A": "a.md"}]},
         {"Guides": [{"Recipes": "recipes/*"}, "*", {"None yet": ["planned2.md"]}]},
@@ -82,13 +75,13 @@ def test_the_navigation_has_every_page_once_and_no_page_that_does_not_exist(site
     ]
 
 
-def test_every_state_diagram_of_the_pages_becomes_a_table(site):
+def test_every_state_diagram_of_the_pages_becomes_a_table():
     for name in (*site.PAGES, "docs/internals-acknowledgement.md"):
         if (ROOT / name).exists():
             assert "```mermaid" not in site.states_as_tables((ROOT / name).read_text())
 
 
-def test_a_wide_table_names_the_column_in_each_cell(site):
+def test_a_wide_table_names_the_column_in_each_cell():
     text = "a sentence that is longer than the screen of a phone is wide"
     head = '<table>\n<thead>\n<tr>\n<th></th>\n<th>with a <a href="x">"journal"</a></th>\n<th>c</th>\n</tr>\n</thead>\n'
     body = f'<tbody>\n<tr>\n<td>order</td>\n<td style="x">{text}</td>\n<td>1</td>\n</tr>\n</tbody>\n</table>'
@@ -99,7 +92,7 @@ def test_a_wide_table_names_the_column_in_each_cell(site):
     assert '<td data-title="c">1</td>' in marked
 
 
-def test_a_table_of_many_columns_is_marked_and_so_is_a_long_code(site):
+def test_a_table_of_many_columns_is_marked_and_so_is_a_long_code():
     cells = ["<td><code>a &lt; b</code></td>", f"<td><code>{'x' * 40}</code></td>", *["<td>a sentence</td>"] * 6]
     titles = "".join(f"<th>{number}</th>" for number in range(8))
     marked = site.tables_that_fit(f"<table><tr>{titles}</tr><tr>{''.join(cells)}</tr></table>")
@@ -122,7 +115,7 @@ NAME, LONG = "x" * 25, "y" * 40
     ],
     ids=["words", "a code breaks", "a long name breaks", "one code", "words of a text", "edges of cells"],
 )
-def test_a_table_whose_words_do_not_fit_beside_each_other_is_wide(site, cells, is_wide):
+def test_a_table_whose_words_do_not_fit_beside_each_other_is_wide(cells, is_wide):
     titles, row = ("".join(f"<{tag}>{cell}</{tag}>" for cell in cells) for tag in ("th", "td"))
     table = f"<table><thead><tr>{titles}</tr></thead><tbody><tr>{row}</tr></tbody></table>"
     assert ("data-wide" in site.tables_that_fit(table)) is is_wide
@@ -131,7 +124,7 @@ def test_a_table_whose_words_do_not_fit_beside_each_other_is_wide(site, cells, i
 @pytest.mark.parametrize(
     "row", ["<td>1</td><td>2</td><td>3</td>", f"<td>{'long ' * 20}</td><td>2</td>"], ids=["short", "two columns"]
 )
-def test_other_tables_stay(site, row):
+def test_other_tables_stay(row):
     titles = row.replace("td>", "th>").replace("long ", "")
     table = f"<table><thead><tr>{titles}</tr></thead><tbody><tr>{row}</tr></tbody></table>"
     assert site.tables_that_fit(table) == table
@@ -146,7 +139,7 @@ def test_other_tables_stay(site, row):
         ("one line  with two columns", False),
     ],
 )
-def test_a_text_block_is_wrapped_unless_its_lines_have_columns(site, lines, scrolls):
+def test_a_text_block_is_wrapped_unless_its_lines_have_columns(lines, scrolls):
     block = f'<div class="language-text highlight"><pre><span></span><code>{lines}\n</code></pre></div>'
     python = block.replace("text", "python", 1)
     assert site.texts_that_fit(python + block) == python + block.replace(

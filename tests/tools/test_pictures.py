@@ -1,12 +1,13 @@
 """The pictures of the pages are drawn from tools/pictures.py. Texts stay inside their boxes, and arrows off texts."""
 
-import importlib.util
 from itertools import combinations, pairwise
 from pathlib import Path
 from typing import NamedTuple
 from xml.etree import ElementTree as ET
 
 import pytest
+
+from tools import pictures
 
 ROOT = Path(__file__).parents[2]
 SVG = "{http://www.w3.org/2000/svg}"
@@ -38,15 +39,7 @@ class Area(NamedTuple):
         )
 
 
-@pytest.fixture(scope="module")
-def pictures():
-    spec = importlib.util.spec_from_file_location("pictures", ROOT / "tools" / "pictures.py")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-def test_check_names_a_stale_picture(pictures, tmp_path, capsys):
+def test_check_names_a_stale_picture(tmp_path, capsys):
     (tmp_path / "docs").mkdir()
     assert pictures.main(["--check"], tmp_path) == 1
     assert pictures.main([], tmp_path) == 0
@@ -57,7 +50,7 @@ def test_check_names_a_stale_picture(pictures, tmp_path, capsys):
 
 
 @pytest.fixture(scope="module")
-def drawings(pictures):
+def drawings():
     return {name: ET.fromstring(draw()) for name, draw in pictures.PICTURES.items()}
 
 

@@ -1,6 +1,5 @@
 """The reference pages say what the code says, and the tool notices when they do not."""
 
-import importlib.util
 import re
 from pathlib import Path
 
@@ -12,20 +11,13 @@ from pyspark_jms.errors import JMSError
 from pyspark_jms.options.names import _KAFKA, unknown_option
 from pyspark_jms.options.table import OPTIONS
 from pyspark_jms.stomp.dialects import DIALECTS
+from tools import reference
 
 ROOT = Path(__file__).parents[2]
 
 
-@pytest.fixture(scope="module")
-def reference():
-    spec = importlib.util.spec_from_file_location("reference", ROOT / "tools" / "reference.py")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
 @pytest.fixture
-def pages(reference, tmp_path):
+def pages(tmp_path):
     """A copy of the pages, tables and all."""
     for name in reference.PAGES:
         (tmp_path / name).parent.mkdir(exist_ok=True)
@@ -33,7 +25,7 @@ def pages(reference, tmp_path):
     return tmp_path
 
 
-def test_every_option_is_a_row_of_its_group(reference):
+def test_every_option_is_a_row_of_its_group():
     text = reference.options_tables()
     assert re.findall(r"^### (.+)$", text, re.MULTILINE) == [group["title"] for group in reference.GROUPS]
     anchors = re.findall(r'^\| <a id="(\w+)"></a>`(\w+)` ', text, re.MULTILINE)
@@ -45,14 +37,14 @@ def test_every_option_is_a_row_of_its_group(reference):
     assert ["`maxMessagesPerTrigger`", "`maxOffsetsPerTrigger`"] in [[row[0], row[-1]] for row in rows]
 
 
-def test_every_option_is_in_one_group(reference):
+def test_every_option_is_in_one_group():
     """A new option needs a place in the reference."""
     options = {option.name for option in OPTIONS}
     assert sorted(name for group in reference.GROUPS for name in group["options"]) == sorted(options)
     assert not reference.KAFKA.keys() - options
 
 
-def test_a_name_of_kafka_is_an_option_of_both_or_refused_as_one_of_kafka(reference):
+def test_a_name_of_kafka_is_an_option_of_both_or_refused_as_one_of_kafka():
     options = {option.name for option in OPTIONS}
     for name in {name for names in reference.KAFKA.values() for name in names.split(", ")} - options:
         assert "option of format kafka" in unknown_option(name, "source").fact, name
@@ -62,7 +54,7 @@ def every_class(error):
     return {error} | {found for kind in error.__subclasses__() for found in every_class(kind)}
 
 
-def test_every_code_that_can_be_raised_is_a_row_with_a_meaning(reference):
+def test_every_code_that_can_be_raised_is_a_row_with_a_meaning():
     groups = {"JMS_ERROR", "JMS_OPTION", "JMS_LINK", "JMS_MESSAGE"}
     codes = {error.code for error in every_class(JMSError)} - groups
     text = reference.errors_text()
@@ -73,7 +65,7 @@ def test_every_code_that_can_be_raised_is_a_row_with_a_meaning(reference):
     assert "### JMS_INVALID_SELECTOR\n\nJMS: `InvalidSelectorException`.\n\n- **Symptom:** " in text
 
 
-def test_every_code_has_a_symptom_and_a_remedy_and_no_other_code_has(reference):
+def test_every_code_has_a_symptom_and_a_remedy_and_no_other_code_has():
     groups = {"JMS_ERROR", "JMS_OPTION", "JMS_LINK", "JMS_MESSAGE"}
     assert reference.ERROR_TEXTS.keys() == {error.code for error in every_class(JMSError)} - groups
     for code, texts in reference.ERROR_TEXTS.items():
@@ -81,13 +73,13 @@ def test_every_code_has_a_symptom_and_a_remedy_and_no_other_code_has(reference):
         assert all(text.endswith(".") for text in texts.values()), code
 
 
-def test_every_option_of_kafka_has_an_answer(reference):
+def test_every_option_of_kafka_has_an_answer():
     table = reference.kafka_table()
     assert all(f"`{name}`" in table for name in _KAFKA)
     assert "| `maxOffsetsPerTrigger` | Use maxMessagesPerTrigger, or maxBytesPerTrigger. |" in table
 
 
-def test_every_command_is_a_section_with_its_arguments(reference):
+def test_every_command_is_a_section_with_its_arguments():
     text = reference.commands_text()
     assert {"### pyspark-jms demo", "### pyspark-jms broker", "### pyspark-jms check"} <= set(text.splitlines())
     assert "| `--port PORT` | `61613` |" in text
@@ -95,7 +87,7 @@ def test_every_command_is_a_section_with_its_arguments(reference):
     assert "(default: " not in text
 
 
-def test_check_passes_on_pages_that_were_just_written_and_names_a_stale_one(reference, pages, capsys):
+def test_check_passes_on_pages_that_were_just_written_and_names_a_stale_one(pages, capsys):
     assert reference.main([], pages) == 0
     assert reference.main(["--check"], pages) == 0
     page = pages / "docs/options.md"
@@ -108,14 +100,14 @@ def test_check_passes_on_pages_that_were_just_written_and_names_a_stale_one(refe
     assert page.read_text() == text
 
 
-def test_what_stands_around_a_table_stays(reference):
+def test_what_stands_around_a_table_stays():
     page = f"# Head\n\n{reference.BEGIN}\nold\n{reference.END}\n\nfoot\n"
     assert reference.rewritten(page, "| new |") == (
         f"# Head\n\n{reference.BEGIN}\n\n| new |\n\n{reference.END}\n\nfoot\n"
     )
 
 
-def test_a_page_without_markers_is_an_error(reference):
+def test_a_page_without_markers_is_an_error():
     with pytest.raises(ValueError, match="begin"):
         reference.rewritten("# Head\n", "| new |")
 
@@ -127,7 +119,7 @@ def test_the_schema_page_has_every_column_in_order_and_knows_what_the_sink_ignor
     assert {name for name, written in rows if written == "ignored"} == IGNORED_BY_SINK
 
 
-def test_every_dialect_is_a_column_and_every_fact_has_a_word_for_it(reference):
+def test_every_dialect_is_a_column_and_every_fact_has_a_word_for_it():
     head, _, *rows = [line.strip("|").split(" | ") for line in reference.brokers_table().splitlines()]
     assert [name.strip(" `") for name in head[1:]] == list(DIALECTS)
     assert all(len(row) == 1 + len(DIALECTS) and all(cell.strip() for cell in row) for row in rows)
@@ -136,7 +128,7 @@ def test_every_dialect_is_a_column_and_every_fact_has_a_word_for_it(reference):
     assert by_fact["`JMSMessageID`"] == ["no", "yes", "if the producer set one"]
 
 
-def test_the_compatibility_matrix_has_the_newest_release_of_spark_first_and_then_those_of_make_test_older(reference):
+def test_the_compatibility_matrix_has_the_newest_release_of_spark_first_and_then_those_of_make_test_older():
     (older,) = re.findall(r"^OLDER +:= (.+)$", (ROOT / "Makefile").read_text(), re.MULTILINE)
     _, _, newest, *rows = [line.strip("| ").split(" | ") for line in reference.compatibility_table().splitlines()]
     assert newest[-1] == "`make test test-deep`"
@@ -146,7 +138,7 @@ def test_the_compatibility_matrix_has_the_newest_release_of_spark_first_and_then
     assert all("Artemis" in row[-2] for row in (newest, *rows))
 
 
-def test_every_refusal_of_a_dialect_is_in_the_table(reference):
+def test_every_refusal_of_a_dialect_is_in_the_table():
     rows = [line.split(" | ") for line in reference.refusals_table().splitlines()]
     for protocol, dialects in (("STOMP", DIALECTS), ("AMQP", AMQP_DIALECTS)):
         for dialect in dialects.values():

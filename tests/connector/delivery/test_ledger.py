@@ -41,6 +41,15 @@ def offer(ledger, max_messages=None, max_bytes=None):
     return ledger.offer(max_messages=max_messages, max_bytes=max_bytes)
 
 
+def lost_after_an_offer(*messages):
+    """A ledger whose one connection is lost when a batch has these messages."""
+    ledger = begun()
+    ledger.receive(0, run(1, *messages))
+    offer(ledger)
+    ledger.lost(0)
+    return ledger
+
+
 def contents(batch):
     return [number for range_ in batch.ranges for number in numbers(range_.messages().data)]
 
@@ -262,10 +271,7 @@ def test_what_was_offered_is_recognised_and_bound_to_its_new_id():
 
 
 def test_second_copies_in_the_middle_cut_the_run():
-    ledger = begun()
-    ledger.receive(0, run(1, 5, 6))
-    offer(ledger)
-    ledger.lost(0)
+    ledger = lost_after_an_offer(5, 6)
     ledger.receive(0, run(2, 3, 5, 4, 6, 8))
     batch = ledger.batch(2, offer(ledger))
     assert contents(batch) == [3, 4, 8]
@@ -273,10 +279,7 @@ def test_second_copies_in_the_middle_cut_the_run():
 
 
 def test_what_comes_after_its_batch_is_acknowledged_on_sight():
-    ledger = begun()
-    ledger.receive(0, run(1, 5, 6))
-    offer(ledger)
-    ledger.lost(0)
+    ledger = lost_after_an_offer(5, 6)
     assert settled(ledger, 2) == {}
     assert flight(ledger) == (0, 0)
     assert ledger.expects(0)
@@ -290,10 +293,7 @@ def test_what_comes_after_its_batch_is_acknowledged_on_sight():
 
 
 def test_a_batch_of_which_half_came_back():
-    ledger = begun()
-    ledger.receive(0, run(1, 5, 6))
-    offer(ledger)
-    ledger.lost(0)
+    ledger = lost_after_an_offer(5, 6)
     ledger.receive(0, run(2, 5))
     assert settled(ledger, 2, "r1") == {0: [b"2,5"]}
     assert acks.confirm(ledger, "r1", 0) == 1
@@ -340,10 +340,7 @@ def test_a_copy_on_sight_is_lost_again(moment):
 
 
 def test_lost_again_and_again():
-    ledger = begun()
-    ledger.receive(0, run(1, 5, 6))
-    offer(ledger)
-    ledger.lost(0)
+    ledger = lost_after_an_offer(5, 6)
     ledger.receive(0, run(2, 5))
     ledger.lost(0)
     ledger.lost(0)
@@ -367,10 +364,7 @@ def test_a_lost_subscription_leaves_the_others_alone():
 
 
 def test_known_id_with_other_content_is_another_broker():
-    ledger = begun()
-    ledger.receive(0, run(1, 5, 6))
-    offer(ledger)
-    ledger.lost(0)
+    ledger = lost_after_an_offer(5, 6)
     with pytest.raises(OtherBrokerError, match=r"JMS_OTHER_BROKER"):
         ledger.receive(0, block_of([b"2,4", b"2,6"], [b"new", b"SECRET"]))
     assert ledger.waiting_messages == 0
@@ -378,10 +372,7 @@ def test_known_id_with_other_content_is_another_broker():
 
 
 def test_the_error_shows_no_content():
-    ledger = begun()
-    ledger.receive(0, run(1, 5))
-    offer(ledger)
-    ledger.lost(0)
+    ledger = lost_after_an_offer(5)
     with pytest.raises(OtherBrokerError) as error:
         ledger.receive(0, block_of([b"2,5"], [b"SECRET"]))
     assert "SECRET" not in f"{error.value} {error.value!r}"

@@ -1,14 +1,12 @@
 """Whole messages: what the source's two readers find in them."""
 
-import base64
-import itertools
 import re
 
-import column_types
 import numpy as np
 import pyarrow as pa
 import pytest
 from amqp_messages import NULL, entries_in, parts_of, symbol, values_in
+from drawn_rows import COLUMN_VALUES, batch_of, names, rows_of_anything, rows_of_columns
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from plain_amqp_rows import expected_row, time_to_live
@@ -30,13 +28,6 @@ from pyspark_jms.jms.model import Destination
 NOW_MS = 1_760_000_000_000
 PREFIX = "ID:task-"
 SOURCE = Destination.parse("queue://read")
-TYPES = column_types.TYPES | column_types.MILLISECONDS | {"JMSPriority": pa.int8()}
-NASTY = ["", "\0", ":", "\\", "\n", "\u0100", "é", "雪", "🐘", "\u2028", "\x85", "x" * 300]
-
-
-def batch_of(rows, columns=None):
-    names = columns or sorted({name for row in rows for name in row}) or ["text"]
-    return pa.record_batch({name: pa.array([row.get(name) for row in rows], TYPES[name]) for name in names})
 
 
 def blocks_of(batch, **changed):
@@ -89,101 +80,17 @@ def _comparable(row):
 
 # --- against the plain readers -------------------------------------------------------------------------
 
-anything = st.text(max_size=12) | st.lists(st.sampled_from(NASTY), max_size=4).map("".join)
-names = anything.map(lambda text: text.replace("\0", "")).filter(lambda text: text and "://" not in text)
 own_names = st.text("ab_$é雪", max_size=6).map("p".__add__)
-name_lists = st.lists(
-    own_names | st.sampled_from(["JMSXGroupID", "JMSXUserID", "destination"]), max_size=4, unique=True
-)
-VALUES = {
-    "boolean": st.sampled_from(["true", "false", "TRUE"]),
-    "byte": st.integers(-128, 127).map(str),
-    "short": st.integers(-(2**15), 2**15 - 1).map(str),
-    "int": st.integers(-(2**31), 2**31 - 1).map(str) | st.just("+7"),
-    "long": st.integers(-(2**63), 2**63 - 1).map(str),
-    "float": st.sampled_from(["1.0", "-0.0", "NaN", "3.4028235E38", "-Infinity"]),
-    "double": st.sampled_from(["1.0", "-Infinity", "4.9E-324"])
-    | st.floats(allow_nan=False, allow_infinity=False).map(str),
-    "string": anything,
-}
-ELEMENT_VALUES = VALUES | {
-    "char": st.characters(max_codepoint=0xFFFF, exclude_categories=["Cs"]),
-    "bytes": st.binary(max_size=300).map(lambda data: base64.b64encode(data).decode()),
-}
-
-
-@st.composite
-def typed(draw, values):
-    kind = draw(st.sampled_from(sorted(values)))
-    return {"type": kind, "value": draw(st.none() | values[kind])}
-
-
-elements = typed(ELEMENT_VALUES) | st.none() | st.just({"type": None, "value": None})
-instants = st.integers(-(10**13), 10**14)
-COLUMN_VALUES = {
-    "destination": st.builds(str.__add__, st.sampled_from(["", "queue://", "topic://"]), names),
-    "JMSCorrelationID": anything,
-    "JMSType": anything,
+VALUES = COLUMN_VALUES | {
     "JMSReplyTo": st.builds(str.__add__, st.sampled_from(["", "queue://", "topic://", "temp-queue://"]), names),
-    "JMSDeliveryMode": st.integers(1, 2),
-    "JMSPriority": st.integers(0, 9),
-    "JMSExpiration": instants,
-    "JMSDeliveryTime": instants,
-    "time_to_live": st.integers(0, 10**12),
-    "delivery_delay": st.integers(0, 10**12),
     "content_type": st.sampled_from(["image/png", "text/plain", "", "application/json", "x/y;z=1"]),
-    "sequence": st.integers(0, 10),
 }
-BODIES = {
-    "text": anything,
-    "bytes": st.binary(max_size=300),
-    "map": st.dictionaries(anything.filter(bool), elements, max_size=3).map(lambda items: list(items.items())),
-    "stream": st.lists(elements, max_size=3),
-}
-
-
-@st.composite
-def rows_of_columns(draw):
-    """Rows over any subset of the columns, with nulls anywhere, property names often the same in every row."""
-    columns = draw(st.lists(st.sampled_from(sorted(TYPES)), unique=True, min_size=1))
-    shared = draw(st.none() | name_lists)
-    rows = draw(st.lists(st.builds(dict), min_size=1, max_size=6))
-    for row, name in itertools.product(rows, columns):
-        if name in COLUMN_VALUES:
-            row[name] = draw(st.none() | COLUMN_VALUES[name])
-    if "properties" in columns:
-        for row in rows:
-            own = shared if shared is not None else draw(name_lists)
-            row["properties"] = draw(st.none() | st.just([(name, draw(st.none() | anything)) for name in own]))
-            if "property_types" in columns:
-                draw_types(draw, row)
-    for row in rows:
-        draw_body(draw, row, columns)
-    return columns, rows
-
-
-def draw_types(draw, row):
-    """Types for some of the properties, in any order, and values to match."""
-    values = dict(row["properties"] or [])
-    own = draw(st.lists(st.sampled_from(sorted(values)), unique=True)) if values else []
-    types = [(name, draw(st.none() | st.sampled_from(sorted(VALUES)))) for name in own]
-    values |= {name: draw(VALUES[kind]) for name, kind in types if kind and values[name] is not None}
-    row["properties"] = row["properties"] and list(values.items())
-    row["property_types"] = draw(st.just(types)) if types or draw(st.booleans()) else None
-
-
-def draw_body(draw, row, columns):
-    kind = draw(st.sampled_from([*(kind for kind in BODIES if kind in columns), None]))
-    if kind:
-        row[kind] = draw(BODIES[kind])
-    if "body_type" in columns:
-        stated = [kind or "message", None] + ["object"] * (kind == "bytes") + ["text", "map", "object"] * (not kind)
-        row["body_type"] = draw(st.sampled_from(stated))
+ROWS = rows_of_columns(VALUES, own_names | st.sampled_from(["JMSXGroupID", "JMSXUserID", "destination"]))
 
 
 @settings(suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
 @given(
-    rows_of_columns(),
+    ROWS,
     st.tuples(st.integers(0, 9), st.integers(0, 3)),
     st.sampled_from([1, 600, 1 << 24]),
     st.sampled_from([ARTEMIS, AMQP]),
@@ -208,19 +115,7 @@ def header_ttl(message):
     return None if ttl == NULL else number(ttl, 0, b"\x70")
 
 
-texts = st.text(max_size=4) | anything
-by_name = st.dictionaries(texts | own_names, texts, max_size=3).map(lambda found: list(found.items()))
-any_elements = st.fixed_dictionaries({"type": st.sampled_from(sorted(ELEMENT_VALUES)) | texts, "value": texts})
-ANY_COLUMNS = dict.fromkeys(["destination", *column_types.TEXT_HEADERS, "text", "body_type"], texts) | {
-    "properties": by_name,
-    "property_types": by_name,
-    "bytes": st.binary(max_size=8),
-    "map": st.dictionaries(texts, any_elements, max_size=2).map(lambda found: list(found.items())),
-    "stream": st.lists(any_elements, max_size=2),
-}
-
-
-@given(st.lists(st.fixed_dictionaries({}, optional=ANY_COLUMNS), min_size=1, max_size=4))
+@given(rows_of_anything(own_names))
 def test_a_row_of_anything_is_one_message_or_is_refused(rows):
     try:
         messages = messages_of(rows)

@@ -202,15 +202,6 @@ def test_a_finished_write_gets_one_entry():
 # --- the table ----------------------------------------------------------------------------------------
 
 
-def test_every_phase_can_be_reached_and_all_but_the_last_can_be_left():
-    reached, new = set(), {Phase.BEGINNING}
-    while new:
-        reached |= new
-        new = {after for phase in new for afters in COMMITTER.moves[phase].values() for after in afters} - reached
-    assert reached == set(COMMITTER.moves)
-    assert [phase for phase, row in COMMITTER.moves.items() if not row] == [Phase.ENDED]
-
-
 def test_every_phase_that_asks_the_broker_bears_the_loss_of_the_connection():
     without = {phase for phase, row in COMMITTER.moves.items() if Lost not in row}
     assert without == {Phase.BEGINNING, Phase.ADMITTING, Phase.ENDED}

@@ -2,6 +2,7 @@
 
 import pytest
 
+from pyspark_jms.delivery.register.committer import COMMITTER
 from pyspark_jms.delivery.register.outcomes import (
     KEEPER,
     READER,
@@ -18,7 +19,7 @@ from pyspark_jms.delivery.register.steps import Lost
 from pyspark_jms.errors import DataLossError, OtherBrokerError, PoisonLoopError, SourceFencedError
 
 
-@pytest.mark.parametrize("table", [READER, KEEPER])
+@pytest.mark.parametrize("table", [READER, KEEPER, COMMITTER])
 def test_every_phase_can_be_reached_and_all_but_the_last_can_be_left(table):
     reached, new = set(), {Phase.BEGINNING}
     while new:

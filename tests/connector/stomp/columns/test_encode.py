@@ -1,12 +1,11 @@
-import base64
 import itertools
 import re
 from dataclasses import replace
 
-import column_types
 import plain_encoder
 import pyarrow as pa
 import pytest
+from drawn_rows import COLUMN_VALUES, NASTY, anything, batch_of, rows_of_anything, rows_of_columns, without_nul
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from sink_rows import DESTINATION
@@ -21,13 +20,6 @@ from pyspark_jms.stomp.columns.encode import body_of, encode
 from pyspark_jms.stomp.dialects import ARTEMIS, RABBITMQ
 
 NOW_MS = 1_760_000_000_000
-TYPES = column_types.TYPES | column_types.MILLISECONDS | {"JMSPriority": pa.int8()}
-NASTY = ["", "\0", ":", "\\", "\r", "\n", "\r\n\n", "\\c", "a:b", "\n\n\0SEND\n", "é", "雪", "🐘", "\u2028", "\x85"]
-
-
-def batch_of(rows, columns=None):
-    names = columns or sorted({name for row in rows for name in row}) or ["text"]
-    return pa.record_batch({name: pa.array([row.get(name) for row in rows], TYPES[name]) for name in names})
 
 
 def encoded(batch, **changed):
@@ -47,105 +39,14 @@ def frames_of(rows, **changed):
 
 # --- against the plain encoder ----------------------------------------------------------------------
 
-anything = st.text(max_size=12) | st.lists(st.sampled_from(NASTY), max_size=4).map("".join)
-without_nul = anything.map(lambda text: text.replace("\0", ""))
-destinations = without_nul.filter(lambda text: text and "://" not in text)
 own_names = st.text("ab_$é雪\0\x1b\u200b", max_size=6).map("p".__add__)  # identifiers, ignorable characters and all
-name_lists = st.lists(own_names | st.sampled_from(["JMSXGroupID", "JMSXUserID", "ack"]), max_size=4, unique=True)
-VALUES = {
-    "boolean": st.sampled_from(["true", "false"]),
-    "byte": st.integers(-128, 127).map(str),
-    "short": st.integers(-(2**15), 2**15 - 1).map(str),
-    "int": st.integers(-(2**31), 2**31 - 1).map(str),
-    "long": st.integers(-(2**63), 2**63 - 1).map(str),
-    "float": st.sampled_from(["1.0", "-0.0", "NaN", "3.4028235E38"]),
-    "double": st.sampled_from(["1.0", "-Infinity", "4.9E-324"])
-    | st.floats(allow_nan=False, allow_infinity=False).map(str),
-    "string": anything,
-}
-ELEMENT_VALUES = VALUES | {
-    "char": st.characters(max_codepoint=0xFFFF, exclude_categories=["Cs"]) | st.sampled_from(["\0", '"', "\\"]),
-    "bytes": st.binary(max_size=8).map(lambda data: base64.b64encode(data).decode()),
-}
-
-
-@st.composite
-def typed(draw, values):
-    kind = draw(st.sampled_from(sorted(values)))
-    return {"type": kind, "value": draw(st.none() | values[kind])}
-
-
-elements = typed(ELEMENT_VALUES) | st.none() | st.just({"type": None, "value": None})
-item_names = anything.filter(bool)
-instants = st.integers(-(10**13), 10**14)
-COLUMN_VALUES = {
-    "destination": st.builds(str.__add__, st.sampled_from(["", "queue://", "topic://"]), destinations),
-    "JMSCorrelationID": anything,
-    "JMSType": anything,
-    "JMSReplyTo": anything | st.builds("queue://{}".format, anything),
-    "JMSDeliveryMode": st.integers(1, 2),
-    "JMSPriority": st.integers(0, 9),
-    "JMSExpiration": instants,
-    "JMSDeliveryTime": instants,
-    "time_to_live": st.integers(0, 10**12),
-    "delivery_delay": st.integers(0, 10**12),
-    "content_type": anything,
-    "sequence": st.integers(0, 10),
-}
-
-
-@st.composite
-def rows_of_columns(draw):
-    """Rows over any subset of the columns, with nulls anywhere, property names often the same in every row."""
-    columns = draw(st.lists(st.sampled_from(sorted(TYPES)), unique=True, min_size=1))
-    shared = draw(st.none() | name_lists)
-    rows = draw(st.lists(st.builds(dict), min_size=1, max_size=6))
-    for row, name in itertools.product(rows, columns):
-        if name in COLUMN_VALUES:
-            row[name] = draw(st.none() | COLUMN_VALUES[name])
-    if "properties" in columns:
-        for row in rows:
-            names = shared if shared is not None else draw(name_lists)
-            row["properties"] = draw(st.none() | st.just([(name, draw(st.none() | anything)) for name in names]))
-        if "property_types" in columns:
-            draw_types(draw, rows)
-    for row in rows:
-        draw_body(draw, row, columns)
-    return columns, rows
-
-
-def draw_types(draw, rows):
-    """Types for some of the properties, in any order, and values to match."""
-    for row in rows:
-        values = dict(row["properties"] or [])
-        names = draw(st.lists(st.sampled_from(sorted(values)), unique=True)) if values else []
-        types = [(name, draw(st.none() | st.sampled_from(sorted(VALUES)))) for name in names]
-        values |= {name: draw(VALUES[kind]) for name, kind in types if kind and values[name] is not None}
-        row["properties"] = row["properties"] and list(values.items())
-        row["property_types"] = draw(st.none() | st.just(types))
-
-
-BODIES = {
-    "text": without_nul,
-    "bytes": st.binary(max_size=20),
-    "map": st.dictionaries(item_names, elements, max_size=3).map(lambda items: list(items.items())),
-    "stream": st.lists(elements, max_size=3),
-}
-
-
-def draw_body(draw, row, columns):
-    kinds = [kind for kind in BODIES if kind in columns]
-    kind = draw(st.sampled_from([*kinds, None]))
-    if kind:
-        row[kind] = draw(BODIES[kind])
-    if "body_type" in columns:
-        stated = [kind or "message", None] + ["object"] * (kind == "bytes")
-        row["body_type"] = draw(st.sampled_from(stated))
+VALUES = COLUMN_VALUES | {"JMSReplyTo": anything | st.builds("queue://{}".format, anything), "content_type": anything}
+ROWS = rows_of_columns(VALUES, own_names | st.sampled_from(["JMSXGroupID", "JMSXUserID", "ack"]), {"text": without_nul})
 
 
 @settings(suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
 @given(
-    rows_of_columns(),
+    ROWS,
     st.tuples(st.integers(0, 9), st.integers(0, 3)),
     st.sampled_from([1, 600, 1 << 24]),
     st.none() | anything,
@@ -162,19 +63,7 @@ def test_agrees_with_the_plain_encoder(drawn, padding, buffer_bytes, transaction
     assert found == wanted
 
 
-texts = st.text(max_size=4) | anything
-anything_by_name = st.dictionaries(texts | own_names, texts, max_size=3).map(lambda found: list(found.items()))
-any_elements = st.fixed_dictionaries({"type": st.sampled_from(sorted(ELEMENT_VALUES)) | texts, "value": texts})
-ANY_COLUMNS = dict.fromkeys(["destination", *column_types.TEXT_HEADERS, "text", "body_type"], texts) | {
-    "properties": anything_by_name,
-    "property_types": anything_by_name,
-    "bytes": st.binary(max_size=8),
-    "map": st.dictionaries(texts, any_elements, max_size=2).map(lambda found: list(found.items())),
-    "stream": st.lists(any_elements, max_size=2),
-}
-
-
-@given(st.lists(st.fixed_dictionaries({}, optional=ANY_COLUMNS), min_size=1, max_size=4))
+@given(rows_of_anything(own_names))
 @example([{"text": "a\0SEND\ndestination:x\n\nforged"}])
 @example([{"properties": [("content-length", "1")], "text": "abc"}])
 @example([{"properties": [("a\n\n\0SEND\ndestination", "x")]}])
