@@ -32,7 +32,7 @@ from pyspark_jms.options.sink import SinkOptions
 from pyspark_jms.options.source import SourceOptions
 from pyspark_jms.sink.sending import send_at_least_once
 from pyspark_jms.source.peek import peek
-from pyspark_jms.stomp.source import StompSource
+from pyspark_jms.spark.protocols import reading_of
 from pyspark_jms.testing import JmsClient
 
 pytestmark = pytest.mark.broker
@@ -245,5 +245,4 @@ def shown(broker, queue, protocol, selector):
     url = broker.amqp_url if protocol == "amqp" else broker.url
     given = access(broker) | {"brokerUrl": url, "queue": queue, "selector": selector}
     options = SourceOptions.parse(given, "batch")
-    source = AmqpSource() if protocol == "amqp" else StompSource()
-    return [row for partition in peek(options, source) for row in partition.to_pylist()]
+    return [row for partition in peek(reading_of(options)) for row in partition.to_pylist()]
