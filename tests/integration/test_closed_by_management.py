@@ -10,6 +10,7 @@ from waiting import wait_until
 
 from pyspark_jms.amqp.source import AmqpSource, AmqpSourceLink
 from pyspark_jms.options.source import SourceOptions
+from pyspark_jms.source.links import Reading
 from pyspark_jms.source.stream import StreamSource
 from pyspark_jms.source.task_inputs import read_task
 from pyspark_jms.stomp.source import StompSource, StompSourceLink
@@ -37,16 +38,16 @@ def closing(protocol, step, nth, close):
     return type("ClosedSource", (source,), {"connect": staticmethod(connect)})(), closed
 
 
-def run(options, protocol):
+def run(reading):
     """Read as Trigger.AvailableNow does; the texts of the rows."""
-    source = StreamSource(options, protocol)
+    source = StreamSource(reading)
     with contextlib.ExitStack() as stack:
         stack.callback(source.stop)
         source.drain()
         rows, start = [], source.initial_offset()
         while (end := source.latest_offset(start)) != start:
             for task in source.partitions(start, end):
-                rows += [row["text"] for part in read_task(task, options, protocol) for row in part.to_pylist()]
+                rows += [row["text"] for part in read_task(task, reading) for row in part.to_pylist()]
             source.commit(end)
             start = end
     return rows
@@ -72,7 +73,7 @@ def test_a_run_goes_on(broker, queue, tmp_path, protocol, more, step, nth):
     given = access(broker) | {"brokerUrl": url, "queue": queue, "maxMessagesPerTrigger": "20", "idleTimeout": "100ms"}
     control = broker.server.getActiveMQServerControl()
     changed, closed = closing(protocol, step, nth, lambda link: close_connection(control, link))
-    rows = run(SourceOptions.parse(given | more), changed)
+    rows = run(Reading(SourceOptions.parse(given | more), changed))
     assert closed or nth > 1 or step == "ping", "the step is not part of a run"
     # Over AMQP these messages have no id: of equal ones a later one may be another message.
     assert sorted(set(rows) if protocol is AMQP else rows) == sorted(f"text {n}" for n in range(MESSAGES))
