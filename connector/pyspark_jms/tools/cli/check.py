@@ -65,7 +65,7 @@ def _run_conformance(options: argparse.Namespace) -> int:
     queue = options.queue or f"pyspark-jms.conformance.{uuid.uuid4().hex[:8]}"
     parsed = source_options(options, queue=queue)
     with _opened(Path(options.report or _REPORT)) as file:
-        report = run_conformance(parsed.connection, queue)
+        report = run_conformance(parsed.connection, queue, is_new=options.queue is None)
         file.write(report.as_markdown(__version__, datetime.now(UTC)))
     if options.json:
         print(as_json(report.findings, ascii_only=is_ascii_json()))

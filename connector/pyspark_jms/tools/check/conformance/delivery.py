@@ -208,7 +208,7 @@ def _recognised(first: Sequence[Row], lost: Sequence[Row], dialect: Any) -> Find
 
 def missing_queue(queue: ConformanceQueue) -> Iterator[Finding]:
     """A message that is accepted must be there: some brokers accept and drop it."""
-    missing = f"{queue.name}.missing.{queue.run[:8]}"
+    missing = queue.missing
     try:
         queue.remove_own(queue=missing)
         yield Finding(name="read missing queue", value="the broker creates it, or it exists")

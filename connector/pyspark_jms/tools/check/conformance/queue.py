@@ -23,7 +23,8 @@ from pyspark_jms.columns.envelope import open_envelopes
 from pyspark_jms.columns.schema import ARROW_SCHEMA
 from pyspark_jms.jms.model import Destination, DestinationKind
 from pyspark_jms.jms.subscription import Subscription
-from pyspark_jms.management.queue_facts import QueueFacts, look_up_queues
+from pyspark_jms.management.link import ManagementLink, ask
+from pyspark_jms.management.queue_facts import QueueFacts, look_up_queues, queue_facts
 from pyspark_jms.network.connection import StateCondition
 from pyspark_jms.network.settings import ConnectionSettings
 from pyspark_jms.sink.links import SinkLink
@@ -70,6 +71,8 @@ class ConformanceQueue:
         """How long messages may take to arrive at ``check``, in seconds."""
         self._settings = settings
         self.run = uuid.uuid4().hex
+        self.missing = f"{name}.missing.{self.run[:8]}"
+        """The name of a queue that does not exist before the tests."""
         self._deadline = time.monotonic() + _LIMIT_SECONDS
         self._source: SourceProtocol = AmqpSource() if self.is_amqp else StompSource()
 
@@ -185,6 +188,17 @@ class ConformanceQueue:
                 reader.acknowledge()
         if foreign is not None:
             raise foreign
+
+    def delete(self, *names: str) -> None:
+        """Delete those of the queues that are empty and have no consumer, where the user may use the management."""
+
+        def delete(link: ManagementLink) -> None:
+            for name, facts in queue_facts(link, names).items():
+                if facts.exists and not facts.messages and not facts.consumers and link.words.delete_queue is not None:
+                    # Without removing consumers, and with the address, if the broker had created it.
+                    link.operation(link.words.broker_resource, link.words.delete_queue, name, False, True)  # noqa: FBT003
+
+        ask(self._source.open_management, self._settings, delete, "which queues of the tests are left")
 
 
 class Reader:

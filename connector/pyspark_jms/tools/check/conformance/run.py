@@ -84,8 +84,11 @@ def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
     return ["| " + " | ".join(" ".join(cell.split()).replace("|", "\\|") for cell in row) + " |" for row in cells]
 
 
-def run_conformance(settings: ConnectionSettings, name: str) -> ConformanceReport:
-    """Run every test on the queue. Raises if the broker cannot be reached, or if the queue has other messages."""
+def run_conformance(settings: ConnectionSettings, name: str, *, is_new: bool = False) -> ConformanceReport:
+    """Run every test on the queue. Raises if the broker cannot be reached, or if the queue has other messages.
+
+    ``is_new``: the name was made for this run, so its queue is deleted at the end.
+    """
     began = time.monotonic()
     queue = ConformanceQueue(settings, name)
     with contextlib.closing(queue.connect_reader()) as link:
@@ -93,6 +96,7 @@ def run_conformance(settings: ConnectionSettings, name: str) -> ConformanceRepor
         capabilities = tuple(sorted(link.connection.capabilities)) if queue.is_amqp else ()
     _require_unused(queue)
     findings = tuple(_run_tests(queue))
+    queue.delete(queue.missing, *([name] if is_new else []))
     return ConformanceReport(
         protocol="AMQP 1.0" if queue.is_amqp else "STOMP 1.2",
         server=server,

@@ -15,7 +15,7 @@ from pyspark_jms.network.address import parse_broker_url
 from pyspark_jms.tools.check.conformance.delivery import selector, transactions
 from pyspark_jms.tools.check.conformance.queue import ConformanceQueue
 from pyspark_jms.tools.check.conformance.run import ConformanceReport, _findings_of, _without, run_conformance
-from pyspark_jms.tools.check.findings import Finding, Trial, Verdict
+from pyspark_jms.tools.check.findings import Finding, Trial, Verdict, failed
 
 
 def test_the_report_is_markdown():
@@ -86,6 +86,36 @@ def producing(broker, queue, pause_seconds):
     finally:
         ended.set()
         thread.join()
+
+
+@pytest.mark.broker
+@pytest.mark.deep
+@pytest.mark.parametrize("protocol", ["amqp", "stomp"])
+def test_a_run_leaves_nothing_of_its_own_and_the_queue_of_the_user(fresh_broker, settings_for, protocol):
+    broker = fresh_broker()
+    broker.create_queue("users")
+    settings = settings_for(broker, addresses=parse_broker_url(broker.url if protocol == "stomp" else broker.amqp_url))
+    control = broker.server.getActiveMQServerControl()
+    before = {*control.getQueueNames()}, {*control.getAddressNames()}
+    for report in (run_conformance(settings, "made", is_new=True), run_conformance(settings, "users")):
+        assert "missing queue" in " ".join(each.name for each in report.findings)
+        assert not failed(report.findings)
+    left = {*control.getQueueNames()}, {*control.getAddressNames()}
+    assert all(not name.startswith("made") and ".missing." not in name for names in left for name in names)
+    assert before[0] <= left[0]
+
+
+@pytest.mark.broker
+def test_deletes_only_what_is_empty(broker, queue, settings_for):
+    broker.create_queue(queue)
+    settings = settings_for(broker, addresses=parse_broker_url(broker.amqp_url))
+    scratch = ConformanceQueue(settings, queue)
+    scratch.send([{"text": "one"}])
+    scratch.delete(queue, f"{queue}.no")
+    await_count(broker, queue, 1)
+    broker.purge(queue)
+    scratch.delete(queue)
+    assert queue not in broker.server.getActiveMQServerControl().getQueueNames()
 
 
 @pytest.mark.broker
