@@ -13,6 +13,7 @@ import selector_strategies
 from amqp_brokers import AMQP_BROKERS
 from amqp_messages import TRUE, list_, properties, section, string, timestamp, ubyte
 from amqp_sending import put_encoded
+from broker_rows import read_rows
 from hypothesis import strategies as st
 from rawstomp import RawStomp
 from selector_schema import keep, push
@@ -25,6 +26,7 @@ from jms_selector.syntax.kinds import Kind, Value
 from pyspark_jms.amqp.sink import AmqpSinkLink
 from pyspark_jms.amqp.source import AmqpSource
 from pyspark_jms.blocks.block import MessageBlock
+from pyspark_jms.errors import SelectorResidualError
 from pyspark_jms.jms.model import DeliveryMode, Destination
 from pyspark_jms.jms.subscription import Subscription
 from pyspark_jms.network.connection import StateCondition
@@ -246,3 +248,16 @@ def shown(broker, queue, protocol, selector):
     given = access(broker) | {"brokerUrl": url, "queue": queue, "selector": selector}
     options = SourceOptions.parse(given, "batch")
     return [row for partition in peek(reading_of(options)) for row in partition.to_pylist()]
+
+
+def test_a_text_that_artemis_replaces_in_selectors_is_compared_in_spark(broker, queue):
+    if not hasattr(broker, "amqp_url"):
+        pytest.skip("needs an embedded broker")
+    with JmsClient(broker) as java:
+        for text in ("PERSISTENT", "DURABLE"):
+            java.send(queue, text, properties={"s": text})
+    access = {"user": broker.user, "password": broker.password, "selector": "s = 'PERSISTENT'", "idleTimeout": "300ms"}
+    for url, more in ((broker.url, {}), (broker.amqp_url, {"selectorInSpark": "residual"})):
+        assert [row["text"] for row in read_rows(access | {"brokerUrl": url}, queue, **more)] == ["PERSISTENT"]
+    with pytest.raises(SelectorResidualError, match="replaces the text 'PERSISTENT' by 'DURABLE'"):
+        read_rows(access | {"brokerUrl": broker.amqp_url}, queue)

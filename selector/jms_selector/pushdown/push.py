@@ -212,11 +212,17 @@ def _rewrite_condition(node: Node, target: Target) -> _Part:
         pushed, trust = rewrite.rewrite_typed(node, target)
         if target.dialect.boolean_throws:
             pushed = rewrite.avoid_exceptions(pushed, target.schema)
-        render(pushed, target.dialect)
+        _refuse_replaced(render(pushed, target.dialect), target.dialect)
     except (NotPushableError, UnsupportedSelectorError) as reason:
         why = reason.args[0] if reason.args else ""
         return _Part(None, Trust.NONE, node, None, (f"{render(node)} stays in Spark: {why}",))
     return _Part(pushed, trust, node if trust is Trust.WEAKER else None, pushed)
+
+
+def _refuse_replaced(text: str, dialect: Dialect) -> None:
+    for word, other in dialect.replaced_texts.items():
+        if f"'{word}'" in text:
+            raise NotPushableError(f"the broker replaces the text '{word}' by '{other}' in a selector over AMQP")
 
 
 # --- warnings ----------------------------------------------------------------------------------------

@@ -159,6 +159,9 @@ class Dialect:
     respelled_ids: str = ""
     """A prefix of ids in delivered messages that the broker's selectors spell otherwise; empty: there are none."""
 
+    replaced_texts: Mapping[str, str] = field(default_factory=dict)
+    """Texts that the broker replaces in a selector, whatever they are compared with."""
+
     def shows(self, name: str) -> bool:
         """Return whether delivered messages contain the value of ``name``."""
         return name not in self.hidden and not name.startswith(self.hidden_prefixes)
@@ -293,6 +296,8 @@ ARTEMIS_AMQP = replace(
     defaults=MappingProxyType(_NO_TIME),
     never_seen=ARTEMIS.never_seen | {"JMSReplyTo"},
     respelled_ids=_BINDING_IDS,
+    # Meant for JMSDeliveryMode (SelectorTranslator, 2.55). Over STOMP selectors are left as they are.
+    replaced_texts=MappingProxyType({"PERSISTENT": "DURABLE", "NON_PERSISTENT": "NON_DURABLE"}),
     # The broker adds a ttl to the time of arrival, which no message contains.
     hidden=ARTEMIS.hidden | {"AMQExpiration", "JMSExpiration"},
     unknown_when_absent=frozenset({"JMSMessageID"}),
