@@ -276,25 +276,6 @@ def test_a_checkpoint_written_with_a_journal_is_not_read_without_it(broker, queu
         reader.stop()
 
 
-@pytest.mark.deep
-def test_a_known_id_with_other_content_is_another_broker(fresh_broker, tmp_path, monkeypatch):
-    broker, other = fresh_broker(), fresh_broker()
-    fill(broker, "q", 10)
-    fill(other, "q", 10, first=100)  # two fresh brokers count alike
-    with monkeypatch.context() as patch, receiving(broker, "q", tmp_path, crash=True) as receiver:
-        arrived(receiver, 10)
-        patch.setattr(AckLoop, "acknowledge", lambda *_: None)
-        assert receiver.next_batch_end() == 10
-    with receiving(other, "q", tmp_path, start=10) as receiver:
-        arrived(receiver, 10)
-        with pytest.raises(OtherBrokerError, match=r"\[JMS_OTHER_BROKER\]"):
-            receiver.next_batch_end()
-    await_count(other, "q", 10)
-    with receiving(broker, "q", tmp_path, start=10) as receiver:
-        wait_until(lambda: receiver.next_batch_end() == 10 and receiver.progress()["recognised"] == 10)
-        assert left(broker, "q") == 0
-
-
 def test_the_backlog_is_read_before_a_message_that_stops_the_query(fresh_broker, tmp_path, monkeypatch):
     broker, other = fresh_broker(), fresh_broker()
     fill(broker, "q", 10)

@@ -114,15 +114,6 @@ def test_a_message_that_cannot_be_mapped(spark, broker, queue, tmp_path, choice,
         broker.purge(queue)
 
 
-@pytest.mark.deep
-def test_a_selector_filters_at_the_broker(spark, broker, queue, tmp_path):
-    fill(broker, queue, 10)
-    run_available(read(spark, broker, queue=queue, selector="n = '3'", idleTimeout="300ms"), tmp_path, name="chosen")
-    assert [row.text for row in spark.sql("select text from chosen").collect()] == ["text 3"]
-    assert left(broker, queue, 9) == 9
-    broker.purge(queue)
-
-
 @pytest.mark.releases
 @pytest.mark.parametrize(
     ("wrong", "answer"),

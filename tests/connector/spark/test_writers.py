@@ -117,13 +117,6 @@ def envelope(note):
     return json.dumps({"map": items}, separators=(",", ":"))
 
 
-@pytest.mark.deep
-def test_bad_rows_are_dropped(spark, broker, queue):
-    frame = spark.range(0, 40, 1, 2).selectExpr("concat('row ', id) text", "int(if(id % 10 = 3, 77, 4)) JMSPriority")
-    write(frame, broker, queue=queue, onBadRow="drop")
-    assert texts(broker, queue) == sorted(f"row {n}" for n in range(40) if n % 10 != 3)
-
-
 def test_a_column_that_is_no_property_s_is_refused_before_anything_connects(spark):
     frame = rows(spark, 1).selectExpr("text", "current_date() price")
     with pytest.raises(
@@ -139,13 +132,6 @@ def test_a_write_that_is_tried_again_sends_nothing_again(spark, broker, queue):
     for options in (this, this, other, this):
         write(rows(spark, 10), broker, queue=queue, **options)
     assert texts(broker, queue) == sorted([f"row {n}" for n in range(10)] * 2)
-
-
-@pytest.mark.deep
-def test_without_an_id_a_write_that_is_tried_again_sends_again(spark, broker, queue):
-    for _ in range(2):
-        write(rows(spark, 10), broker, queue=queue)
-    await_count(broker, queue, 20)
 
 
 def test_an_id_that_was_used_for_other_rows_is_a_mismatch(spark, broker, queue):
