@@ -285,6 +285,7 @@ def test_the_queue_of_a_subscription_is_judged(broker, queue, tmp_path, caplog, 
         ("journal", True, "is non-destructive: an acknowledgement removes nothing, so each start"),
         ("journal", False, "is non-destructive: an acknowledgement removes nothing, so each start"),
         ("exactly once", True, "is non-destructive: an acknowledgement removes nothing, so each batch"),
+        ("exactly once", False, "is non-destructive: an acknowledgement removes nothing, so each batch"),
     ],
 )
 def test_a_subscription_that_breaks_the_promise_is_refused(broker, queue, tmp_path, way, exists, fact):

@@ -189,6 +189,8 @@ class ReaderSource:
         """On each new connection the broker may be another one."""
         if self._probe is None:
             options = self._options
+            if not self._connections and options.durable is not None:
+                self._found = require_queues(self._reading)  # of a subscription that the probe would make
             self._probe = Probe(
                 options.connection,
                 options.destinations,
@@ -201,7 +203,7 @@ class ReaderSource:
             self._broker = self._require_broker(self._probe.address, named)
             self._connections += 1
             if self._connections == 1:
-                self._found = require_queues(self._reading)
+                self._found = self._found or require_queues(self._reading)
                 own = dict.fromkeys(register_queues(options, self._base), Feature.STAGING_QUEUE)
                 require_own(self._reading.protocol.open_management, options.connection, own)
                 self._watch = _watch(self._reading, None if self._drain_since_ms else self._history)
