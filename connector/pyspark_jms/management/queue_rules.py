@@ -102,9 +102,9 @@ RULES: tuple[Rule, ...] = (
         name="address",
         holds=lambda facts, _: facts.exists and (facts.address or facts.name) not in facts.name.split("::"),
         fact="belongs to address {address}",
-        uses=_refuse("the broker confirms what is sent to the name of the queue alone, and drops it", *_WRITES, *_OWN),
+        # The connector's own queues are looked up with their addresses: it does not attach to another program's.
+        uses=_refuse("the broker confirms what is sent to the name of the queue alone, and drops it", *_WRITES),
         remedy="Send to {address}::{name}.",
-        own_remedy="Delete the queue: the connector creates it in an address of its own name.",
     ),
     Rule(
         name="non-destructive",

@@ -27,7 +27,7 @@ UNKNOWN = QueueFacts(name="q", exists=True)
 # Features: at-least-once read, connections, journal, register, batch read, write, exactly-once write, dead letters,
 # staging queue, commit ledger. R is refused, w a warning.
 TABLE = {
-    "address": ({"address": "a"}, ". . . . . R R R R R"),
+    "address": ({"address": "a"}, ". . . . . R R R . ."),
     "non-destructive": ({"non_destructive": True}, "w R R R . . . . R R"),
     "purge-on-no-consumers": ({"purge_on_no_consumers": True}, "w . R R . w w w R R"),
     "ring-size": ({"ring_size": 1_000}, "w . w w . w w w R R"),
