@@ -22,7 +22,7 @@ from pyspark_jms.jms.model import Destination
 from pyspark_jms.jms.subscription import Subscription
 from pyspark_jms.network.connection import StateCondition
 from pyspark_jms.options.source import SourceOptions
-from pyspark_jms.source.admission import IdleCheck
+from pyspark_jms.source.end_of_queue import EndOfQueue
 from pyspark_jms.spark.protocols import reading_of
 from pyspark_jms.testing import JmsClient, Typed
 from pyspark_jms.tools import cli
@@ -156,7 +156,8 @@ def test_a_query_that_is_stopped_and_a_broker_that_is_killed_lose_nothing(spark,
 def test_a_broker_answers_while_it_has_no_more_messages(stage, queue):
     """So a flood that stops is a batch at once."""
     stage.put(queue, 3)
-    reading, silence = reading_of(SourceOptions.parse(stage.access | {"queue": queue})), IdleCheck()
+    reading = reading_of(SourceOptions.parse(stage.access | {"queue": queue}))
+    silence = EndOfQueue(lambda link: link.ping())
     with closing(reading.connect(StateCondition())) as link:
         link.subscribe(Subscription(destination=Destination.parse(f"queue://{queue}"), window_bytes=1 << 20))
         wait_until(lambda: link.waiting()[0] == 3)
@@ -164,7 +165,7 @@ def test_a_broker_answers_while_it_has_no_more_messages(stage, queue):
             assert not link.has_receipt(link.ping())
             return
         for come in range(3):
-            wait_until(lambda come=come: silence.is_exhausted([link], come))
+            wait_until(lambda come=come: silence.is_reached([link], come))
         link.has_receipt(link.acknowledge([one for block in link.take() for one in block.ids]), wait=True)
     await_count(stage.broker, queue, 0)
 

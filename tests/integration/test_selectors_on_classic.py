@@ -23,7 +23,7 @@ from pyspark_jms.columns.schema import ARROW_SCHEMA
 from pyspark_jms.jms.model import Destination
 from pyspark_jms.jms.subscription import Subscription
 from pyspark_jms.options.source import SourceOptions
-from pyspark_jms.source.peek import take_browsed
+from pyspark_jms.source.end_of_queue import take_browsed
 from pyspark_jms.stomp.columns.decode import decode
 from pyspark_jms.stomp.dialects import CLASSIC
 from pyspark_jms.stomp.link.consumer import Consumer

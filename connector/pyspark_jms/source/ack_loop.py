@@ -2,12 +2,12 @@
 
 import contextlib
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from pyspark_jms.blocks.block import MessageBlock
 from pyspark_jms.delivery.journal.store import JournalStore
 from pyspark_jms.delivery.ledger_interface import DeliveryLedger
-from pyspark_jms.errors import ConnectionLostError, JMSError, ReceiptTimeoutError
+from pyspark_jms.errors import ConnectionLostError, ReceiptTimeoutError
 from pyspark_jms.source.links import SourceLink
 from pyspark_jms.source.progress import Counts
 from pyspark_jms.source.subscriptions import Subscriptions
@@ -54,7 +54,7 @@ class AckLoop:
             for ack in due:
                 ack.sent(self._subscriptions.links[subscription].acknowledge(ack.ids))
         except ConnectionLostError:
-            self._reconnect(subscription)
+            self.reconnect(subscription)
 
     def confirm(self, subscription: int, *, wait: bool = True) -> None:
         """Look for the receipts of acknowledgements: nobody waited for them when they were sent."""
@@ -78,30 +78,22 @@ class AckLoop:
         connection, the broker can give the messages to another one of the same queue before this process knows of the
         loss. A connection that answers now still had all of its messages when those were taken.
         """
-        self.ask({each for one in subscriptions for each in self._subscriptions.beside(one)}, lambda link: link.ping())
-
-    def ask(self, subscriptions: Iterable[int], question: Callable[[SourceLink], str]) -> JMSError | None:
-        """Wait for the answers to ``question``, which returns a receipt. Replace each connection that gives none, and
-        return what ended the last of them.
-        """
-        asked: dict[int, str] = {}
-        ends: list[JMSError] = []
-        for subscription in subscriptions:
-            with self._replaced_if_lost(subscription, ends) as link:
-                asked[subscription] = question(link)
+        beside = {each for subscription in subscriptions for each in self._subscriptions.beside(subscription)}
+        asked = {}
+        for subscription in beside:
+            with self._replaced_if_lost(subscription) as link:
+                asked[subscription] = link.ping()
         for subscription, receipt in asked.items():
-            with self._replaced_if_lost(subscription, ends) as link:
+            with self._replaced_if_lost(subscription) as link:
                 link.has_receipt(receipt, wait=True)
                 link.check()
-        return ends[-1] if ends else None
 
     @contextlib.contextmanager
-    def _replaced_if_lost(self, subscription: int, ends: list[JMSError]) -> Iterator[SourceLink]:
+    def _replaced_if_lost(self, subscription: int) -> Iterator[SourceLink]:
         try:
             yield self._subscriptions.links[subscription]
-        except (ConnectionLostError, ReceiptTimeoutError) as error:
-            self._reconnect(subscription)
-            ends.append(error)
+        except (ConnectionLostError, ReceiptTimeoutError):
+            self.reconnect(subscription)
 
     def begin_again(self, subscriptions: Sequence[int]) -> None:
         """Give back what these connections have, so that the broker sorts it, and replace all of them."""
@@ -115,9 +107,9 @@ class AckLoop:
 
     def reconnect_lost(self) -> None:
         for subscription in self._subscriptions.lost():
-            self._reconnect(subscription)
+            self.reconnect(subscription)
 
-    def _reconnect(self, subscription: int) -> None:
+    def reconnect(self, subscription: int) -> None:
         self._subscribed_since = None
         end = self._subscriptions.end_of(subscription)
         self.confirm(subscription, wait=False)  # what came before the end

@@ -1,21 +1,17 @@
 """When waiting messages become a batch: by bytes, by count, by the time that they wait. The clock is an argument."""
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum
 from typing import NamedTuple
-from weakref import WeakKeyDictionary
 
-from pyspark_jms.errors import JMSError
 from pyspark_jms.options.source import SourceOptions
-from pyspark_jms.source.links import SourceLink
 
 __all__ = [
     "IDLE_SECONDS",
     "LINGER_SECONDS",
     "BatchDecision",
     "BatchTrigger",
-    "IdleCheck",
     "Linger",
     "Waiting",
 ]
@@ -64,45 +60,6 @@ class Linger:
 
 def _is_flood(seconds: float, messages: int, size: int) -> bool:
     return seconds > 0 and (messages >= _POURING_MESSAGES * seconds or size >= _POURING_BYTES * seconds)
-
-
-# --- whether a silence is an end --------------------------------------------------------------------
-
-# A broker that collects its garbage is silent too, and sends more afterwards.
-
-
-class IdleCheck:
-    """A link has at most one question without an answer, and forgets it with its connection."""
-
-    def __init__(self) -> None:
-        self._asked: WeakKeyDictionary[SourceLink, tuple[str, Hashable]] = WeakKeyDictionary()
-        """The receipt, and what had been received when it was requested."""
-        self._answered: WeakKeyDictionary[SourceLink, Hashable] = WeakKeyDictionary()
-
-    def is_exhausted(self, links: Sequence[SourceLink], received: Hashable) -> bool:
-        """Call it again and again while nothing arrives. ``received`` changes whenever a message arrives.
-
-        A broker that gives no sign of life never proves an end.
-        """
-        try:
-            for link in links:
-                self._look(link, received)
-        except JMSError as error:
-            if not error.transient:
-                raise
-            return False  # a connection that was lost this moment is replaced before the next poll
-        return all(self._answered.get(link) == received for link in links)
-
-    def _look(self, link: SourceLink, received: Hashable) -> None:
-        if link in self._asked:
-            asked, was_received = self._asked[link]
-            if not link.has_receipt(asked):
-                link.check()  # a connection that has ended never answers
-                return
-            del self._asked[link]
-            self._answered[link] = was_received
-        if self._answered.get(link) != received:
-            self._asked[link] = link.ping(), received
 
 
 # --- when a batch ends ------------------------------------------------------------------------------

@@ -23,12 +23,7 @@ from pyspark_jms.network.connection import OpenConnection, StateCondition
 from pyspark_jms.network.settings import ConnectionSettings
 from pyspark_jms.options.source import SourceOptions
 
-__all__ = ["PROBE_SECONDS", "MessageSource", "Reading", "SourceLink", "SourceProtocol"]
-
-PROBE_SECONDS = 0.25
-"""Still quiet this long after the receipt of a ``probe``: the queue is empty. Over STOMP the receipt may overtake
-messages.
-"""
+__all__ = ["MessageSource", "Reading", "SourceLink", "SourceProtocol"]
 
 
 class MessageSource(Protocol):

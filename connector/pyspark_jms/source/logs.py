@@ -24,6 +24,7 @@ from pyspark_jms.network.connection import StateCondition
 from pyspark_jms.network.patience import keep_trying
 from pyspark_jms.options.source import SourceOptions
 from pyspark_jms.source.admission import IDLE_SECONDS, BatchDecision, BatchTrigger, Waiting
+from pyspark_jms.source.end_of_queue import EndOfQueue
 from pyspark_jms.source.stopping import StopRequest
 from pyspark_jms.source.stream import received_partitions
 from pyspark_jms.source.task_inputs import TaskInput, TaskInputs
@@ -125,6 +126,9 @@ class LogSource:
         self._repeats: set[int] = set()
         """Ends of batches that another link has received."""
         self._admission = BatchTrigger(options, time.monotonic, draining=False)
+        self._silence = EndOfQueue[LogReader](
+            lambda link: link.probe(), idle=options.idle_timeout, settle=_POLL_SECONDS
+        )
         self._draining = False
         self._opened: dict[str, Any] | None = None
         """The offset with which this run began."""
@@ -317,13 +321,10 @@ class LogSource:
         """Nothing waits. With AvailableNow: and every log has been received up to the end that it had at the start."""
         if not self._draining:
             return self._admission.waited >= IDLE_SECONDS
-        if not all(log.has_ended for log in self._logs) and self._admission.quiet >= self._options.idle_timeout:
-            for log in self._logs:  # the last messages are filtered out, or were deleted
-                assert log.link is not None
-                if not log.has_ended and not (taken := log.link.take_to_end()):
-                    log.target = 0
-                elif not log.has_ended:
-                    self._take(log, taken)
+        for log in self._logs:
+            assert log.link is not None
+            if not log.has_ended and self._silence.is_reached([log.link], self._received):
+                log.target = 0  # the last messages are filtered out, or were deleted
         return all(log.has_ended for log in self._logs) and not any(log.waiting for log in self._logs)
 
     def _receive(self) -> None:

@@ -9,7 +9,7 @@ them until then.
 import logging
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from pyspark_jms.blocks.block import MessageBlock, PartitionSlice
@@ -21,10 +21,11 @@ from pyspark_jms.jms.subscription import Subscription, both_selectors
 from pyspark_jms.management.queue_facts import QueueFacts
 from pyspark_jms.network.connection import StateCondition
 from pyspark_jms.source.draining import LONGEST_MS, was_sent_later
-from pyspark_jms.source.links import PROBE_SECONDS, Reading, SourceLink
+from pyspark_jms.source.end_of_queue import CountedQueue, end_of_look, take_browsed
+from pyspark_jms.source.links import Reading, SourceLink
 from pyspark_jms.source.task_inputs import rows_of
 
-__all__ = ["Bounds", "Look", "peek", "take_browsed"]
+__all__ = ["Bounds", "Look", "peek"]
 
 _log = logging.getLogger("pyspark_jms.source")
 _POLL_SECONDS = 0.05
@@ -41,9 +42,6 @@ _PAGE, _SMALL_PAGE = 200, 50
 """ActiveMQ Classic loads messages for a browse in pages of maxPageSize, by default 200, and tests its memory after each
 (6.3.1): of a smaller number, only that of full small pages may be too few.
 """
-
-_MAX_QUESTIONS = 12
-"""Each waits for 5 s at most: a broker that sends heartbeats and answers nothing for a minute ends the read."""
 
 
 def peek(reading: Reading, *, limits: str | None = "maxMessagesPerTrigger and maxBytesPerTrigger") -> Iterator[Any]:
@@ -80,20 +78,6 @@ def _warn_of_missing(queue: str) -> None:
         " the name that its producers send to; the broker may also have deleted the queue when it was empty",
         queue,
     )
-
-
-def take_browsed(link: SourceLink) -> tuple[list[MessageBlock], bool]:
-    """The messages of a browse received since the last call, and whether the broker has marked the end of the browse.
-
-    Over AMQP no broker marks it, and a drain after the end would start the browse again (Artemis).
-    """
-    blocks, mark = list(link.take()), link.dialect.browse_end_id
-    if not (mark and blocks and blocks[-1].ids[-1] == mark):
-        return blocks, False
-    last = blocks.pop()
-    if len(last) > 1:
-        blocks.append(replace(last.slice(0, len(last) - 1), ids=last.ids[:-1]))
-    return blocks, True
 
 
 class Bounds:
@@ -136,13 +120,10 @@ class Look:
         """
         self._reading, self._options = reading, reading.options
         self._destination = destination
-        self._had = None if found is None else found.messages
+        self._counted = CountedQueue(None if found is None else found.messages, self._count)
         self._started_ms = time.time() * 1000
         self._shown = self._expired = 0
-        self._ends_at: int | None = None
-        """How many messages the queue had when as many had been shown as it had at the start."""
         self._is_whole = self._is_used_up = self._met_later = False
-        self._questions, self._is_answered = 0, False
         self._may_be_cut = False
         self._unselected: UnsupportedError | bool = False
         self._without = without
@@ -174,7 +155,7 @@ class Look:
             self._require_all()
 
     def _may_be_limited(self, link: SourceLink) -> bool:
-        return link.dialect.browse_is_limited and self._had is None and self._without is None
+        return link.dialect.browse_is_limited and self._counted.had is None and self._without is None
 
     def _require_all(self) -> None:
         """The broker marks the end of a browse in the same way in each case, and tells nobody its limit. A browse that
@@ -220,21 +201,12 @@ class Look:
         return again._met == self._met and not again._met_later
 
     def _whole_queue(self) -> Bounds:
-        return Bounds(0 if self._has_shown_all() else _NO_LIMIT, _NO_LIMIT)
+        return Bounds(0 if self._counted.has_shown_all(self._met) else _NO_LIMIT, _NO_LIMIT)
 
-    def _has_shown_all(self) -> bool:
-        """Return whether a read of the whole queue has shown as many messages as the queue had.
-
-        Artemis confirms a transaction before it has counted the messages of it. So the number is read once more when
-        the read has shown what the queue had at the start.
-        """
-        if self._had is None or self._met < self._had:
-            return False
-        if self._ends_at is None:
-            name = self._destination.name
-            again = self._reading.look_up([name]).get(name)
-            self._ends_at = 0 if again is None else again.messages or 0
-        return self._met >= self._ends_at
+    def _count(self) -> int | None:
+        name = self._destination.name
+        again = self._reading.look_up([name]).get(name)
+        return None if again is None else again.messages or 0
 
     @property
     def _met(self) -> int:
@@ -242,7 +214,9 @@ class Look:
         return self._shown + self._expired
 
     def _receive(self, link: SourceLink, bounds: Bounds, pause: Any) -> Iterator[tuple[MessageRange, SourceLink]]:
-        quiet_since = time.monotonic()
+        misses = self._is_whole and self._options.selector is None and self._counted.not_shown(self._met) > 0
+        connect = partial(self._reading.connect, StateCondition())
+        is_all = end_of_look(link, connect, self._options.idle_timeout, misses=misses)
         while True:
             blocks, has_ended = take_browsed(link)
             for block in blocks:
@@ -254,18 +228,12 @@ class Look:
                 shown = bounds.take(MessageRange(0, unexpired, 0, len(unexpired)))
                 if shown:
                     self._shown += len(shown)
-                    self._questions, self._is_answered = 0, False
                     yield shown, link
-                if bounds.is_used_up or self._met_later or (self._is_whole and self._has_shown_all()):
+                if bounds.is_used_up or self._met_later or (self._is_whole and self._counted.has_shown_all(self._met)):
                     return
                 link.shown(block)
-                quiet_since = time.monotonic()
-            if has_ended:
+            if has_ended or is_all(self._met):
                 return
-            if time.monotonic() - quiet_since >= self._options.idle_timeout:
-                if self._is_end(link, pause):
-                    return
-                quiet_since = time.monotonic()
             _check(link)
             pause(_POLL_SECONDS)
 
@@ -277,31 +245,12 @@ class Look:
         found: str | None = batch.column("JMSMessageID")[0].as_py()
         return () if found is None else (found, found.replace("ID:AMQP_NO_PREFIX:", "ID:", 1))
 
-    def _is_end(self, link: SourceLink, pause: Any) -> bool:
-        """Return whether the silence of ``idleTimeout`` is the end of the queue.
-
-        A broker that collects its garbage is silent too, and shows more afterwards. A consumer is asked whether there
-        is more. A browse cannot be: so if messages are missing, the broker must have answered a question in this
-        silence, and must have sent nothing for another ``idleTimeout``.
-        """
-        if not link.dialect.browses:
-            link.has_receipt(link.probe(), wait=True)
-            pause(PROBE_SECONDS)
-            return not link.waiting()[0]
-        is_complete = self._had is None or self._met >= self._had
-        if not self._is_whole or is_complete or self._options.selector is not None or self._is_answered:
-            return True
-        self._questions += 1
-        name = self._destination.name
-        self._is_answered = name in self._reading.look_up([name])
-        return self._questions == _MAX_QUESTIONS
-
     def _sent_before_start(self, link: SourceLink, block: MessageBlock) -> int:
         """Return how many of the first messages the read shows: what the queue had at the start, and beyond this
         number, or if it is not known, what was sent before. Producers that go on sending would keep the read open for
         ever.
         """
-        known = 0 if self._had is None else max(0, self._had - self._met)
+        known = self._counted.not_shown(self._met)
         if not self._is_whole or known >= len(block):
             return len(block)
         now_ms = time.time() * 1000
@@ -309,7 +258,7 @@ class Look:
         later = was_sent_later(link.sent_ms(block, len(block) - 1), **times)
         if later is None and now_ms - self._started_ms > LONGEST_MS:
             self._met_later = True
-            if self._had is None:
+            if self._counted.had is None:
                 raise UnsupportedError(
                     f"The read has shown {self._shown:,} messages of queue {self._destination.name} in"
                     f" {LONGEST_MS / 60_000:g} minutes. The next ones have no timestamp, so nothing shows whether they"
@@ -353,7 +302,7 @@ class Look:
                 f"{self._shown:,}",
                 self._destination.name,
             )
-        elif self._met_later and self._had is None:
+        elif self._met_later and self._counted.had is None:
             _log.warning(
                 "! the read shows %s messages of queue %s and ended at one that was sent after its start: there may be"
                 " more. It is not known how many messages the queue had at the start",
@@ -364,7 +313,7 @@ class Look:
             _warn_of_rest(
                 self._destination.name,
                 self._shown,
-                self._had,
+                self._counted.had,
                 None if self._is_whole else limits,
                 is_used_up=self._is_used_up,
             )

@@ -23,10 +23,11 @@ from pyspark_jms.management.queue_watch import QueueWatch
 from pyspark_jms.options.broker import dialect_of
 from pyspark_jms.options.source import SourceOptions
 from pyspark_jms.source.ack_loop import AckLoop
-from pyspark_jms.source.admission import IDLE_SECONDS, LINGER_SECONDS, BatchDecision, BatchTrigger, IdleCheck, Waiting
+from pyspark_jms.source.admission import IDLE_SECONDS, LINGER_SECONDS, BatchDecision, BatchTrigger, Waiting
 from pyspark_jms.source.diverting import Diverter
 from pyspark_jms.source.draining import Drain
-from pyspark_jms.source.links import PROBE_SECONDS, Reading, SourceLink, SourceProtocol
+from pyspark_jms.source.end_of_queue import EndOfQueue, end_of_reading
+from pyspark_jms.source.links import Reading, SourceLink, SourceProtocol
 from pyspark_jms.source.progress import Counts, Progress, compared
 from pyspark_jms.source.queues import features_of, warn_of_undelivered
 from pyspark_jms.source.stopping import StopRequest
@@ -273,7 +274,8 @@ class Intake:
         self._diverter = diverter
         self._counts = counts
         self._drain = drain
-        self._idle_check = IdleCheck()
+        self._for_now = EndOfQueue[SourceLink](lambda link: link.ping())
+        self._end = end_of_reading(options.idle_timeout, self._replace)
         self._ends_in_a_row, self._received_at_end = 0, 0
         self._known_links = list(subscriptions.links)
         """Those that the drain knows: a connection that was replaced is another link."""
@@ -297,7 +299,7 @@ class Intake:
     def has_all(self, waiting: Waiting) -> bool:
         """Return True if every broker has answered a question sent after ``waiting``: it has no more for now."""
         come = self._ledger.offered, self._ledger.recognised, waiting.messages, waiting.size
-        return self._idle_check.is_exhausted(
+        return self._for_now.is_reached(
             [self._subscriptions.links[subscription] for subscription in self._open_subscriptions()], come
         )
 
@@ -401,26 +403,21 @@ class Intake:
             for subscription in range(len(links))
             if subscription not in drain.ended or self._ledger.expects(subscription)
         ]
-        if watched and quiet < drain.idle_timeout:
+        come = self._ledger.offered, self._ledger.recognised, self.waiting()
+        if watched and not self._end.is_reached([links[each] for each in watched], come, quiet=quiet, wait=True):
             return False
-        # A quiet moment is not an empty queue: a broker may collect its garbage for seconds. So ask for a sign of
-        # life, and see whether it is still quiet after it.
-        self._require_progress(self._ack_loop.ask(watched, lambda link: link.probe()))
-        if watched:
-            known = self._ledger.recognised
-            self._subscriptions.condition.pause(PROBE_SECONDS)
-            self._take_redelivered()
-            if self._reopen() or self._ledger.recognised > known or self.waiting().messages:
-                return False
         drain.ended.update(watched)
         return True
 
-    def _require_progress(self, end: JMSError | None) -> None:
-        """Raise what ended the connection, when so many in a row have ended at the question whether there is more, and
-        nothing was received: Classic does not answer while it waits for more consumers.
+    def _replace(self, link: SourceLink, end: JMSError) -> None:
+        """Replace a connection that was lost while it was asked whether there is more.
+
+        Raise ``end`` when so many in a row have ended there, and nothing was received: Classic does not answer while it
+        waits for more consumers.
         """
         received = self._counts.received + self._ledger.recognised
-        again = end is not None and received == self._received_at_end
-        self._ends_in_a_row, self._received_at_end = int(end is not None) + again * self._ends_in_a_row, received
-        if end is not None and self._ends_in_a_row >= MAX_SHORT_SESSIONS:
+        again = self._ends_in_a_row if received == self._received_at_end else 0
+        self._ends_in_a_row, self._received_at_end = again + 1, received
+        if self._ends_in_a_row >= MAX_SHORT_SESSIONS:
             raise end
+        self._ack_loop.reconnect(self._subscriptions.links.index(link))

@@ -91,14 +91,27 @@ class LogReader(OnConnection[Dialect]):
         with self.connection.core():
             self._prefetch.released(messages)
 
+    def probe(self) -> str:
+        """Ask whether the stream has no more for now. ``has_receipt`` says when that is proven, or when a message has
+        arrived.
+        """
+        self._prefetch.begin_probe()
+        return ""
+
+    def has_receipt(self, receipt: str, *, wait: bool = False) -> bool:
+        del receipt
+        if not wait and not self._prefetch.is_probed:
+            return False
+        self._prefetch.await_probe()
+        return True
+
     def take_to_end(self, through: int | None = None) -> list[tuple[MessageBlock, list[int]]]:
         """Yield what there is, until the broker has proven that there is no more for now, or offset ``through`` was
         met.
         """
         taken: list[tuple[MessageBlock, list[int]]] = []
         while True:
-            self._prefetch.begin_probe()
-            self._prefetch.await_probe()
+            self.has_receipt(self.probe(), wait=True)
             self.check()
             if not (come := self.take()):
                 return taken

@@ -20,6 +20,7 @@ from pyspark_jms.management.queue_facts import look_up_queues
 from pyspark_jms.network.connection import StateCondition
 from pyspark_jms.network.settings import ConnectionSettings
 from pyspark_jms.sentences import counted
+from pyspark_jms.source.end_of_queue import EndOfQueue
 from pyspark_jms.source.links import SourceLink, SourceProtocol
 from pyspark_jms.tools.check.body_type_counts import (
     BodyKind,
@@ -35,6 +36,8 @@ __all__ = ["receive_findings"]
 
 _WINDOW_BYTES = 64 << 20
 _QUIET_SECONDS, _POLL_SECONDS = 2.0, 0.05
+_PAGE = 200
+"""The default maxPageSize of ActiveMQ Classic (6.3.1): without an acknowledgement a consumer may get no second page."""
 _LONGEST_SECONDS, _LATE_SECONDS = 30.0, 5.0
 """Limits for the two times that messages are received: a producer may never be quiet."""
 
@@ -64,12 +67,11 @@ def receive_findings(
         link.subscribe(Subscription(destination=destination, window_bytes=_WINDOW_BYTES, probes=True))
         _until_quiet(link, condition, limit, _LONGEST_SECONDS)
         delivering = {} if listed is None else listed.delivering()
-        _until_quiet(
-            link, condition, None, _LATE_SECONDS
-        )  # also receives what was in flight when the broker listed them
+        _until_quiet(link, condition, None, _LATE_SECONDS)  # also what was in flight when the broker listed them
         blocks = link.take()
+        is_paged = link.dialect.browse_is_limited
     batches = [_decoded(protocol, block, link.dialect.name, destination) for block in blocks]
-    yield _received(batches, loses_bodies=loses_bodies)
+    yield _received(batches, loses_bodies=loses_bodies, is_paged=is_paged)
     if listed is not None:
         ids = [identifier.decode() for block in blocks for identifier in block.ids if identifier is not None]
         received = _ReceivedIds(ids)
@@ -87,13 +89,15 @@ def _decoded(protocol: SourceProtocol, block: MessageBlock, dialect: str, destin
 
 
 def _until_quiet(link: SourceLink, condition: StateCondition, limit: int | None, seconds: float) -> None:
-    seen, since = link.waiting()[0], time.monotonic()
-    deadline = since + seconds
-    while time.monotonic() < min(since + _QUIET_SECONDS, deadline) and (limit is None or seen < limit):
-        condition.pause(_POLL_SECONDS)
+    end, deadline = (
+        EndOfQueue[SourceLink](lambda link: link.probe(), idle=_QUIET_SECONDS, settle=_POLL_SECONDS),
+        time.monotonic() + seconds,
+    )
+    while time.monotonic() < deadline and (limit is None or link.waiting()[0] < limit):
+        if end.is_reached([link], link.waiting()):
+            return
         link.check()
-        if link.waiting()[0] != seen:
-            seen, since = link.waiting()[0], time.monotonic()
+        condition.pause(_POLL_SECONDS)
 
 
 class _ReceivedIds:
@@ -120,7 +124,7 @@ class _ReceivedIds:
         ]
 
 
-def _received(batches: Iterable[Any], *, loses_bodies: bool) -> Finding:
+def _received(batches: Iterable[Any], *, loses_bodies: bool, is_paged: bool) -> Finding:
     kinds: Counter[str] = Counter()
     empty = 0
     for rows in batches:
@@ -128,11 +132,14 @@ def _received(batches: Iterable[Any], *, loses_bodies: bool) -> Finding:
         empty += rows.column("text").to_pylist().count("")
     total = kinds.total()
     shown = ", ".join(f"{kind} {count:,}" for kind, count in sorted(kinds.items())) or "nothing"
+    advice = "An empty text may be a Map or Object message whose body was lost." if empty and loses_bodies else ""
+    if is_paged and total >= _PAGE:
+        advice = "There may be more: the broker sends the next maxPageSize messages after an acknowledgement."
     return Finding(
         name="received",
         value=f"{counted(total)}, given back: {shown}" + (f"; {counted(empty, 'empty text')}" if empty else ""),
-        verdict=Verdict.NOTE if empty and loses_bodies else Verdict.FINE,
-        advice="An empty text may be a Map or Object message whose body was lost." if empty and loses_bodies else "",
+        verdict=Verdict.NOTE if advice else Verdict.FINE,
+        advice=advice,
         details={"received": total, "bodyTypes": dict(kinds), "emptyTexts": empty},
     )
 

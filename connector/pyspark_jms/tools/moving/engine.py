@@ -8,7 +8,6 @@ A message is decoded and sent as a new message: body, properties, types and head
 ``JMSTimestamp`` are new, and it does not expire. A message that cannot be moved stays where it is.
 """
 
-import time
 import uuid
 from collections import Counter
 from collections.abc import Callable, Collection, Sequence
@@ -30,8 +29,8 @@ from pyspark_jms.jms.subscription import Subscription
 from pyspark_jms.network.connection import StateCondition
 from pyspark_jms.network.settings import ConnectionSettings
 from pyspark_jms.options.source import SourceOptions
+from pyspark_jms.source.end_of_queue import EndOfQueue, take_browsed
 from pyspark_jms.source.links import Reading, SourceLink
-from pyspark_jms.source.peek import take_browsed
 from pyspark_jms.source.task_inputs import rows_of
 
 __all__ = ["ConnectMover", "Moved", "MovingLink", "OutgoingMessages", "look_for_targets", "move"]
@@ -110,12 +109,12 @@ def move(
             link.check_target(to.name)
         _subscribe(link, options, limit)
         mover = _Mover(link, reading, to=to, accept_claims=accept_claims, targets=targets)
-        end = _QueueEndCheck(link, options.idle_timeout)
-        while (limit is None or mover.moved.messages < limit) and not end.is_reached():
+        end, come = _end_of_queue(options), 0
+        while (limit is None or mover.moved.messages < limit) and not end.is_reached([link], come, wait=True):
             blocks = link.take()
             for block in blocks:
                 mover.take(block, limit, on_moved)
-                end.restart()
+                come += len(block)
             if not blocks:
                 link.check()
                 condition.pause(_POLL_SECONDS)
@@ -136,9 +135,8 @@ def look_for_targets(
         _subscribe(link, options, limit, browse=True)
         mover = _Mover(link, reading, to=None, accept_claims=accept_claims)
         found: Counter[str] = Counter()
-        end = _QueueEndCheck(link, options.idle_timeout)
-        has_ended = False
-        while not has_ended and not end.is_reached():
+        end, come, has_ended = _end_of_queue(options), 0, False
+        while not has_ended and not end.is_reached([link], come, wait=True):
             blocks, has_ended = take_browsed(link)
             for block in blocks:
                 room = len(block) if limit is None else limit - found.total()
@@ -146,7 +144,7 @@ def look_for_targets(
                 if limit is not None and found.total() >= limit:
                     return found
                 link.shown(block)
-                end.restart()
+                come += len(block)
             link.check()
             condition.pause(_POLL_SECONDS)
     return found
@@ -166,29 +164,8 @@ def _subscribe(link: MovingLink, options: SourceOptions, limit: int | None, *, b
     )
 
 
-class _QueueEndCheck:
-    """Whether a silence is the end of the queue.
-
-    A broker that collects its garbage is silent too, and sends more afterwards. So after ``idleTimeout`` without a
-    message the broker must answer a question, and then it must send nothing for another ``idleTimeout``.
-    """
-
-    def __init__(self, link: MovingLink, idle_timeout: float) -> None:
-        self._link, self._idle_timeout = link, idle_timeout
-        self.restart()
-
-    def restart(self) -> None:
-        """A message has come."""
-        self._quiet_since, self._is_answered = time.monotonic(), False
-
-    def is_reached(self) -> bool:
-        if time.monotonic() - self._quiet_since < self._idle_timeout:
-            return False
-        if not self._is_answered:
-            self._link.has_receipt(self._link.probe(), wait=True)
-            self._quiet_since, self._is_answered = time.monotonic(), True
-            return False
-        return True
+def _end_of_queue(options: SourceOptions) -> EndOfQueue[MovingLink]:
+    return EndOfQueue(lambda link: link.probe(), idle=options.idle_timeout, settle=options.idle_timeout)
 
 
 class _Mover:

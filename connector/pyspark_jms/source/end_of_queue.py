@@ -1,0 +1,199 @@
+"""Whether a silence is the end of a queue: one answer for everybody who reads one.
+
+A broker that collects its garbage is silent too, and sends more afterwards. So a silence ends a queue only when the
+broker has answered a question in it, and has been silent since. What a question proves depends on the protocol:
+
+- ``ping``: the broker answers, and had sent what it had so far. It may send more at once.
+- ``probe`` over AMQP is a drain (AMQP 1.0, 2.6.7): the queue has no message for this link.
+- ``probe`` over STOMP is a receipt, which may overtake messages, so ``settle`` seconds follow it.
+- A browse cannot be asked. Some brokers mark its end (``take_browsed``). Of the others a new connection is the
+  question, and where management tells how many messages the queue has, they are counted (``CountedQueue``).
+"""
+
+import time
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import replace
+from typing import Generic, Protocol, TypeVar
+from weakref import WeakKeyDictionary
+
+from pyspark_jms.blocks.block import MessageBlock
+from pyspark_jms.errors import JMSError, ReceiptTimeoutError
+from pyspark_jms.source.links import SourceLink
+
+__all__ = ["CountedQueue", "EndOfQueue", "end_of_look", "end_of_reading", "take_browsed"]
+
+_SETTLE_SECONDS = 0.25
+"""Still quiet this long after the receipt of a ``probe``: the queue is empty."""
+
+_MAX_QUESTIONS = 12
+"""A browse ends when a broker that sends heart-beats has let nobody in for so many questions."""
+
+
+class _Asked(Protocol):
+    def check(self) -> None: ...
+
+    def has_receipt(self, receipt: str, *, wait: bool = False) -> bool: ...
+
+
+L = TypeVar("L", bound=_Asked)
+
+
+class EndOfQueue(Generic[L]):
+    """A link has at most one question without an answer, and forgets it with its connection."""
+
+    def __init__(
+        self,
+        ask: Callable[[L], str],
+        *,
+        idle: float = 0.0,
+        settle: float = 0.0,
+        lost: Callable[[L, JMSError], None] | None = None,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        """``idle``: seconds of silence before a question, ``settle``: after its answer. A ``probe`` needs such a time,
+        because a message that arrives answers it, too. ``lost`` is called with what ended a link while it was asked,
+        or that it did not answer; without it, such a link proves nothing, and is left to the caller.
+        """
+        self._ask, self._idle, self._settle, self._lost, self._clock = ask, idle, settle, lost, clock
+        self._received: Hashable = None
+        self._quiet_since, self._asks = clock(), False
+        self._answered_at: float | None = None
+        self._asked: WeakKeyDictionary[L, tuple[str, Hashable]] = WeakKeyDictionary()
+        """The receipt, and what had been received when it was requested."""
+        self._answers: WeakKeyDictionary[L, Hashable] = WeakKeyDictionary()
+
+    def is_reached(
+        self, links: Sequence[L], received: Hashable, *, quiet: float | None = None, wait: bool = False
+    ) -> bool:
+        """Call it again and again. ``received`` changes whenever a message arrives. ``quiet``: seconds since anything
+        did, also a part of a message, if the caller knows that.
+
+        A broker that gives no sign of life never proves an end. With ``wait``, wait for the answers, or raise
+        ``ReceiptTimeoutError``. Without links, the silence is the end.
+        """
+        now = self._clock()
+        if received != self._received:
+            self._received, self._quiet_since, self._asks, self._answered_at = received, now, False, None
+        self._asks = self._asks or (now - self._quiet_since if quiet is None else quiet) >= self._idle
+        if not self._asks or not self._have_answered(links, received, wait=wait):
+            return False
+        if self._answered_at is None:
+            self._answered_at = self._clock()
+        return self._clock() - self._answered_at >= self._settle
+
+    def _have_answered(self, links: Sequence[L], received: Hashable, *, wait: bool) -> bool:
+        for link in links:
+            try:
+                self._look(link, received, wait=wait)
+            except JMSError as error:
+                if not error.transient or (self._lost is None and isinstance(error, ReceiptTimeoutError)):
+                    raise
+                if self._lost is not None:
+                    self._lost(link, error)
+                return False
+        return all(self._answers.get(link) == received for link in links)
+
+    def _look(self, link: L, received: Hashable, *, wait: bool) -> None:
+        if self._answers.get(link) != received and link not in self._asked:
+            self._asked[link] = self._ask(link), received
+        if link in self._asked:
+            asked, was_received = self._asked[link]
+            if not link.has_receipt(asked, wait=wait):
+                link.check()  # a connection that has ended never answers
+                return
+            del self._asked[link]
+            self._answers[link] = was_received
+
+
+def end_of_reading(idle: float, lost: Callable[[SourceLink, JMSError], None] | None = None) -> EndOfQueue[SourceLink]:
+    """Make what asks a consumer, ``idle`` seconds after the last message."""
+    return EndOfQueue[SourceLink](lambda link: link.probe(), idle=idle, settle=_SETTLE_SECONDS, lost=lost)
+
+
+# --- a read that takes nothing ----------------------------------------------------------------------
+
+
+def take_browsed(link: SourceLink) -> tuple[list[MessageBlock], bool]:
+    """The messages of a browse received since the last call, and whether the broker has marked the end of the browse.
+
+    Over AMQP no broker marks it, and a drain after the end would start the browse again (Artemis).
+    """
+    blocks, mark = list(link.take()), link.dialect.browse_end_id
+    if not (mark and blocks and blocks[-1].ids[-1] == mark):
+        return blocks, False
+    last = blocks.pop()
+    if len(last) > 1:
+        blocks.append(replace(last.slice(0, len(last) - 1), ids=last.ids[:-1]))
+    return blocks, True
+
+
+class CountedQueue:
+    """How many messages the queue had, as management tells it."""
+
+    def __init__(self, had: int | None, count: Callable[[], int | None]) -> None:
+        """``had``: at the start. ``count``: how many now, or None if nobody tells."""
+        self.had = had
+        self._count = count
+        self._ends_at: int | None = None
+        """How many messages the queue had when as many had been shown as it had at the start."""
+
+    def not_shown(self, shown: int) -> int:
+        """Return how many are left of those that it had."""
+        return 0 if self.had is None else max(0, self.had - shown)
+
+    def has_shown_all(self, shown: int) -> bool:
+        """Return whether a read of the whole queue has shown as many messages as the queue had.
+
+        Artemis confirms a transaction before it has counted the messages of it. So the number is read once more when
+        the read has shown what the queue had at the start.
+        """
+        if self.had is None or shown < self.had:
+            return False
+        if self._ends_at is None:
+            self._ends_at = self._count() or 0
+        return shown >= self._ends_at
+
+
+class _OtherConnection:
+    """The question for a browse: whether the broker lets another connection in."""
+
+    def __init__(self, connect: Callable[[], SourceLink], every: float) -> None:
+        self._connect, self._every = connect, every
+        self._questions, self._asked_at = 0, time.monotonic() - every
+
+    def ask(self) -> str:
+        return ""
+
+    def check(self) -> None:
+        """Nothing ends it."""
+
+    def has_receipt(self, receipt: str, *, wait: bool = False) -> bool:
+        del receipt, wait
+        if time.monotonic() - self._asked_at < self._every:
+            return False
+        self._questions, self._asked_at = self._questions + 1, time.monotonic()
+        try:
+            self._connect().close()
+        except JMSError as error:
+            if not error.transient:
+                raise
+            return self._questions == _MAX_QUESTIONS
+        return True
+
+
+def end_of_look(
+    link: SourceLink, connect: Callable[[], SourceLink], idle: float, *, misses: bool
+) -> Callable[[Hashable], bool]:
+    """Return what tells, of what has been shown, whether that is all.
+
+    ``connect`` makes another connection. ``misses``: management has counted more messages at the start, so the silence
+    after its answer is as long as the one before.
+    """
+    if not link.dialect.browses:
+        consumed = end_of_reading(idle)
+        return lambda shown: consumed.is_reached([link], (shown, link.waiting()), wait=True)
+    other = _OtherConnection(connect, idle)
+    browsed = EndOfQueue[_OtherConnection](
+        lambda each: each.ask(), idle=idle, settle=idle if misses else _SETTLE_SECONDS
+    )
+    return lambda shown: browsed.is_reached([other], shown)
