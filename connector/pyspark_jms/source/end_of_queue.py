@@ -94,8 +94,6 @@ class EndOfQueue(Generic[L]):
         return all(self._answers.get(link) == received for link in links)
 
     def _look(self, link: L, received: Hashable, *, wait: bool) -> None:
-        if self._answers.get(link) != received and link not in self._asked:
-            self._asked[link] = self._ask(link), received
         if link in self._asked:
             asked, was_received = self._asked[link]
             if not link.has_receipt(asked, wait=wait):
@@ -103,6 +101,8 @@ class EndOfQueue(Generic[L]):
                 return
             del self._asked[link]
             self._answers[link] = was_received
+        if self._answers.get(link) != received:
+            self._asked[link] = self._ask(link), received
 
 
 def end_of_reading(idle: float, lost: Callable[[SourceLink, JMSError], None] | None = None) -> EndOfQueue[SourceLink]:
