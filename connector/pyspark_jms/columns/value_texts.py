@@ -17,14 +17,6 @@ from pyspark_jms.columns.arrays import Ints, Mask, contents
 from pyspark_jms.jms.model import BodyType, ValueType
 from pyspark_jms.jms.rules import AMQP_TYPES, TEXTS, TextRule
 
-__all__ = [
-    "BODY_TYPE_NAMES",
-    "integers",
-    "java_text",
-    "jms_types",
-    "misfits",
-]
-
 # --- whole numbers ----------------------------------------------------------------------------------
 
 _NUMBER = re.compile(r"-?[0-9]+")

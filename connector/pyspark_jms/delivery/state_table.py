@@ -12,8 +12,6 @@ from typing import Any, Generic, TypeVar
 
 from pyspark_jms.errors import IllegalStateError
 
-__all__ = ["StateTable"]
-
 S = TypeVar("S", bound=Enum)
 
 

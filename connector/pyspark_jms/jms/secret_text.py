@@ -3,8 +3,6 @@
 Spark prints such tracebacks with spark.sql.execution.pyspark.udf.tracebackWithLocals.enabled.
 """
 
-__all__ = ["SecretBytes", "SecretText"]
-
 _REDACTED = "'*********(redacted)'"
 
 

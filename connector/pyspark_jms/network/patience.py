@@ -12,8 +12,6 @@ from typing import TypeVar
 
 from pyspark_jms.errors import JMSError
 
-__all__ = ["keep_trying"]
-
 T = TypeVar("T")
 
 _log = logging.getLogger("pyspark_jms.link")

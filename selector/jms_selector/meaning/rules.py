@@ -10,8 +10,6 @@ from typing import NamedTuple
 from jms_selector.syntax.dialects import Dialect
 from jms_selector.syntax.kinds import INTEGRAL, NUMERIC, Kind
 
-__all__ = ["Basis", "Outcome", "arithmetic", "comparison", "negation"]
-
 
 class Outcome(Enum):
     TRUE = True

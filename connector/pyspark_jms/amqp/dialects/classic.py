@@ -9,8 +9,6 @@ from pyspark_jms.jms.features import Feature
 from pyspark_jms.jms.model import DESTINATION_WORDS
 from pyspark_jms.jms.names import CLASSIC_DESTINATIONS, CLASSIC_NAMES
 
-__all__ = ["CLASSIC"]
-
 CLASSIC = Dialect(
     name="classic",
     products=("ActiveMQ",),

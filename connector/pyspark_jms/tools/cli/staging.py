@@ -14,8 +14,6 @@ if TYPE_CHECKING:
     from pyspark_jms.amqp.link.read_register import RegisterName
     from pyspark_jms.network.settings import ConnectionSettings
 
-__all__ = ["COMMAND"]
-
 _DEFAULT_PREFIX = "pyspark-jms.staging."
 
 
