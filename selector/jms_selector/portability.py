@@ -84,6 +84,7 @@ DIFFERENCES = dict(
         _difference("two", "`<` or `>` of two properties", "s < x"),
         _difference("name", "a name that is not ASCII, or in double quotes", "été = 5"),
         _difference("value", "a condition as a value, or a test of an expression", "m + 1 IS NULL"),
+        _difference("mode", "JMSDeliveryMode other than with = or <> and its two texts", "JMSDeliveryMode LIKE 'NON%'"),
         _difference("comment", "a comment", "i = 5 /* c */"),
     )
 )
@@ -262,6 +263,7 @@ def _of_node(node: Node) -> Iterator[str]:
         case Literal(value) if isinstance(value, int) and integer_kind(value) is Kind.LONG:
             yield "large"
         case Compare(operator, left, right):
+            yield from ["mode"] if _MODE in (left, right) and names(left) and names(right) else []
             yield from ["right"] if names(right) and operator in {"=", "<>"} else []
             yield from ["two"] if names(left) and names(right) and operator not in {"=", "<>"} else []
             yield from ["whole"] if operator in {">=", "<="} and _is_whole(right) else []
@@ -272,7 +274,8 @@ def _of_node(node: Node) -> Iterator[str]:
             yield "whole"
         case In(_, values) if "" in values:
             yield "empty"
-        case Like(_, pattern, escape):
+        case Like(operand, pattern, escape):
+            yield from ["mode"] if operand == _MODE else []
             yield from ["like"] if escape is None else ["like", "escaped"]
             yield from ["empty"] if not pattern else []
             yield from ["percent"] if "%%" in _without_escapes(pattern, escape) else []
@@ -280,6 +283,9 @@ def _of_node(node: Node) -> Iterator[str]:
                 yield "escape"
         case IsNull(operand) if not isinstance(operand, Property):
             yield "value"
+
+
+_MODE = Property("JMSDeliveryMode")
 
 
 def _without_escapes(pattern: str, escape: str | None) -> str:

@@ -63,6 +63,13 @@ CASES = {
     "two": (("i < j", "j >= i", "s < x", "s >= s"), _PRESENT),
     "name": (("été = 5", '"i" = 5'), (*_PRESENT, Message.of(été=5))),
     "value": (("m + 1 IS NULL", "i = 5 = TRUE", "b = (i = 5)", "(i > 3) <> FALSE"), _PRESENT),
+    "mode": (
+        ("JMSDeliveryMode LIKE 'NON%'", "JMSDeliveryMode NOT LIKE '%PERS%'", "s = JMSDeliveryMode"),
+        (
+            Message.of({"JMSDeliveryMode": "PERSISTENT"}, s="PERSISTENT"),
+            Message.of({"JMSDeliveryMode": "NON_PERSISTENT"}, s="PERSISTENT"),
+        ),
+    ),
     "comment": (("i = 5 /* c */", "/* c */ i = 5"), _PRESENT),
 }  # fmt: skip
 assert CASES.keys() == DIFFERENCES.keys()

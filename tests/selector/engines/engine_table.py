@@ -45,7 +45,8 @@ def main(arguments=None):
 def measured(java):
     """What each engine decides, as far as it can be had."""
     data = {"versions": {}, "not run": [], "classes": {key: {} for key in CASES}, "random": {}}
-    common, of_dialects = [portable_sample(), translated_sample()], list(dialect_samples())
+    common = [portable_sample("portable", 1, calculations=True), portable_sample("headers", 4, headers=True)]
+    common, of_dialects = [*common, translated_sample()], list(dialect_samples())
     for engine in ENGINES:
         samples = [*common, *of_dialects] if engine.title == IBM else common
         try:
@@ -84,12 +85,13 @@ class Sample:
         return {"tried": len(tried), "equal": len(equal), "refused": sum(REFUSED in letters for letters in verdicts)}
 
 
-def portable_sample():
-    source = RandomSelectors(1, calculations=True)
+def portable_sample(title, seed, **kinds):
+    """What ``portable`` writes of random selectors."""
+    source = RandomSelectors(seed, **kinds)
     given = [source.text() for _ in range(TEXTS)]
     messages, found = [source.message() for _ in range(MESSAGES)], [portable(text) for text in given]
     texts, remaining = [each.text for each in found], [each.remaining for each in found]
-    return Sample("portable", texts, messages, expected(given, messages), remaining)
+    return Sample(title, texts, messages, expected(given, messages), remaining)
 
 
 def translated_sample():
@@ -165,7 +167,8 @@ def _lines(rows):
 
 def count_rows(data):
     """For each engine, of how many random selectors it selected all the messages that it should."""
-    titles = {"portable": "written by `portable`, not warned of", "selector_for": "written by `selector_for`"}
+    written = "written by `portable`, not warned of"
+    titles = {"portable": written, "headers": f"with headers, {written}", "selector_for": "written by `selector_for`"}
     yield "engine", *titles.values()
     yield ("---",) * (1 + len(titles))
     for engine in ENGINES:

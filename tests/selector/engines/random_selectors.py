@@ -13,12 +13,16 @@ SCHEMA = {
 }
 _WORDS = ("red", "blue", "blu", "a_b", "50%", "5", "its")
 _PATTERNS = ("r%", "%e", "_lu_", "blu", "%", "%%", "a!_b' ESCAPE '!", "50!%' ESCAPE '!", "%!%%' ESCAPE '!")
+_TIMES = (1, 1_700_000_000_000, 1_700_000_000_001, 3_000_000_000)
+_MODES = ("PERSISTENT", "NON_PERSISTENT")
+_IDS = ("ID:a-1", "ID:b-2", "ID:5")
+_TEXT_HEADERS = {"JMSDeliveryMode": _MODES, "JMSMessageID": _IDS, "JMSCorrelationID": _WORDS, "JMSType": _WORDS}
 
 
 class RandomSelectors:
-    def __init__(self, seed, *, calculations=False):
+    def __init__(self, seed, *, calculations=False, headers=False):
         self._random = Random(seed)
-        self._calculations = calculations
+        self._calculations, self._headers = calculations, headers
 
     def text(self, depth=3):
         pick = self._random.random()
@@ -37,11 +41,29 @@ class RandomSelectors:
             "b": self._random.random() < 0.5,
         }
         kept = {name: value for name, value in values.items() if self._random.random() < 0.7}
-        return Message(properties={name: _value(value) for name, value in kept.items()})
+        properties = {name: _value(value) for name, value in kept.items()}
+        return Message(self._header_values() if self._headers else {}, properties)
+
+    def _header_values(self):
+        one_of = self._random.choice
+        values = {
+            "JMSPriority": Value(Kind.INT, self._random.randint(0, 9)),
+            "JMSTimestamp": Value(Kind.LONG, one_of(_TIMES)),
+            "JMSDeliveryMode": Value(Kind.STRING, one_of(_MODES)),
+            "JMSMessageID": Value(Kind.STRING, one_of(_IDS)),
+            "JMSCorrelationID": Value(Kind.STRING, one_of((*_WORDS, "", "a%b"))),
+            "JMSType": Value(Kind.STRING, one_of((*_WORDS, ""))),
+        }
+        for name in ("JMSCorrelationID", "JMSType"):
+            if self._random.random() < 0.3:
+                del values[name]
+        return values
 
     def _condition(self):
         one_of = self._random.choice
         kinds = ["number", "number", "text", "list", "pattern", "between", "null", "truth", "two"]
+        if self._headers and self._random.random() < 0.7:
+            return self._header_condition()
         match one_of([*kinds, "calculation"] if self._calculations else kinds):
             case "number":
                 return f"{self._number()} {one_of(('=', '<>', '<', '<=', '>', '>='))} {self._literal()}"
@@ -62,6 +84,32 @@ class RandomSelectors:
                 return f"{one_of(WHOLES)} {one_of(('=', '<>', '<', '>='))} {one_of(WHOLES)}"
         terms = [f"{one_of((self._number(), self._literal()))} {one_of('+-*/')}" for _ in range(one_of((1, 2, 3)))]
         return f"{' '.join(terms)} 2 > {self._literal()}"
+
+    def _header_condition(self):
+        one_of = self._random.choice
+        name = one_of((*_TEXT_HEADERS, "JMSPriority", "JMSTimestamp"))
+        match name, one_of(("compare", "list", "pattern", "between", "null", "two")):
+            case (("JMSPriority" | "JMSTimestamp"), "between"):
+                return f"{name} {one_of(('', 'NOT '))}BETWEEN {self._time_or_priority(name)} AND {self._literal()}"
+            case (("JMSPriority" | "JMSTimestamp"), "two"):
+                return f"{name} {one_of(('=', '<>', '<', '>='))} {one_of(WHOLES)}"
+            case (("JMSPriority" | "JMSTimestamp"), "null"):
+                return f"{name} IS {one_of(('', 'NOT '))}NULL"
+            case (("JMSPriority" | "JMSTimestamp"), _):
+                return f"{name} {one_of(('=', '<>', '<', '<=', '>', '>='))} {self._time_or_priority(name)}"
+            case _, ("list" | "between"):
+                words = ", ".join(f"'{one_of(_TEXT_HEADERS[name])}'" for _ in range(self._random.randint(1, 3)))
+                return f"{name} {one_of(('', 'NOT '))}IN ({words})"
+            case _, "pattern":
+                return f"{name} {one_of(('', 'NOT '))}LIKE '{one_of((*_PATTERNS, 'ID:%', '%PERS%'))}'"
+            case _, "null":
+                return f"{name} IS {one_of(('', 'NOT '))}NULL"
+            case _, "two":
+                return f"{name} {one_of(('=', '<>'))} {one_of(TEXTS)}"
+        return f"{name} {one_of(('=', '<>'))} '{one_of(_TEXT_HEADERS[name])}'"
+
+    def _time_or_priority(self, name):
+        return self._random.choice(_TIMES if name == "JMSTimestamp" else (0, 4, 5, 9, 10, "-1", "4.5"))
 
     def _number(self):
         return self._random.choice(WHOLES + FRACTIONS)

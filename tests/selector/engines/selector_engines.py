@@ -109,9 +109,13 @@ def _run(command, given):
 def _lines(selectors, messages):
     yield "begin"
     for message in messages:
-        yield "\t".join(["message", *(field for each in message.properties.items() for field in _property(*each))])
+        yield "\t".join(["message", *(field for each in _parts(message).items() for field in _property(*each))])
     for selector in selectors:
         yield f"selector\t{quote_plus(selector)}"
+
+
+def _parts(message):
+    return {**message.headers, **message.properties}
 
 
 def _property(name, value):

@@ -25,6 +25,22 @@ public final class Harness {
     boolean selects(Map<String, Object> properties) throws Exception;
   }
 
+  /** A header that each message has, or what a producer leaves there. Headers stand among the properties. */
+  static Object header(Map<String, Object> properties, String name) {
+    Object found = properties.get(name);
+    if (found != null) return found;
+    return switch (name) {
+      case "JMSPriority" -> 4;
+      case "JMSTimestamp" -> 0L;
+      case "JMSDeliveryMode" -> "PERSISTENT";
+      default -> null;
+    };
+  }
+
+  static boolean isHeader(String name) {
+    return name.startsWith("JMS") && !name.startsWith("JMS_") && !name.startsWith("JMSX");
+  }
+
   static final char SELECTED = 'T', NOT_SELECTED = 'F', REFUSED = 'P', THROWN = 'X';
 
   public static void main(String[] args) throws Exception {

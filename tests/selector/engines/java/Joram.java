@@ -7,7 +7,14 @@ public final class Joram implements Harness.Engine {
     return properties -> {
       var message = new Message();
       message.properties = new fr.dyade.aaa.common.stream.Properties();
-      for (var each : properties.entrySet()) message.setProperty(each.getKey(), each.getValue());
+      for (var each : properties.entrySet())
+        if (!Harness.isHeader(each.getKey())) message.setProperty(each.getKey(), each.getValue());
+      message.priority = ((Number) Harness.header(properties, "JMSPriority")).intValue();
+      message.timestamp = (Long) Harness.header(properties, "JMSTimestamp");
+      message.persistent = Harness.header(properties, "JMSDeliveryMode").equals("PERSISTENT");
+      message.id = (String) properties.get("JMSMessageID");
+      message.correlationId = (String) properties.get("JMSCorrelationID");
+      message.jmsType = (String) properties.get("JMSType");
       return Selector.matches(message, selector);
     };
   }
