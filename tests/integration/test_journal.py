@@ -11,7 +11,7 @@ from receivers import OpenReceiver
 from streaming import left, read, run_available
 from waiting import await_count, wait_until
 
-from pyspark_jms.delivery.journal.store import Position
+from pyspark_jms.delivery.journal.journal_log import Position
 from pyspark_jms.delivery.journaled_ledger import partitions_of
 from pyspark_jms.errors import DataLossError, JournalLockedError, OptionConflictError, OtherBrokerError
 from pyspark_jms.options.source import SourceOptions

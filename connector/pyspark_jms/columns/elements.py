@@ -30,7 +30,7 @@ from pyspark_jms.columns.arrays import (
 from pyspark_jms.columns.rows import Entries, Rows, compact
 from pyspark_jms.columns.value_texts import jms_types, misfits
 from pyspark_jms.errors import MessageTooLargeError
-from pyspark_jms.jms.model import ValueType
+from pyspark_jms.jms.conversions import ValueType
 from pyspark_jms.jms.rules import element_value_problem
 
 _EMPTY = pa.scalar(b"", pa.binary())

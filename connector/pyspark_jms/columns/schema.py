@@ -13,8 +13,9 @@ from typing import NotRequired, TypedDict
 import pyarrow as pa
 
 from pyspark_jms.errors import SchemaError
+from pyspark_jms.jms.conversions import ValueType
 from pyspark_jms.jms.headers import HEADERS
-from pyspark_jms.jms.model import BODY_MARKER, TYPES_MARKER, Destination, ValueType
+from pyspark_jms.jms.model import BODY_MARKER, TYPES_MARKER, Destination
 from pyspark_jms.jms.rules import JMSX_PROPERTIES, is_left_out, property_name_problem
 from pyspark_jms.jms.subscription import BodyChoice
 

@@ -17,7 +17,7 @@ from pyspark_jms.columns.arrays import Int64s, Mask, Offsets, Piece, bytes_of, m
 from pyspark_jms.columns.rows import Entries, Rows, compact
 from pyspark_jms.columns.schema import PROPERTY_COLUMN, VALUE_TYPES
 from pyspark_jms.columns.value_texts import java_text, jms_types, misfits
-from pyspark_jms.jms.model import ValueType
+from pyspark_jms.jms.conversions import ValueType
 from pyspark_jms.jms.rules import PROPERTY_TYPES, property_value_problem, sent_name_problem
 from pyspark_jms.sentences import with_article
 

@@ -14,7 +14,8 @@ import pyarrow.compute as pc
 from jms_selector.meaning.conversions import java_text as text_of_one
 from jms_selector.syntax.kinds import Kind, Value
 from pyspark_jms.columns.arrays import Ints, Mask, contents
-from pyspark_jms.jms.model import BodyType, ValueType
+from pyspark_jms.jms.conversions import ValueType
+from pyspark_jms.jms.model import BodyType
 from pyspark_jms.jms.rules import AMQP_TYPES, TEXTS, TextRule
 
 # --- whole numbers ----------------------------------------------------------------------------------

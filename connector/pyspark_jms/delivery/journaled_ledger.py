@@ -14,9 +14,9 @@ from itertools import pairwise
 import numpy as np
 
 from pyspark_jms.blocks.block import MessageBlock, PartitionSlice, Positions, fit, part_starts, positions_of
-from pyspark_jms.delivery.journal.contents import StoredBlock
+from pyspark_jms.delivery.journal.contents import SegmentInfo, StoredBlock
 from pyspark_jms.delivery.journal.segment import Segment
-from pyspark_jms.delivery.journal.store import JournalStore, SegmentInfo
+from pyspark_jms.delivery.journal.store import JournalStore
 from pyspark_jms.delivery.message_range import MessageRange
 from pyspark_jms.delivery.states import IN_JOURNAL, WITH_JOURNAL, Event, MessageState
 from pyspark_jms.delivery.subscription_ledger import (

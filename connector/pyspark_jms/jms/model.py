@@ -1,35 +1,8 @@
-"""The terms of JMS 3.1: destinations, delivery modes, body types, typed values."""
+"""The terms of JMS 3.1: destinations, delivery modes and body types."""
 
 from dataclasses import dataclass
 from enum import IntEnum, StrEnum
 from typing import Self
-
-from pyspark_jms.jms.conversions import READABLE_AS, JmsValue, ValueType, convert, render
-
-__all__ = [
-    "ANNOTATED_BODY_TYPES",
-    "BODY_MARKER",
-    "DEAD_LETTER_PROPERTIES",
-    "DEFAULT_PRIORITY",
-    "DESTINATION_WORDS",
-    "ERROR_PROPERTY",
-    "HIGHEST_PRIORITY",
-    "MESSAGE_ID_PROPERTY",
-    "MOVED_PROPERTY",
-    "OCTET_STREAM",
-    "READABLE_AS",
-    "SOURCE_PROPERTY",
-    "TYPES_MARKER",
-    "BodyType",
-    "DeliveryMode",
-    "Destination",
-    "DestinationKind",
-    "DurableSubscription",
-    "JmsValue",
-    "ValueType",
-    "convert",
-    "render",
-]
 
 BODY_MARKER = "spark_jms_body"
 """Property of an envelope (docs/typed-messages.md): the body type, if the broker's STOMP cannot state it."""

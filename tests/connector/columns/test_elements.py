@@ -16,7 +16,7 @@ from pyspark_jms.columns.rows import Rows
 from pyspark_jms.columns.schema import TYPED_VALUE
 from pyspark_jms.columns.value_texts import misfits
 from pyspark_jms.errors import MessageFormatError, MessageTooLargeError
-from pyspark_jms.jms.model import ValueType
+from pyspark_jms.jms.conversions import ValueType
 
 MAP, STREAM = pa.map_(pa.string(), TYPED_VALUE), pa.list_(TYPED_VALUE)
 

@@ -18,7 +18,8 @@ from pyspark_jms.columns.envelope import (
     read_types_of,
 )
 from pyspark_jms.columns.schema import ARROW_SCHEMA
-from pyspark_jms.jms.model import BODY_MARKER, TYPES_MARKER, BodyType, ValueType
+from pyspark_jms.jms.conversions import ValueType
+from pyspark_jms.jms.model import BODY_MARKER, TYPES_MARKER, BodyType
 
 MAP, STREAM = BodyType.MAP, BodyType.STREAM
 MANY = 40

@@ -22,7 +22,8 @@ from pyspark_jms.columns.schema import (
     value_type,
 )
 from pyspark_jms.errors import SchemaError
-from pyspark_jms.jms.model import BODY_MARKER, TYPES_MARKER, ValueType
+from pyspark_jms.jms.conversions import ValueType
+from pyspark_jms.jms.model import BODY_MARKER, TYPES_MARKER
 
 
 def test_the_arrow_schema_is_what_spark_makes_of_the_ddl(spark):

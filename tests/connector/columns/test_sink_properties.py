@@ -21,7 +21,7 @@ from pyspark_jms.columns.sink_properties import (
     typed_columns,
 )
 from pyspark_jms.errors import MessageFormatError
-from pyspark_jms.jms.model import ValueType
+from pyspark_jms.jms.conversions import ValueType
 
 RULES = NameRules(left_out="JMSXUserID".__eq__, problem=lambda name: "is bad" if name == "bad" else None)
 

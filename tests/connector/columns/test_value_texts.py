@@ -12,7 +12,7 @@ from jms_selector.meaning.conversions import java_text as text_of_one
 from jms_selector.syntax.kinds import Kind, Value
 from pyspark_jms.columns.rows import BODY_TYPES
 from pyspark_jms.columns.value_texts import BODY_TYPE_NAMES, integers, java_text, jms_types, misfits
-from pyspark_jms.jms.model import ValueType
+from pyspark_jms.jms.conversions import ValueType
 from pyspark_jms.jms.rules import element_value_problem
 
 INT64 = (-(2**63), 2**63 - 1)

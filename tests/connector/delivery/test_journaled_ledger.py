@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 from model_broker import RECOGNITION, ModelBroker, fingerprints_of, numbers, run
 
-from pyspark_jms.delivery.journal.store import JournalStore, Position
+from pyspark_jms.delivery.journal.journal_log import Position
+from pyspark_jms.delivery.journal.store import JournalStore
 from pyspark_jms.delivery.journaled_ledger import Backlog, JournaledLedger, partitions_of
 from pyspark_jms.errors import DataLossError, IllegalStateError, JournalLockedError, OtherBrokerError
 

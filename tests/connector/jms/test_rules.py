@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pyspark_jms.jms.model import BODY_MARKER, TYPES_MARKER, ValueType
+from pyspark_jms.jms.conversions import ValueType
+from pyspark_jms.jms.model import BODY_MARKER, TYPES_MARKER
 from pyspark_jms.jms.rules import (
     PROPERTY_TYPES,
     SET_BY_PROVIDER,

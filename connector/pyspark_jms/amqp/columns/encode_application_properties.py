@@ -60,8 +60,8 @@ from pyspark_jms.columns.sink_properties import (
 )
 from pyspark_jms.columns.value_texts import integers
 from pyspark_jms.errors import SchemaError
+from pyspark_jms.jms.conversions import ValueType
 from pyspark_jms.jms.headers import JMSX_FIELDS, PropertiesField
-from pyspark_jms.jms.model import ValueType
 from pyspark_jms.jms.rules import PROPERTY_TYPES
 
 _GROUP_ID, _GROUP_SEQUENCE = "JMSXGroupID", "JMSXGroupSeq"

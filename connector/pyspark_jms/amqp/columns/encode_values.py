@@ -44,7 +44,7 @@ from pyspark_jms.columns.arrays import (
     offsets_of,
 )
 from pyspark_jms.columns.value_texts import integers
-from pyspark_jms.jms.model import ValueType
+from pyspark_jms.jms.conversions import ValueType
 
 # --- values and sections as pieces ------------------------------------------------------------------
 

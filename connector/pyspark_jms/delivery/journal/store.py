@@ -35,8 +35,6 @@ from pyspark_jms.delivery.journal.unconfirmed import UnconfirmedRange
 from pyspark_jms.delivery.journal.view import JournalView
 from pyspark_jms.errors import IllegalStateError, JournalError
 
-__all__ = ["JournalStore", "Position", "SegmentInfo"]
-
 
 class JournalStore(JournalView):
     """``open`` it, and ``close`` it. One thread at a time.

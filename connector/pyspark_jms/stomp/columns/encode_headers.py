@@ -50,8 +50,9 @@ from pyspark_jms.columns.sink_properties import (
     typed_columns,
 )
 from pyspark_jms.errors import SchemaError, UnsupportedError
+from pyspark_jms.jms.conversions import ValueType
 from pyspark_jms.jms.headers import HEADERS, HeaderType
-from pyspark_jms.jms.model import TYPES_MARKER, DeliveryMode, Destination, ValueType
+from pyspark_jms.jms.model import TYPES_MARKER, DeliveryMode, Destination
 from pyspark_jms.jms.rules import is_left_out
 from pyspark_jms.stomp.columns.escapes import escape_column
 from pyspark_jms.stomp.dialects.base import Dialect

@@ -7,8 +7,6 @@ from urllib.parse import quote
 from pyspark_jms.jms.model import Destination, DestinationKind
 from pyspark_jms.jms.names import CONNECTOR_QUEUES, RefusedName
 
-__all__ = ["Addresses", "RefusedName"]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Addresses:

@@ -4,9 +4,9 @@ from pyspark_jms.jms import added_names
 from pyspark_jms.jms.added_names import NATIVE_ID
 from pyspark_jms.jms.features import Feature, Refusal
 from pyspark_jms.jms.model import BODY_MARKER, TYPES_MARKER, DestinationKind
-from pyspark_jms.jms.names import ARTEMIS_PROPERTIES, ARTEMIS_QUEUES, JOINING_DOT, RefusedSubscriptions
+from pyspark_jms.jms.names import ARTEMIS_PROPERTIES, ARTEMIS_QUEUES, JOINING_DOT, RefusedName, RefusedSubscriptions
 from pyspark_jms.management.attributes import ARTEMIS_MANAGEMENT
-from pyspark_jms.stomp.dialects.addresses import Addresses, RefusedName
+from pyspark_jms.stomp.dialects.addresses import Addresses
 from pyspark_jms.stomp.dialects.base import (
     CHANGED_BY_DELIVERY,
     MESSAGE_HEADERS,

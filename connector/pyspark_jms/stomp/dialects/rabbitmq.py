@@ -3,8 +3,8 @@
 from pyspark_jms.jms import added_names
 from pyspark_jms.jms.features import Feature, Refusal
 from pyspark_jms.jms.model import BODY_MARKER, TYPES_MARKER, DestinationKind
-from pyspark_jms.jms.names import JOINING_DOT, RefusedSubscriptions
-from pyspark_jms.stomp.dialects.addresses import Addresses, RefusedName
+from pyspark_jms.jms.names import JOINING_DOT, RefusedName, RefusedSubscriptions
+from pyspark_jms.stomp.dialects.addresses import Addresses
 from pyspark_jms.stomp.dialects.base import (
     MESSAGE_HEADERS,
     RESERVED_EVERYWHERE,

@@ -17,7 +17,7 @@ import pyarrow as pa
 
 from pyspark_jms.columns.schema import ARROW_SCHEMA, SINK_ONLY
 from pyspark_jms.errors import MessageFormatError
-from pyspark_jms.jms.model import ValueType, render
+from pyspark_jms.jms.conversions import ValueType, render
 
 _BATCH_ROWS = 1_000
 _BITS = ((31, ValueType.INT), (63, ValueType.LONG))

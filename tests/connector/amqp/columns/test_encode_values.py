@@ -24,7 +24,7 @@ from pyspark_jms.amqp.columns.encode_values import (
 )
 from pyspark_jms.amqp.wire.constructors import BIN8, LIST32, MAP32, STR8
 from pyspark_jms.columns.arrays import join_rows
-from pyspark_jms.jms.model import ValueType
+from pyspark_jms.jms.conversions import ValueType
 
 
 def binary(*values):

@@ -6,7 +6,8 @@ import pytest
 from model_broker import RECOGNITION, fingerprints_of, run
 
 from pyspark_jms.delivery.journal.binding import JournalMark, require_own_messages, require_same_journal
-from pyspark_jms.delivery.journal.store import JournalStore, Position
+from pyspark_jms.delivery.journal.journal_log import Position
+from pyspark_jms.delivery.journal.store import JournalStore
 from pyspark_jms.delivery.journaled_ledger import JournaledLedger
 from pyspark_jms.errors import DataLossError
 

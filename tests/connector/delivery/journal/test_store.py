@@ -15,9 +15,10 @@ import model_broker
 import pytest
 from model_broker import block_of
 
+from pyspark_jms.delivery.journal.journal_log import Position
 from pyspark_jms.delivery.journal.pending_receipts import UnacknowledgedMessage
 from pyspark_jms.delivery.journal.segment import Segment
-from pyspark_jms.delivery.journal.store import JournalStore, Position
+from pyspark_jms.delivery.journal.store import JournalStore
 from pyspark_jms.errors import (
     CorruptJournalError,
     IllegalStateError,

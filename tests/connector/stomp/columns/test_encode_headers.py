@@ -14,7 +14,8 @@ from pyspark_jms.columns.rows import Rows
 from pyspark_jms.columns.schema import PROPERTY_COLUMN, value_type
 from pyspark_jms.columns.sink_properties import properties_of, typed_columns
 from pyspark_jms.errors import InvalidDestinationError, MessageFormatError, SchemaError, UnsupportedError
-from pyspark_jms.jms.model import Destination, ValueType
+from pyspark_jms.jms.conversions import ValueType
+from pyspark_jms.jms.model import Destination
 from pyspark_jms.jms.rules import PROPERTY_TYPES, property_name_problem, property_value_problem
 from pyspark_jms.stomp.columns.encode_headers import (
     check_stable,

@@ -2,7 +2,8 @@ import pytest
 
 from pyspark_jms.errors import InvalidDestinationError
 from pyspark_jms.jms.model import Destination, DestinationKind
-from pyspark_jms.stomp.dialects.addresses import Addresses, RefusedName
+from pyspark_jms.jms.names import RefusedName
+from pyspark_jms.stomp.dialects.addresses import Addresses
 
 QUEUE, TOPIC = DestinationKind.QUEUE, DestinationKind.TOPIC
 PREFIXED = {QUEUE: "/queue/", TOPIC: "/topic/"}

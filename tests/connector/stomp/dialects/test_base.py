@@ -8,9 +8,10 @@ import pytest
 
 from pyspark_jms.columns.schema import COLUMNS, SINK_ONLY
 from pyspark_jms.jms.model import DestinationKind
+from pyspark_jms.jms.names import RefusedName
 from pyspark_jms.management.attributes import ConsumerList, Management, QueueAttributes
 from pyspark_jms.stomp.dialects import DIALECTS
-from pyspark_jms.stomp.dialects.addresses import Addresses, RefusedName
+from pyspark_jms.stomp.dialects.addresses import Addresses
 from pyspark_jms.stomp.dialects.base import Dialect
 from pyspark_jms.stomp.dialects.subscription_headers import DurableSubscriptionHeaders
 
