@@ -3,6 +3,8 @@
 import re
 from collections.abc import Sequence
 
+__all__ = ["MAX_FAULTS_SHOWN", "counted", "joined_faults", "one_full_stop", "with_article"]
+
 MAX_FAULTS_SHOWN = 10
 """The most reasons that the ``body_error`` of a message names."""
 

@@ -14,6 +14,8 @@ from jms_selector.syntax.parse import parse
 from jms_selector.syntax.tree import Node, Selector
 from jms_selector.targets.text import render
 
+__all__ = ["main"]
+
 _BROKERS = tuple(name for name, dialect in DIALECTS.items() if dialect.activemq)
 
 

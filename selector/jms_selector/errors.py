@@ -10,6 +10,15 @@ SelectorError
 from collections.abc import Iterable
 from typing import ClassVar
 
+__all__ = [
+    "EvaluationError",
+    "InvalidSelectorError",
+    "SelectorError",
+    "SelectorTooLargeError",
+    "UnsupportedSelectorError",
+    "shortened",
+]
+
 MAX_WORD_LENGTH = 40
 """Maximum number of characters that an error text shows of one word."""
 

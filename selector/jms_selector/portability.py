@@ -38,6 +38,8 @@ from jms_selector.syntax.tree import (
 )
 from jms_selector.targets.text import render, with_children
 
+__all__ = ["DATA", "DIFFERENCES", "ENGINES", "Difference", "Portable", "portable", "portable_text"]
+
 DATA = Path(__file__).parent / "engines.json"
 _MEASURED: dict[str, Any] = json.loads(DATA.read_text(encoding="utf-8"))
 ENGINES: dict[str, str] = _MEASURED["versions"]

@@ -38,6 +38,9 @@ from pyspark_jms.jms.subscription import Subscription
 from pyspark_jms.network.connection import OnConnection, StateCondition
 from pyspark_jms.network.settings import ConnectionSettings
 
+__all__ = ["Probe", "ReadSource", "ReaderLink"]
+
+
 _log = logging.getLogger("pyspark_jms.link")
 
 _IDLE_SECONDS = 30.0

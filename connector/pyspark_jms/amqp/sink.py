@@ -23,6 +23,8 @@ from pyspark_jms.management.destinations import require_destinations
 from pyspark_jms.management.routing import shows_addresses
 from pyspark_jms.network.settings import ConnectionSettings
 
+__all__ = ["AmqpSinkLink", "CommitLedger", "LedgerLink"]
+
 
 class AmqpSinkLink:
     """A ``sink.links.SinkLink``: encoded bare messages are its blocks. The first rows decide where it attaches to."""

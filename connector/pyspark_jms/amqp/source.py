@@ -25,6 +25,8 @@ from pyspark_jms.delivery.subscription_ledger import Recognition
 from pyspark_jms.errors import JMSError
 from pyspark_jms.jms.subscription import Subscription
 
+__all__ = ["RECOGNITION", "AmqpSource", "AmqpSourceLink", "MessageAnswers", "identity_of", "recognition_of", "suspects"]
+
 
 class MessageAnswers:
     """The answers that a link has whose messages are read."""

@@ -12,6 +12,22 @@ from typing import Any, Protocol, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+__all__ = [
+    "BlockPlace",
+    "ByteArray",
+    "Index",
+    "MessageBlock",
+    "PartitionSlice",
+    "Positions",
+    "StagedBlock",
+    "StagedRange",
+    "block_of",
+    "fit",
+    "index_of",
+    "part_starts",
+    "positions_of",
+]
+
 ByteArray: TypeAlias = bytes | bytearray | memoryview
 Index: TypeAlias = "array[int]"
 """One 64-bit position for each message (type code ``q``), counted from the first byte of the block."""

@@ -10,6 +10,8 @@ from typing import BinaryIO, Final, Self
 from pyspark_jms.blocks.block import MessageBlock
 from pyspark_jms.errors import MessageTooLargeError
 
+__all__ = ["KEPT", "DeadLetter", "OversizedMessage", "not_kept", "too_large"]
+
 
 class OversizedMessage:
     """``identifier`` as a block has it, ``size`` counts the bytes so far. ``body`` is None if they are not kept.

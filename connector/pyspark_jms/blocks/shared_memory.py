@@ -14,6 +14,8 @@ import numpy as np
 from pyspark_jms.blocks.block import ByteArray, MessageBlock, index_of
 from pyspark_jms.errors import IllegalStateError
 
+__all__ = ["SharedBlock", "SharedMemory", "memory_path", "new_memory"]
+
 _POSITION_BYTES = 8
 
 

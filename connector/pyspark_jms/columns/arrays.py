@@ -14,6 +14,40 @@ import pyarrow.compute as pc
 
 from pyspark_jms.errors import IllegalStateError
 
+__all__ = [
+    "MAX_BYTES",
+    "Int64s",
+    "Ints",
+    "Mask",
+    "Offsets",
+    "Piece",
+    "Pieces",
+    "Uint8s",
+    "all_begin_with",
+    "binary_array",
+    "bytes_of",
+    "contents",
+    "first_not_utf8",
+    "first_true",
+    "first_with_nul",
+    "is_ascii_text",
+    "is_first",
+    "is_utf8",
+    "join_rows",
+    "mask_of",
+    "merged",
+    "not_utf8",
+    "offsets_of",
+    "repeated",
+    "require_offsets",
+    "slices_of",
+    "stacked",
+    "strings_at",
+    "tiled",
+    "to_binary",
+    "with_nulls_of",
+]
+
 # --- strings in a received buffer -------------------------------------------------------------------
 
 Ints: TypeAlias = npt.NDArray[np.signedinteger[Any]]

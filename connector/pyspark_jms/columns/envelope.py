@@ -26,6 +26,19 @@ from pyspark_jms.jms.model import BODY_MARKER, TYPES_MARKER, BodyType
 from pyspark_jms.jms.rules import PROPERTY_TYPES, TEXTS, element_value_problem
 from pyspark_jms.jms.subscription import MAX_ELEMENTS, BodyChoice, too_many
 
+__all__ = [
+    "Element",
+    "EnvelopeElements",
+    "EnvelopeKind",
+    "UnreadableValueError",
+    "column_of",
+    "open_envelopes",
+    "read_elements",
+    "read_one",
+    "read_types",
+    "read_types_of",
+]
+
 EnvelopeKind: TypeAlias = Literal[BodyType.MAP, BodyType.STREAM]
 Element: TypeAlias = dict[str, str | None]
 

@@ -22,6 +22,12 @@ from pyspark_jms.jms.conversions import READABLE_AS, JmsValue, ValueType, conver
 from pyspark_jms.jms.rules import TEXTS
 from pyspark_jms.sentences import joined_faults, with_article
 
+__all__ = [
+    "asked_rows",
+    "body_errors",
+    "read_property",
+]
+
 _T = ValueType
 _NATIVE = {kind: found for found, kind in VALUE_TYPES.items() if found != pa.large_string()}
 """JMS type → the Arrow type of its values."""

@@ -18,6 +18,26 @@ from pyspark_jms.errors import InvalidDestinationError, JMSError, MessageFormatE
 from pyspark_jms.jms.model import DEFAULT_PRIORITY, BodyType, DeliveryMode, Destination, DestinationKind
 from pyspark_jms.jms.rules import shown_name
 
+__all__ = [
+    "BODY_TYPES",
+    "PRIORITIES",
+    "Codes",
+    "EncodeOptions",
+    "Entries",
+    "MappedDestinations",
+    "Rows",
+    "WrongRows",
+    "body_types",
+    "compact",
+    "delivery_of",
+    "distinct_destinations",
+    "expiration_of",
+    "first_given",
+    "from_now",
+    "modes_and_priorities",
+    "parse_destination",
+]
+
 
 class WrongRows(Exception):  # noqa: N818  not an error itself: the cause of one
     """The cause of an error about rows: the numbers of all rows with the fault. The error names the first of them."""

@@ -19,6 +19,37 @@ from pyspark_jms.jms.model import BODY_MARKER, TYPES_MARKER, Destination
 from pyspark_jms.jms.rules import JMSX_PROPERTIES, is_left_out, property_name_problem
 from pyspark_jms.jms.subscription import BodyChoice
 
+__all__ = [
+    "ARROW_SCHEMA",
+    "BODY_COLUMNS",
+    "BY_LOWER_NAME",
+    "COLUMNS",
+    "COLUMN_TYPES",
+    "DDL",
+    "DDL_TYPES",
+    "EVERY_OTHER",
+    "FIRST_MS",
+    "IGNORED_BY_SINK",
+    "LAST_MS",
+    "PROPERTY_COLUMN",
+    "PROPERTY_MAPS",
+    "SINK_ONLY",
+    "TIMESTAMP",
+    "TYPED_VALUE",
+    "TYPE_NAME",
+    "VALUE_TYPES",
+    "DecodeOptions",
+    "ReadColumns",
+    "WantedColumns",
+    "check_columns",
+    "column_keys",
+    "is_bytes",
+    "is_text",
+    "property_keys",
+    "read_columns",
+    "value_type",
+]
+
 # --- the fixed schema -------------------------------------------------------------------------------
 
 # Each column has a type in Spark's DDL and in Arrow. They stand side by side, because Spark compares them field by

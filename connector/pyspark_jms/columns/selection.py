@@ -26,6 +26,8 @@ from pyspark_jms.jms.dialect import Target
 from pyspark_jms.jms.headers import SELECTOR_SCHEMA
 from pyspark_jms.jms.model import BODY_MARKER, TYPES_MARKER, DestinationKind
 
+__all__ = ["Selection", "SelectorOptions", "require_evaluable", "selection"]
+
 _NO_SELECTORS = "selectors cannot be pushed down to it"
 _MARKERS = frozenset({BODY_MARKER, TYPES_MARKER})
 """Properties of an envelope: brokers see them, rows do not have them."""

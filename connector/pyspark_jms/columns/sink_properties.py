@@ -21,6 +21,22 @@ from pyspark_jms.jms.conversions import ValueType
 from pyspark_jms.jms.rules import PROPERTY_TYPES, property_value_problem, sent_name_problem
 from pyspark_jms.sentences import with_article
 
+__all__ = [
+    "NameRules",
+    "Properties",
+    "PropertyNames",
+    "StatedTypes",
+    "TypedColumn",
+    "check_names",
+    "distinct_names",
+    "places_of",
+    "properties_of",
+    "property_values",
+    "repeated_width",
+    "stated_types",
+    "typed_columns",
+]
+
 _GROUP_SEQUENCE = b"JMSXGroupSeq"
 
 

@@ -24,6 +24,8 @@ from pyspark_jms.jms.headers import HEADERS, SELECTOR_SCHEMA
 from pyspark_jms.jms.model import DeliveryMode
 from pyspark_jms.jms.rules import property_name_problem
 
+__all__ = ["declared_types", "selector_text"]
+
 MAX_DEPTH = 100
 """Levels of parentheses and NOT."""
 

@@ -18,6 +18,14 @@ from pyspark_jms.jms.conversions import ValueType
 from pyspark_jms.jms.model import BodyType
 from pyspark_jms.jms.rules import AMQP_TYPES, TEXTS, TextRule
 
+__all__ = [
+    "BODY_TYPE_NAMES",
+    "integers",
+    "java_text",
+    "jms_types",
+    "misfits",
+]
+
 # --- whole numbers ----------------------------------------------------------------------------------
 
 _NUMBER = re.compile(r"-?[0-9]+")

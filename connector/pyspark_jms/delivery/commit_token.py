@@ -18,6 +18,21 @@ from typing import Any, Literal, NamedTuple, Self
 
 from pyspark_jms.errors import JMSError, TokenMissingError
 
+__all__ = [
+    "KEPT_RUNS",
+    "LEDGER_PREFIX",
+    "NO_BATCH",
+    "CommitToken",
+    "LedgerEntry",
+    "LedgerOwner",
+    "WriteIdentity",
+    "finished_entry",
+    "identity_of",
+    "is_finished",
+    "merged",
+    "write_of",
+]
+
 # --- the owner --------------------------------------------------------------------------------------
 
 LEDGER_PREFIX = "pyspark-jms.commits."

@@ -29,6 +29,8 @@ from pyspark_jms.delivery.subscription_ledger import (
 )
 from pyspark_jms.errors import DataLossError
 
+__all__ = ["Backlog", "JournaledLedger", "partitions_of"]
+
 
 @dataclass(slots=True)
 class _Durable:

@@ -5,6 +5,8 @@ from typing import Protocol
 
 from pyspark_jms.blocks.block import MessageBlock
 
+__all__ = ["Ack", "DeliveryLedger"]
+
 
 class Ack(Protocol):
     """Messages to acknowledge together: ``sent`` with the receipt to come, then ``confirmed`` when it is here."""

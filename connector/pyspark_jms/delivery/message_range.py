@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from pyspark_jms.blocks.block import MessageBlock, fit
 from pyspark_jms.delivery.states import MessageState
 
+__all__ = ["Batch", "MessageRange"]
+
 
 @dataclass(slots=True)
 class MessageRange:

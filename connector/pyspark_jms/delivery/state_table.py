@@ -12,6 +12,8 @@ from typing import Any, Generic, TypeVar
 
 from pyspark_jms.errors import IllegalStateError
 
+__all__ = ["StateTable"]
+
 S = TypeVar("S", bound=Enum)
 
 

@@ -22,6 +22,8 @@ from enum import Enum
 
 from pyspark_jms.delivery.state_table import StateTable
 
+__all__ = ["IN_JOURNAL", "WITHOUT_JOURNAL", "WITH_JOURNAL", "Event", "MessageState"]
+
 
 class MessageState(Enum):
     RECEIVED = "received"

@@ -17,6 +17,16 @@ from pyspark_jms.delivery.state_table import StateTable
 from pyspark_jms.delivery.states import Event, MessageState
 from pyspark_jms.errors import OtherBrokerError
 
+__all__ = [
+    "AckRound",
+    "ExpectedRedeliveries",
+    "ExpectedRedelivery",
+    "Recognition",
+    "SubscriptionLedger",
+    "SubscriptionLedgers",
+    "other_content",
+]
+
 
 def _every_message(_block: MessageBlock, _index: int) -> bool:
     return True

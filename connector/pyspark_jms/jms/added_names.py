@@ -6,6 +6,17 @@ each protocol, reads it over each, and fails if a version of a broker adds anoth
 
 from dataclasses import dataclass
 
+__all__ = [
+    "ANY_BROKER",
+    "ARTEMIS",
+    "CLASSIC",
+    "CONVERSION_PREFIX",
+    "MQTT_PREFIX",
+    "NATIVE_ID",
+    "RABBITMQ",
+    "AddedNames",
+]
+
 CONVERSION_PREFIX = "JMS_AMQP_"
 """The prefix of properties in which a broker keeps the parts of an AMQP message that JMS does not have."""
 

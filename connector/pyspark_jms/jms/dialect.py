@@ -11,6 +11,8 @@ from pyspark_jms.jms.model import DestinationKind
 from pyspark_jms.jms.names import RefusedSubscriptions
 from pyspark_jms.jms.subscription import Subscription
 
+__all__ = ["BrokerDialect", "Target"]
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BrokerDialect:

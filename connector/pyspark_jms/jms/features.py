@@ -5,6 +5,8 @@ from enum import Enum
 
 from pyspark_jms.errors import UnsupportedError
 
+__all__ = ["Feature", "Refusal"]
+
 
 class Feature(Enum):
     """The value is how a page names it."""

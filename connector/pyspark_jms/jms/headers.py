@@ -9,6 +9,19 @@ from enum import Enum, IntEnum, StrEnum
 
 from jms_selector.syntax.kinds import Kind, Schema
 
+__all__ = [
+    "COLUMN_OF_HEADER",
+    "HEADERS",
+    "JMSX_FIELDS",
+    "SELECTOR_SCHEMA",
+    "TEXT_FIELDS",
+    "Annotation",
+    "Header",
+    "HeaderField",
+    "HeaderType",
+    "PropertiesField",
+]
+
 
 class _Field(IntEnum):
     """A field of a section, by its number."""

@@ -10,6 +10,21 @@ from dataclasses import dataclass
 from pyspark_jms.errors import InvalidDestinationError, InvalidOptionError, JMSError
 from pyspark_jms.jms.model import DurableSubscription
 
+__all__ = [
+    "AMQP_NODES",
+    "ARTEMIS_PROPERTIES",
+    "ARTEMIS_QUEUES",
+    "CLASSIC_DESTINATIONS",
+    "CLASSIC_NAMES",
+    "CONNECTOR_QUEUES",
+    "JOINING_DOT",
+    "RefusedName",
+    "RefusedSubscriptions",
+    "has_wildcards",
+    "may_receive",
+    "require_distinct",
+]
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RefusedName:

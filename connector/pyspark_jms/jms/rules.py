@@ -18,6 +18,23 @@ from pyspark_jms.jms.conversions import BASE64, ValueType
 from pyspark_jms.jms.model import DEAD_LETTER_PROPERTIES, MOVED_PROPERTY
 from pyspark_jms.sentences import with_article
 
+__all__ = [
+    "AMQP_TYPES",
+    "JMSX_PROPERTIES",
+    "MARKER_PREFIX",
+    "PROPERTY_TYPES",
+    "SET_BY_PROVIDER",
+    "TEXTS",
+    "VALUELESS_TYPES",
+    "TextRule",
+    "element_value_problem",
+    "is_left_out",
+    "property_name_problem",
+    "property_value_problem",
+    "sent_name_problem",
+    "shown_name",
+]
+
 _MAX_NAME_SHOWN = 60
 MARKER_PREFIX = "spark_jms_"
 """The prefix of ``BODY_MARKER`` and ``TYPES_MARKER``, which properties of a row cannot have."""

@@ -3,6 +3,8 @@
 Spark prints such tracebacks with spark.sql.execution.pyspark.udf.tracebackWithLocals.enabled.
 """
 
+__all__ = ["SecretBytes", "SecretText"]
+
 _REDACTED = "'*********(redacted)'"
 
 

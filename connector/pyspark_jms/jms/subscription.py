@@ -7,6 +7,20 @@ from typing import Literal, TypeAlias
 from pyspark_jms.errors import InvalidDestinationError, SelectorChangedError
 from pyspark_jms.jms.model import Destination, DurableSubscription
 
+__all__ = [
+    "ASSUMED_MESSAGE_BYTES",
+    "FULL_QUEUE_REMEDY",
+    "MAX_ELEMENTS",
+    "BodyChoice",
+    "Subscription",
+    "another_topic",
+    "both_selectors",
+    "no_subscription",
+    "selector_changed",
+    "source_name",
+    "too_many",
+]
+
 ASSUMED_MESSAGE_BYTES = 4 << 10
 """The size of a message where bytes must be converted to messages before the first message arrives."""
 

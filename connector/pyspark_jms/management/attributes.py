@@ -6,6 +6,19 @@ from dataclasses import dataclass, replace
 from pyspark_jms.jms.headers import Annotation
 from pyspark_jms.jms.model import ANNOTATED_BODY_TYPES, BodyType, DestinationKind
 
+__all__ = [
+    "ARTEMIS_MANAGEMENT",
+    "BROKER_J_MANAGEMENT",
+    "READ",
+    "ConsumerList",
+    "Inspection",
+    "Listing",
+    "Management",
+    "QueueAttributes",
+    "QueueList",
+    "SettingKeys",
+]
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QueueAttributes:

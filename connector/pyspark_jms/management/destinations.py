@@ -15,6 +15,8 @@ from pyspark_jms.management.queue_facts import QueueFacts, queue_facts, require_
 from pyspark_jms.management.routing import has_queues, is_fully_qualified, require_topic, routing_of
 from pyspark_jms.network.settings import ConnectionSettings
 
+__all__ = ["require_destinations"]
+
 
 def require_destinations(
     open_link: Callable[[ConnectionSettings], ManagementLink],

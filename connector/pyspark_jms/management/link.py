@@ -23,6 +23,9 @@ from pyspark_jms.management.attributes import Listing, Management
 from pyspark_jms.network.address import Address
 from pyspark_jms.network.settings import ConnectionSettings
 
+__all__ = ["PATIENCE_SECONDS", "ManagementLink", "Reply", "ask", "broker_identity", "require_words", "unknown_resource"]
+
+
 _FIRST_REPLY_SECONDS = 5.0
 """Limit for the first reply: a broker answers it at once, or never."""
 

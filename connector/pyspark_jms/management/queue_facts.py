@@ -18,6 +18,18 @@ from pyspark_jms.management.link import ManagementLink, ask
 from pyspark_jms.management.routing import is_topic_only, queue_names
 from pyspark_jms.network.settings import ConnectionSettings
 
+__all__ = [
+    "QueueFacts",
+    "facts_with_settings",
+    "keeps_delivered",
+    "look_up_queues",
+    "queue_facts",
+    "require_name",
+    "subscription_facts",
+    "warn_of_missing",
+    "with_settings",
+]
+
 _log = logging.getLogger("pyspark_jms.link")
 _FEW = 8
 """So many queues are asked for by name. Of more, the broker lists all whose names contain what theirs begin with."""

@@ -16,6 +16,8 @@ from pyspark_jms.management.link import ManagementLink, ask
 from pyspark_jms.management.queue_facts import QueueFacts, facts_with_settings
 from pyspark_jms.network.settings import ConnectionSettings
 
+__all__ = ["RULES", "Effect", "Judgement", "Rule", "judge", "require_own", "require_usable", "warn_of_use"]
+
 _log = logging.getLogger("pyspark_jms.link")
 
 

@@ -23,6 +23,8 @@ from pyspark_jms.management.queue_facts import QueueFacts, keeps_delivered, queu
 from pyspark_jms.management.queue_rules import warn_of_use
 from pyspark_jms.network.settings import ConnectionSettings
 
+__all__ = ["QueueWatch"]
+
 _log = logging.getLogger("pyspark_jms.link")
 _EVERY_SECONDS = 30.0
 _MOST_LOOKS = 3

@@ -11,6 +11,17 @@ from pyspark_jms.jms.names import has_wildcards
 from pyspark_jms.management.attributes import Management
 from pyspark_jms.management.link import ManagementLink
 
+__all__ = [
+    "has_queues",
+    "is_fully_qualified",
+    "is_kept",
+    "is_topic_only",
+    "queue_names",
+    "require_topic",
+    "routing_of",
+    "shows_addresses",
+]
+
 
 def is_fully_qualified(name: str, words: Management | None) -> bool:
     return words is not None and words.queue_separator in name and not has_wildcards(name)

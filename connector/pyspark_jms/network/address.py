@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias
 from urllib.parse import SplitResult, quote, unquote, urlsplit
 
+__all__ = ["DEFAULT_VIRTUAL_HOST", "Address", "Protocol", "parse_broker_url"]
+
 Protocol: TypeAlias = Literal["stomp", "amqp"]
 
 _SCHEMES: dict[str, tuple[Protocol, bool, int]] = {

@@ -9,6 +9,8 @@ from pathlib import Path
 
 from pyspark_jms.errors import TlsError
 
+__all__ = ["present", "trusting"]
+
 _IS_PEM = "The file must be PEM, and readable in the process that connects."
 _FORMS = (
     # The first bytes of a file that is not PEM, what it is, and how OpenSSL or keytool converts it.

@@ -6,6 +6,8 @@ from typing import Generic, Protocol, TypeVar
 
 from pyspark_jms.network.address import Address
 
+__all__ = ["OnConnection", "OpenConnection", "StateCondition"]
+
 D_co = TypeVar("D_co", covariant=True)
 
 

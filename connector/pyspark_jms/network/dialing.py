@@ -6,6 +6,8 @@ import threading
 import time
 from typing import Any, TypeAlias
 
+__all__ = ["ResolveTimeoutError", "dial"]
+
 _MIN_SECONDS = 0.1
 
 _Found: TypeAlias = "list[tuple[Any, ...]]"

@@ -9,6 +9,8 @@ from pyspark_jms.errors import BrokerUnreachableError, ConnectionLostError, JMSE
 from pyspark_jms.network.address import Address
 from pyspark_jms.network.dialing import ResolveTimeoutError
 
+__all__ = ["connection_lost", "first_that_answers", "late", "unreachable"]
+
 T = TypeVar("T")
 
 _REMEDY = (

@@ -12,6 +12,8 @@ from typing import TypeVar
 
 from pyspark_jms.errors import JMSError
 
+__all__ = ["keep_trying"]
+
 T = TypeVar("T")
 
 _log = logging.getLogger("pyspark_jms.link")

@@ -9,6 +9,8 @@ from pyspark_jms.network.address import Protocol
 from pyspark_jms.network.settings import ConnectionSettings
 from pyspark_jms.stomp.dialects import DIALECTS as STOMP_DIALECTS
 
+__all__ = ["BROKERS", "dialect_of", "target_of"]
+
 _DIALECTS: Mapping[Protocol, Mapping[str, BrokerDialect]] = {"stomp": STOMP_DIALECTS, "amqp": AMQP_DIALECTS}
 
 BROKERS = tuple(dict.fromkeys(name for dialects in _DIALECTS.values() for name in dialects))

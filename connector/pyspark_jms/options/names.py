@@ -11,6 +11,8 @@ from types import MappingProxyType
 from pyspark_jms.errors import UnknownOptionError
 from pyspark_jms.options.table import OPTIONS, Scope
 
+__all__ = ["unknown_option"]
+
 _CUTOFF = 0.8
 _SHORTEST_PREFIX = 3
 

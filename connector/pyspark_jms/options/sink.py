@@ -14,6 +14,8 @@ from pyspark_jms.network.settings import ConnectionSettings
 from pyspark_jms.options.broker import target_of
 from pyspark_jms.options.values import both_given, connection_settings, destinations, made, parse_values
 
+__all__ = ["SinkOptions", "check_schema"]
+
 _SET_BY_SPARK = frozenset({"checkpointlocation", "queryname"})
 """Spark passes these options of its own to a sink."""
 

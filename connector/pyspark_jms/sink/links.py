@@ -19,6 +19,8 @@ from pyspark_jms.jms.dialect import BrokerDialect
 from pyspark_jms.jms.model import Destination
 from pyspark_jms.network.settings import ConnectionSettings
 
+__all__ = ["ConnectSink", "SinkLink"]
+
 
 class SinkLink(Protocol):
     """``send …; commit()``, and ``close()`` in any case: a connection with one transaction at a time.

@@ -13,6 +13,8 @@ from pyspark_jms.network.settings import ConnectionSettings
 from pyspark_jms.options.sink import SinkOptions
 from pyspark_jms.sink.links import SinkLink
 
+__all__ = ["Targets"]
+
 _MOST_ASKED = 100
 """New destinations of a batch that are asked for: rows may name as many as there are rows."""
 

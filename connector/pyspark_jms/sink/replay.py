@@ -16,6 +16,8 @@ from enum import Enum
 
 from pyspark_jms.delivery.commit_token import LedgerEntry, is_finished, write_of
 
+__all__ = ["CommitDecision", "Plan", "admission", "contains_rows", "plan", "unmatched_entries"]
+
 
 class Plan(Enum):
     SEND = "send the rows"

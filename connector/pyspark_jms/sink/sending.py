@@ -17,6 +17,8 @@ from pyspark_jms.sink.links import ConnectSink, SinkLink
 from pyspark_jms.sink.queues import Targets
 from pyspark_jms.sink.tasks import Sent
 
+__all__ = ["RowEncoder", "nonempty_batches", "send_at_least_once"]
+
 _log = logging.getLogger("pyspark_jms.spark")
 
 _MAX_UNCONFIRMED_ROWS = 500

@@ -12,6 +12,8 @@ from pyspark_jms.source.links import SourceLink
 from pyspark_jms.source.progress import Counts
 from pyspark_jms.source.subscriptions import Subscriptions
 
+__all__ = ["AckLoop"]
+
 _LONGEST_COUNTED_SECONDS = 600.0
 """Longest time between two polls that counts as time of the subscription: some batches take that long."""
 

@@ -7,6 +7,15 @@ from typing import NamedTuple
 
 from pyspark_jms.options.source import SourceOptions
 
+__all__ = [
+    "IDLE_SECONDS",
+    "LINGER_SECONDS",
+    "BatchDecision",
+    "BatchTrigger",
+    "Linger",
+    "Waiting",
+]
+
 # --- how long a batch waits for more ----------------------------------------------------------------
 
 # A batch costs Spark some 80 ms of CPU whatever it holds. A batch of a few messages ends soon, for low latency. While

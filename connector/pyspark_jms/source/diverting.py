@@ -17,6 +17,8 @@ from pyspark_jms.network.patience import keep_trying
 from pyspark_jms.options.source import SourceOptions
 from pyspark_jms.source.links import Reading, SourceLink
 
+__all__ = ["Diverter", "log_dead_letters", "log_dropped", "oversized_dead_letter", "unmappable"]
+
 _log = logging.getLogger("pyspark_jms.source")
 
 

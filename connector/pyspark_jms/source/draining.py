@@ -6,6 +6,8 @@ from dataclasses import dataclass, field
 from pyspark_jms.blocks.block import MessageBlock
 from pyspark_jms.source.links import MessageSource
 
+__all__ = ["LONGEST_MS", "Drain", "was_sent_later"]
+
 _log = logging.getLogger("pyspark_jms.source")
 
 _CLOCKS_DIFFER_MS = 1_000

@@ -20,6 +20,8 @@ from pyspark_jms.blocks.block import MessageBlock
 from pyspark_jms.errors import JMSError, ReceiptTimeoutError
 from pyspark_jms.source.links import SourceLink
 
+__all__ = ["CountedQueue", "EndOfQueue", "end_of_look", "end_of_reading", "take_browsed"]
+
 _SETTLE_SECONDS = 0.25
 """Still quiet this long after the receipt of a ``probe``: the queue is empty."""
 

@@ -23,6 +23,8 @@ from pyspark_jms.network.connection import OpenConnection, StateCondition
 from pyspark_jms.network.settings import ConnectionSettings
 from pyspark_jms.options.source import SourceOptions
 
+__all__ = ["MessageSource", "Reading", "SourceLink", "SourceProtocol"]
+
 
 class MessageSource(Protocol):
     """A subscription, its received messages, and what the engine asks of them."""

@@ -29,6 +29,8 @@ from pyspark_jms.source.stopping import StopRequest
 from pyspark_jms.source.stream import received_partitions
 from pyspark_jms.source.task_inputs import TaskInput, TaskInputs
 
+__all__ = ["LogSource"]
+
 _log = logging.getLogger("pyspark_jms.source")
 _POLL_SECONDS = 0.05
 _SEQUENCE, _POSITIONS, _READ, _FROM = "seq", "positions", "read", "from"

@@ -16,6 +16,8 @@ from jms_selector.syntax.tree import names as names_of
 from pyspark_jms.jms.headers import SELECTOR_SCHEMA
 from pyspark_jms.jms.rules import SET_BY_PROVIDER
 
+__all__ = ["FIRST_ROWS", "Description", "describe", "describe_unmatched", "look_for_dropped", "look_for_missing"]
+
 _log = logging.getLogger("pyspark_jms.source")
 
 FIRST_ROWS = 1000

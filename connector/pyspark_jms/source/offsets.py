@@ -10,6 +10,17 @@ from typing import Any
 from pyspark_jms.delivery.journal.binding import JournalMark
 from pyspark_jms.errors import IllegalStateError, OptionConflictError, UnsupportedError
 
+__all__ = [
+    "CHANGED_GUARANTEE",
+    "CommitOrder",
+    "mark_of",
+    "offset",
+    "selector_digest",
+    "selector_of",
+    "sequence",
+]
+
+
 CHANGED_GUARANTEE = (
     "To change the guarantee, let the query read all with trigger(availableNow=True), and start it with another"
     " checkpointLocation and, for Spark's file sink, a new output folder."

@@ -25,6 +25,8 @@ from pyspark_jms.source.end_of_queue import CountedQueue, end_of_look, take_brow
 from pyspark_jms.source.links import Reading, SourceLink
 from pyspark_jms.source.task_inputs import rows_of
 
+__all__ = ["Bounds", "Look", "peek"]
+
 _log = logging.getLogger("pyspark_jms.source")
 _POLL_SECONDS = 0.05
 _DEFAULT_MESSAGES, _DEFAULT_BYTES = 10_000, 64 << 20

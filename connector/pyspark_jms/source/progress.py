@@ -11,6 +11,8 @@ from pyspark_jms.options.source import SourceOptions
 from pyspark_jms.source.diverting import Diverter
 from pyspark_jms.source.links import SourceLink
 
+__all__ = ["Counts", "Progress", "compared"]
+
 _log = logging.getLogger("pyspark_jms.source")
 
 

@@ -25,6 +25,8 @@ from pyspark_jms.network.settings import ConnectionSettings
 from pyspark_jms.options.source import SourceOptions
 from pyspark_jms.source.links import Reading, SourceLink, SourceProtocol
 
+__all__ = ["features_of", "require_queues", "require_removal", "tried_out", "warn_of_undelivered"]
+
 _log = logging.getLogger("pyspark_jms.source")
 _MOST_TRIED = 16
 """So many queues at most are tried: each costs two connections."""

@@ -34,6 +34,8 @@ from pyspark_jms.source.stopping import StopRequest
 from pyspark_jms.source.subscriptions import MAX_SHORT_SESSIONS, Subscriptions
 from pyspark_jms.source.unmatched import UnmatchedSelector, warn_of_unmatched
 
+__all__ = ["BatchReceiver", "Intake", "required_recognition"]
+
 _POLL_SECONDS = 0.05
 
 

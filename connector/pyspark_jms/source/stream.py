@@ -21,6 +21,8 @@ from pyspark_jms.source.receiver import BatchReceiver, required_recognition
 from pyspark_jms.source.stopping import StopRequest, driver_heap, warn_of_small_heap
 from pyspark_jms.source.task_inputs import TaskInput, TaskInputs
 
+__all__ = ["QueryJournal", "StreamSource", "received_partitions", "recorded_partitions"]
+
 _log = logging.getLogger("pyspark_jms.source")
 
 

@@ -21,6 +21,13 @@ from pyspark_jms.source.links import Reading, SourceLink
 from pyspark_jms.source.offsets import selector_digest
 from pyspark_jms.source.queues import require_queues, require_removal
 
+__all__ = [
+    "MAX_SHORT_SESSIONS",
+    "ShortSessions",
+    "Subscriptions",
+    "create_subscription",
+]
+
 # --- connections that end at once -------------------------------------------------------------------
 
 # Some brokers give no reason when they end a connection as soon as it has subscribed, again and again. Then the error

@@ -16,6 +16,8 @@ from pyspark_jms.source.links import Reading
 from pyspark_jms.source.missing_properties import describe_unmatched
 from pyspark_jms.source.peek import peek
 
+__all__ = ["UnmatchedSelector", "peek_or_tell", "warn_of_unmatched"]
+
 _log = logging.getLogger("pyspark_jms.source")
 
 _LOOKED_AT = 100

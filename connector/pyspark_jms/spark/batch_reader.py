@@ -12,6 +12,8 @@ from pyspark_jms.source.unmatched import peek_or_tell
 from pyspark_jms.spark.calls import freeze_gc, short_traceback_of_rows
 from pyspark_jms.spark.protocols import reading_of
 
+__all__ = ["JmsPeek"]
+
 
 class _WholeRead(InputPartition):
     """One task: the bounds are of the whole read, and a connection sees a queue's messages in order."""

@@ -9,6 +9,8 @@ from typing import ParamSpec, TypeVar
 
 from pyspark_jms.errors import IllegalStateError, JMSError
 
+__all__ = ["freeze_gc", "short_traceback", "short_traceback_of_rows"]
+
 _log = logging.getLogger("pyspark_jms.spark")
 _Arguments = ParamSpec("_Arguments")
 _Result = TypeVar("_Result")

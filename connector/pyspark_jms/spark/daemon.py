@@ -13,6 +13,8 @@ import importlib
 
 from pyspark.daemon import manager
 
+__all__ = ["MODULES", "main"]
+
 MODULES = (
     "pyspark.worker",
     "pyspark.sql.worker.write_into_data_source",  # the function that writes and

@@ -10,6 +10,8 @@ from typing import Any
 from pyspark.sql import SparkSession
 from pyspark.sql.streaming.listener import StreamingQueryListener
 
+__all__ = ["JmsListener", "SourceMetrics", "metrics_of"]
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SourceMetrics:

@@ -9,6 +9,8 @@ from pyspark.sql import SparkSession
 from pyspark_jms.errors import UnsupportedError
 from pyspark_jms.spark.metrics import JmsListener, SourceMetrics
 
+__all__ = ["MetricsServer", "PrometheusExporter"]
+
 _PREFIX = "pyspark_jms_"
 _LABELS = ("query", "query_id", "source")
 

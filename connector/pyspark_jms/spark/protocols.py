@@ -21,6 +21,13 @@ if TYPE_CHECKING:
     from pyspark_jms.source.readers.reader_input import ReaderInput
     from pyspark_jms.source.task_inputs import TaskInput
 
+__all__ = [
+    "SourceEngine",
+    "connect_sink",
+    "reading_of",
+    "source_engine",
+]
+
 
 class SourceEngine(Protocol):
     """In the streaming runner. Offsets are the dictionaries that Spark logs."""

@@ -11,6 +11,8 @@ from pyspark.sql import datasource
 from pyspark.sql.pandas.types import to_arrow_type
 from pyspark.sql.types import DataType
 
+__all__ = ["HAS_ADMISSION_CONTROL", "StreamArrowWriter", "arrow_type"]
+
 HAS_ADMISSION_CONTROL = hasattr(datasource.DataSourceStreamReader, "getDefaultReadLimit")
 """From Spark 4.2 on: ``latestOffset`` gets the offset that it follows, Spark announces Trigger.AvailableNow, and the
 progress of a query contains what the source reports."""

@@ -26,6 +26,8 @@ from pyspark_jms.options.values import hide_secrets
 from pyspark_jms.spark.calls import short_traceback
 from pyspark_jms.spark.releases import HAS_ADMISSION_CONTROL, arrow_type
 
+__all__ = ["JmsDataSource"]
+
 _OF_TABLE = "provider"
 """Spark adds this option, and owner, location, path, comment and all table properties, for CREATE TABLE only."""
 _TABLE_REMEDY = (

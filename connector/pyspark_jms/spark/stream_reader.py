@@ -13,6 +13,8 @@ from pyspark_jms.errors import UnsupportedError
 from pyspark_jms.spark.calls import short_traceback
 from pyspark_jms.spark.stream_reading import StreamReading
 
+__all__ = ["JmsStreamReader"]
+
 
 class JmsStreamReader(StreamReading, SupportsTriggerAvailableNow):
     """At least once: a message is acknowledged when Spark's commit log holds its batch, and not before."""

@@ -15,6 +15,8 @@ from pyspark_jms.source.task_inputs import TaskInput, read_task
 from pyspark_jms.spark.calls import freeze_gc, short_traceback, short_traceback_of_rows
 from pyspark_jms.spark.protocols import SourceEngine, reading_of, source_engine
 
+__all__ = ["JmsBasicStreamReader", "StreamReading"]
+
 _log = logging.getLogger("pyspark_jms.source")
 
 

@@ -14,6 +14,12 @@ from pyspark_jms.sink.tasks import LedgerTask, TaskResult
 from pyspark_jms.spark.calls import freeze_gc
 from pyspark_jms.spark.protocols import connect_sink
 
+__all__ = [
+    "require_all_rows",
+    "run_task",
+    "task_patience",
+]
+
 
 def run_task(options: SinkOptions, batches: Iterator[pa.RecordBatch], task: LedgerTask | None) -> TaskResult:
     """Send every row or, unless option ``transaction`` allows otherwise, none. ``task``: for exactly-once writes."""

@@ -16,6 +16,8 @@ from pyspark_jms.sink.tasks import LedgerTask, TaskResult, log_dropped_rows, may
 from pyspark_jms.spark.calls import short_traceback
 from pyspark_jms.spark.releases import StreamArrowWriter
 
+__all__ = ["JmsBatchWriter", "JmsStreamWriter", "TaskReport"]
+
 
 @dataclass
 class TaskReport(WriterCommitMessage):

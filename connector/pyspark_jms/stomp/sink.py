@@ -19,6 +19,8 @@ from pyspark_jms.stomp.dialects import Dialect
 from pyspark_jms.stomp.link.management import StompManagementLink
 from pyspark_jms.stomp.link.producer import Producer
 
+__all__ = ["StompSinkLink"]
+
 
 class StompSinkLink:
     """A ``sink.links.SinkLink``: encoded SEND frames are its blocks."""

@@ -23,6 +23,8 @@ from pyspark_jms.stomp.link.management import StompManagementLink
 from pyspark_jms.stomp.link.subscriptions import end_subscription, require_same_subscription
 from pyspark_jms.stomp.wire.frame import header_of
 
+__all__ = ["StompSource", "StompSourceLink", "recognition_of", "redelivered"]
+
 
 class StompSourceLink(Consumer):
     """A ``Consumer`` with the answers that only reading needs."""

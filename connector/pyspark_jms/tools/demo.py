@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from pyspark.sql.streaming.query import StreamingQuery
     from pyspark.sql.streaming.readwriter import DataStreamWriter
 
+__all__ = ["ORDERS", "Order", "differences", "expected", "run"]
+
 QUEUE = "orders"
 EUROPE = ("AT", "DE", "ES", "FR", "IT", "NL", "PL")
 REVIEW_FROM = Decimal(1000)

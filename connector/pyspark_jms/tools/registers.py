@@ -32,6 +32,19 @@ from pyspark_jms.management.routing import queue_names
 from pyspark_jms.network.settings import ConnectionSettings
 from pyspark_jms.sentences import counted
 
+__all__ = [
+    "ListedRegister",
+    "ShownRegister",
+    "drop_registers",
+    "list_registers",
+    "names_of_registers",
+    "queue_in",
+    "registers_in",
+    "require_registers",
+    "show_register",
+    "staged_in",
+]
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ListedRegister:

@@ -4,6 +4,8 @@ import math
 
 from jms_selector.syntax.kinds import BITS, INTEGRAL, Kind, to_float
 
+__all__ = ["calculate", "compare", "to_kind", "utf16", "wrap"]
+
 
 def calculate(operator: str, left: float, right: float, kind: Kind) -> float | None:
     """Calculate at ``kind`` as Java does (JLS §15.17, §15.18); None for an integer division by zero."""

@@ -7,6 +7,18 @@ from fractions import Fraction
 
 from jms_selector.syntax.kinds import BITS, INTEGRAL, Kind, Value, in_range, to_float
 
+__all__ = [
+    "FLOATING_TEXT",
+    "INTEGER_TEXT",
+    "JAVA_DOUBLE",
+    "java_double",
+    "java_float",
+    "java_integer",
+    "java_text",
+    "parse_java",
+    "readings",
+]
+
 # The pattern matches a run of digits in one way only, so a long text that is not a number takes linear time.
 _DECIMAL = r"(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?"
 _HEX_FLOAT = r"0[xX](?:[0-9a-fA-F]+(?:\.[0-9a-fA-F]*)?|\.[0-9a-fA-F]+)[pP][+-]?[0-9]+"

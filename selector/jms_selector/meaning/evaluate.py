@@ -38,6 +38,8 @@ from jms_selector.syntax.tree import (
     fold,
 )
 
+__all__ = ["Evaluator", "evaluate"]
+
 TRUE, FALSE = Value(Kind.BOOLEAN, value=True), Value(Kind.BOOLEAN, value=False)
 _NOT_A_NUMBER = "not a number"
 _ZERO_ID = re.compile(r"ID:0{48}")

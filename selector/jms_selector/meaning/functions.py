@@ -10,6 +10,8 @@ from collections.abc import Callable, Sequence
 from jms_selector.meaning.conversions import java_text
 from jms_selector.syntax.kinds import Kind, Value
 
+__all__ = ["call"]
+
 _FALSE = Value(Kind.BOOLEAN, value=False)
 
 

@@ -25,6 +25,8 @@ from jms_selector.syntax.kinds import NULL, NUMERIC, Kind, Schema, Value
 from jms_selector.syntax.parse import parse
 from jms_selector.syntax.tree import And, Node, Not, Or, Selector, conditions, fold, names
 
+__all__ = ["MAX_NAMES", "NameLocation", "Outcomes", "expand_selector", "locate", "may_match", "outcomes"]
+
 MAX_NAMES = 2
 """Maximum number of properties in one condition whose types are combined. With more, every outcome is possible."""
 

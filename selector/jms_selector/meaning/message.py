@@ -6,6 +6,8 @@ from typing import Any, Self
 
 from jms_selector.syntax.kinds import NO_HEADERS, NULL, Kind, Schema, Value, integer_kind
 
+__all__ = ["Message", "typed"]
+
 
 def typed(value: Any) -> Value:
     """A Python value as the JMS type that a Java client would most likely set."""

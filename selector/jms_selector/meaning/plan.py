@@ -32,6 +32,9 @@ from jms_selector.syntax.tree import (
     fold,
 )
 
+__all__ = ["NOT_COMPUTABLE", "Plan", "expand_between", "junction_children", "plan_condition", "to_negation_normal_form"]
+
+
 # --- plans ----------------------------------------------------------------------------------------
 
 

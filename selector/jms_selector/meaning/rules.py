@@ -10,6 +10,8 @@ from typing import NamedTuple
 from jms_selector.syntax.dialects import Dialect
 from jms_selector.syntax.kinds import INTEGRAL, NUMERIC, Kind
 
+__all__ = ["Basis", "Outcome", "arithmetic", "comparison", "negation"]
+
 
 class Outcome(Enum):
     TRUE = True

@@ -39,6 +39,8 @@ from jms_selector.syntax.tree import (
 )
 from jms_selector.targets.text import render, translate
 
+__all__ = ["Pushdown", "push"]
+
 
 @dataclass(frozen=True, slots=True)
 class Pushdown:

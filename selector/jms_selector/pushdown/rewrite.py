@@ -34,6 +34,18 @@ from jms_selector.syntax.tree import (
     postorder,
 )
 
+__all__ = [
+    "FALSE",
+    "TRUE",
+    "NotPushableError",
+    "Target",
+    "Trust",
+    "avoid_exceptions",
+    "has_calculation",
+    "put_properties_left",
+    "rewrite_typed",
+]
+
 TRUE = Literal(value=True, kind=Kind.BOOLEAN)
 FALSE = Literal(value=False, kind=Kind.BOOLEAN)
 

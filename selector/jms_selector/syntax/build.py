@@ -13,6 +13,8 @@ from jms_selector.syntax.operands import Operands
 from jms_selector.syntax.reading import Reading
 from jms_selector.syntax.tree import Node
 
+__all__ = ["MAX_NESTING", "Builder"]
+
 MAX_NESTING = 256
 """Maximum depth of nested parentheses, NOTs, signs and calls.
 

@@ -26,6 +26,8 @@ from jms_selector.syntax.tree import (
     Property,
 )
 
+__all__ = ["Item", "RuleError"]
+
 _CONDITIONS = (And, Or, Not, Compare, Between, Like, In, IsNull, Path)
 _BOOLEAN_CALLS = frozenset({"REGEX", "INLIST"})
 

@@ -8,6 +8,8 @@ from jms_selector.syntax.like import compile_like
 from jms_selector.syntax.reading import Reading
 from jms_selector.syntax.tree import And, Between, Compare, In, IsNull, Like, Not, Or
 
+__all__ = ["Conditions"]
+
 
 class Conditions:
     def __init__(self, reading: Reading) -> None:

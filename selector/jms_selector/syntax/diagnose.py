@@ -8,6 +8,8 @@ from lark.exceptions import UnexpectedCharacters, UnexpectedInput, UnexpectedTok
 
 from jms_selector.errors import InvalidSelectorError, shortened
 
+__all__ = ["diagnose", "hint_at"]
+
 _DESCRIPTIONS = {
     "NAME": "a property name",
     "QUOTED_NAME": "a property name",

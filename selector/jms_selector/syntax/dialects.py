@@ -12,6 +12,23 @@ from types import MappingProxyType
 from jms_selector.errors import UnsupportedSelectorError
 from jms_selector.syntax.kinds import Kind, Value
 
+__all__ = [
+    "AMQP",
+    "ARTEMIS",
+    "ARTEMIS_AMQP",
+    "CLASSIC",
+    "CLASSIC_AMQP",
+    "CONVERT_PREFIX",
+    "DIALECTS",
+    "HYPHENS_PREFIX",
+    "IBM",
+    "NO_PREFIX",
+    "SPEC",
+    "Dialect",
+    "dialect_of",
+    "with_null_on_both_sides",
+]
+
 CONVERT_PREFIX = "convert_string_expressions:"
 """ActiveMQ's request to compare strings that hold numbers as numbers, at the start of a selector."""
 

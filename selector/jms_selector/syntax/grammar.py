@@ -11,6 +11,8 @@ from jms_selector.syntax import literals
 from jms_selector.syntax.diagnose import diagnose
 from jms_selector.syntax.reading import Reading
 
+__all__ = ["lark_tree"]
+
 
 def lark_tree(reading: Reading) -> Tree[Token] | Token:
     """Parse a text. A syntax error raises an ``InvalidSelectorError`` with a hint."""

@@ -10,6 +10,20 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, NamedTuple
 
+__all__ = [
+    "BITS",
+    "INTEGRAL",
+    "NO_HEADERS",
+    "NULL",
+    "NUMERIC",
+    "Kind",
+    "Schema",
+    "Value",
+    "in_range",
+    "integer_kind",
+    "to_float",
+]
+
 
 class Kind(StrEnum):
     """JMS 3.1 §3.5.4: the eight types of a property, and further types of an evaluation."""

@@ -10,6 +10,8 @@ from enum import Enum
 from functools import lru_cache
 from string import hexdigits
 
+__all__ = ["ANY", "ONE", "Token", "choose_portable_escape", "compile_like", "matcher", "to_regex"]
+
 
 class Wildcard(Enum):
     ONE = "_"

@@ -12,6 +12,8 @@ from jms_selector.errors import shortened
 from jms_selector.syntax.kinds import Kind, in_range, integer_kind, to_float
 from jms_selector.syntax.tree import Literal
 
+__all__ = ["LiteralError", "check_name", "decimal", "is_plain_name", "number", "reserved_word", "string"]
+
 
 class LiteralError(ValueError):
     """A token is not a literal: ``found`` and a hint for the parser's error."""

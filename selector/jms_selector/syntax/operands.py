@@ -12,6 +12,8 @@ from jms_selector.syntax.kinds import Kind
 from jms_selector.syntax.reading import Reading
 from jms_selector.syntax.tree import Arithmetic, Call, Literal, Negative, Path, Property
 
+__all__ = ["Operands"]
+
 
 class Operands:
     def __init__(self, reading: Reading) -> None:

@@ -12,6 +12,8 @@ from jms_selector.syntax.dialects import CONVERT_PREFIX, HYPHENS_PREFIX, NO_PREF
 from jms_selector.syntax.kinds import NO_HEADERS, Schema
 from jms_selector.syntax.tree import Selector
 
+__all__ = ["MAX_LENGTH", "parse"]
+
 MAX_LENGTH = 1 << 18
 """Maximum characters of a selector: 3,000 terms of 80 characters. Brokers refuse far shorter STOMP headers."""
 

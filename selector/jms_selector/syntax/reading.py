@@ -7,6 +7,8 @@ from jms_selector.errors import InvalidSelectorError
 from jms_selector.syntax.dialects import Dialect
 from jms_selector.syntax.kinds import Schema
 
+__all__ = ["Reading"]
+
 
 @dataclass(frozen=True, slots=True)
 class Reading:

@@ -11,6 +11,29 @@ from typing import Any, Self, TypeVar
 
 from jms_selector.syntax.kinds import Kind
 
+__all__ = [
+    "And",
+    "Arithmetic",
+    "Between",
+    "Call",
+    "Compare",
+    "In",
+    "IsNull",
+    "Like",
+    "Literal",
+    "Negative",
+    "Node",
+    "Not",
+    "Or",
+    "Path",
+    "Property",
+    "Selector",
+    "conditions",
+    "fold",
+    "names",
+    "postorder",
+]
+
 Result = TypeVar("Result")
 
 

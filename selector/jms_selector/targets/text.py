@@ -33,6 +33,8 @@ from jms_selector.syntax.tree import (
     fold,
 )
 
+__all__ = ["render", "translate", "with_children"]
+
 Part = str | Node | tuple[Node, int]
 """A text, a node, or a node and the precedence below which it needs parentheses."""
 

@@ -35,6 +35,8 @@ from pyspark_jms.columns.value_texts import BODY_TYPE_NAMES
 from pyspark_jms.jms.model import ANNOTATED_BODY_TYPES, BodyType
 from pyspark_jms.jms.subscription import BodyChoice
 
+__all__ = ["BY_ANNOTATION", "NO_BODY_TYPE", "OBJECT_TYPE", "TEXT_TYPE", "body_columns", "is_text_type"]
+
 BY_ANNOTATION = ANNOTATED_BODY_TYPES
 """The body type by the value of ``x-opt-jms-msg-type``."""
 

@@ -13,6 +13,21 @@ from pyspark_jms.amqp.wire import constructors
 from pyspark_jms.amqp.wire.constructors import FIXED_WIDTHS, SIZE_WIDTHS
 from pyspark_jms.columns.arrays import Ints, Mask, Uint8s
 
+__all__ = [
+    "LIST_CODES",
+    "MAP_CODES",
+    "STRIP",
+    "ByteReader",
+    "CachedCursor",
+    "Code",
+    "Compounds",
+    "Refusals",
+    "TooNearTheEndError",
+    "Values",
+    "layout_of",
+    "pick",
+]
+
 LIST_CODES: Final = (constructors.LIST8, constructors.LIST32, constructors.LIST_0)
 MAP_CODES: Final = (constructors.MAP8, constructors.MAP32, -1)
 """The narrow, the wide and the empty constructor of a compound value."""

@@ -43,6 +43,8 @@ from pyspark_jms.columns.row_parts import block_of, parts_of
 from pyspark_jms.columns.rows import BODY_TYPES, Codes, Rows, body_types, expiration_of
 from pyspark_jms.jms.model import OCTET_STREAM, BodyType, Destination
 
+__all__ = ["BUFFER_BYTES", "body", "content_types", "encode"]
+
 BUFFER_BYTES = 16 << 20
 """The size to which a block is filled; a larger row gets a block of its own."""
 

@@ -46,6 +46,26 @@ from pyspark_jms.columns.arrays import (
 from pyspark_jms.columns.value_texts import integers
 from pyspark_jms.jms.conversions import ValueType
 
+__all__ = [
+    "NO_VALUE",
+    "NO_VALUE_SCALAR",
+    "SMALL",
+    "VALUE_TYPES",
+    "compound",
+    "encoded_numbers",
+    "encoded_values",
+    "fixed",
+    "lengths_of",
+    "merged",
+    "numbers",
+    "only_where",
+    "plain_values",
+    "side_by_side",
+    "sized",
+    "sized_bytes",
+    "table",
+]
+
 # --- values and sections as pieces ------------------------------------------------------------------
 
 # Sizes come first in AMQP, so the lengths of pieces are summed; strings are not copied before the one join.

@@ -55,6 +55,20 @@ from pyspark_jms.jms.headers import JMSX_FIELDS
 from pyspark_jms.jms.model import BODY_MARKER, TYPES_MARKER
 from pyspark_jms.jms.rules import AMQP_TYPES
 
+__all__ = [
+    "IS_ELEMENT",
+    "MARKERS",
+    "NUMBER",
+    "EnvelopedError",
+    "FlattenedEntries",
+    "element_types",
+    "flatten",
+    "only_of_types",
+    "property_columns",
+    "texts_of",
+    "wanted_properties",
+]
+
 MARKERS = frozenset({BODY_MARKER, TYPES_MARKER})
 """The properties of an envelope (docs/typed-messages.md)."""
 

@@ -11,6 +11,8 @@ from pyspark_jms.blocks.block import MessageBlock, block_of, positions_of
 from pyspark_jms.columns.arrays import Ints
 from pyspark_jms.jms.headers import PropertiesField
 
+__all__ = ["unexpired"]
+
 _NEEDED = NeededParts(header=0, properties=PropertiesField.ABSOLUTE_EXPIRY_TIME + 1, application_properties=False)
 
 

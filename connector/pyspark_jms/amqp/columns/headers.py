@@ -33,6 +33,28 @@ from pyspark_jms.jms.headers import Annotation
 from pyspark_jms.jms.model import DESTINATION_WORDS, Destination, DestinationKind
 from pyspark_jms.jms.names import may_receive
 
+__all__ = [
+    "ABSENT",
+    "BOOLEAN",
+    "BYTE",
+    "TIME",
+    "UBYTE",
+    "UINT",
+    "Annotations",
+    "DistinctNames",
+    "destination_of",
+    "field_at",
+    "fingerprint_texts",
+    "ids",
+    "is_pattern",
+    "names_of",
+    "numbers",
+    "reply_to_of",
+    "string",
+    "times",
+    "uuid_texts",
+]
+
 _REFUSED = -(1 << 62)
 _SHORT = 64
 

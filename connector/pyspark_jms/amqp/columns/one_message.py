@@ -78,6 +78,8 @@ from pyspark_jms.jms.rules import shown_name
 from pyspark_jms.jms.subscription import MAX_ELEMENTS, BodyChoice, too_many
 from pyspark_jms.sentences import joined_faults
 
+__all__ = ["BlockContext", "BodyFacts", "delivery_id", "has_unheld_time", "read_body", "read_message"]
+
 _UBYTE, _BYTE, _TIMESTAMP = (bytes((code,)) for code in (constructors.UBYTE, constructors.BYTE, constructors.TIMESTAMP))
 _UINTS = bytes((constructors.UINT, constructors.SMALL_UINT, constructors.UINT_0))
 _LONGS = bytes((constructors.LONG, constructors.SMALL_LONG))

@@ -12,6 +12,23 @@ from pyspark_jms.columns.envelope import UnreadableValueError
 from pyspark_jms.jms.conversions import JmsValue, ValueType, render
 from pyspark_jms.jms.rules import AMQP_TYPES
 
+__all__ = [
+    "AMQP_NAMES",
+    "BINARIES",
+    "BOOLEANS",
+    "JMS_TYPES",
+    "STRINGS",
+    "SYMBOLS",
+    "binary",
+    "content",
+    "decimal_text",
+    "element_text",
+    "number",
+    "property_text",
+    "string",
+    "symbol",
+]
+
 # --- decimal numbers --------------------------------------------------------------------------------
 
 # AMQP 1.0 §1.6.13: IEEE 754-2008 with a binary integer as coefficient.

@@ -35,6 +35,21 @@ from pyspark_jms.columns.arrays import Ints, Mask
 from pyspark_jms.jms.headers import HeaderField, PropertiesField
 from pyspark_jms.jms.subscription import MAX_ELEMENTS
 
+__all__ = [
+    "NO_BODY",
+    "CompoundCursor",
+    "Entries",
+    "Entry",
+    "Field",
+    "Fields",
+    "NeededParts",
+    "Parts",
+    "TooManyAtOnceError",
+    "elements_of",
+    "entries_of",
+    "walk",
+]
+
 # --- inside of one list or map in each message ------------------------------------------------------
 
 _FEW_ROWS, _MANY_ENTRIES = 16, 32

@@ -8,6 +8,8 @@ from pyspark_jms.amqp.dialects.send_rules import SendRules
 from pyspark_jms.jms.names import ARTEMIS_PROPERTIES, ARTEMIS_QUEUES, JOINING_DOT, RefusedName, RefusedSubscriptions
 from pyspark_jms.management.attributes import ARTEMIS_MANAGEMENT
 
+__all__ = ["ARTEMIS"]
+
 assert ARTEMIS_MANAGEMENT.inspection is not None
 _ARTEMIS_MANAGEMENT = replace(ARTEMIS_MANAGEMENT, inspection=replace(ARTEMIS_MANAGEMENT.inspection, losses={}))
 """All body types arrive."""

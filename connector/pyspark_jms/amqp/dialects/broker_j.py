@@ -5,6 +5,8 @@ from pyspark_jms.amqp.dialects.cannot import OTHER_BROKER, no_exactly_once_write
 from pyspark_jms.jms.features import Feature
 from pyspark_jms.management.attributes import BROKER_J_MANAGEMENT
 
+__all__ = ["BROKER_J"]
+
 BROKER_J = Dialect(
     name="broker-j",
     products=("Apache Qpid Broker-J",),

@@ -9,6 +9,8 @@ from pyspark_jms.jms.features import Feature
 from pyspark_jms.jms.model import DESTINATION_WORDS
 from pyspark_jms.jms.names import CLASSIC_DESTINATIONS, CLASSIC_NAMES
 
+__all__ = ["CLASSIC"]
+
 CLASSIC = Dialect(
     name="classic",
     products=("ActiveMQ",),

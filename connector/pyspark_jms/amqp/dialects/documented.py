@@ -9,6 +9,8 @@ from pyspark_jms.amqp.dialects.cannot import NO_TRANSACTIONS, ONE_ENTITY, OTHER_
 from pyspark_jms.amqp.dialects.send_rules import SendRules
 from pyspark_jms.jms.features import Feature
 
+__all__ = ["AZURE_SERVICE_BUS", "IBM_MQ", "SOLACE"]
+
 AZURE_SERVICE_BUS = Dialect(
     name="azure-service-bus",
     hosts=(".servicebus.windows.net",),

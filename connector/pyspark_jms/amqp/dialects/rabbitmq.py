@@ -14,6 +14,8 @@ from pyspark_jms.jms.added_names import ANY_BROKER
 from pyspark_jms.jms.features import Feature
 from pyspark_jms.jms.names import RefusedName
 
+__all__ = ["RABBITMQ"]
+
 _QUEUES, _EXCHANGES, _TOPICS = "/queues/", "/exchanges/", "/exchanges/amq.topic/"
 _COUNTS = ("x-acquired-count", "x-delivery-count", "x-first-death-", "x-last-death-")
 _BIND_A_QUEUE = "Bind a queue to the exchange (rabbitmqadmin declare binding), and read that queue: option queue."

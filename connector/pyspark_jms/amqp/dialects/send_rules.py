@@ -8,6 +8,8 @@ from urllib.parse import quote
 from pyspark_jms.jms.names import AMQP_NODES, CONNECTOR_QUEUES, RefusedName
 from pyspark_jms.jms.rules import is_left_out
 
+__all__ = ["DUPLICATE_ID_PROPERTY", "SendRules"]
+
 DUPLICATE_ID_PROPERTY = "_AMQ_DUPL_ID"
 """Artemis drops a message whose value of this property it has seen before."""
 

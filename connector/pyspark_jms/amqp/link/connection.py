@@ -48,6 +48,8 @@ from pyspark_jms.network.dialing import dial
 from pyspark_jms.network.failures import connection_lost, first_that_answers, late, unreachable
 from pyspark_jms.network.settings import ConnectionSettings
 
+__all__ = ["Connection", "Endpoint", "Stream", "connect", "error_of"]
+
 _log = logging.getLogger("pyspark_jms.link")
 _CLOSE_SECONDS = 5.0
 _WINDOW_FRAMES = (1 << 31) - 1

@@ -34,6 +34,8 @@ from pyspark_jms.jms.subscription import Subscription
 from pyspark_jms.network.connection import OnConnection, StateCondition
 from pyspark_jms.network.settings import ConnectionSettings
 
+__all__ = ["Acknowledgement", "Acknowledger", "Consumer", "ReaderConsumer", "attach", "check_oversized"]
+
 _log = logging.getLogger("pyspark_jms.link")
 
 

@@ -40,6 +40,8 @@ from pyspark_jms.jms.model import (
 )
 from pyspark_jms.network.settings import ConnectionSettings
 
+__all__ = ["pieces_of", "send_dead_letters"]
+
 _MAX_REASON_CHARACTERS = 1000
 _NULL, _TRUE = bytes((NULL,)), bytes((TRUE,))
 _SECTION = bytes((DESCRIBED, SMALL_ULONG))

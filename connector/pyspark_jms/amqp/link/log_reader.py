@@ -26,6 +26,8 @@ from pyspark_jms.jms.subscription import Subscription
 from pyspark_jms.network.connection import OnConnection, StateCondition
 from pyspark_jms.network.settings import ConnectionSettings
 
+__all__ = ["LogReader", "digest_of"]
+
 _OFFSET_SPEC, _OFFSET = Symbol("rabbitmq:stream-offset-spec"), "x-stream-offset"
 _SQL_FILTER, _SQL = Symbol("sql-filter"), Symbol("amqp:sql-filter")
 

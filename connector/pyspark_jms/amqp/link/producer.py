@@ -20,6 +20,8 @@ from pyspark_jms.network.connection import OnConnection
 from pyspark_jms.network.patience import keep_trying
 from pyspark_jms.network.settings import ConnectionSettings
 
+__all__ = ["Producer"]
+
 
 class Producer(OnConnection[Dialect]):
     """``with Producer(settings) as producer: open(target); send …; commit()``. Without the commit no message becomes

@@ -12,6 +12,8 @@ from pyspark_jms.amqp.wire.types import Source
 from pyspark_jms.blocks.block import MessageBlock
 from pyspark_jms.errors import ReceiptTimeoutError
 
+__all__ = ["Pull", "browse", "drain", "has_message", "look"]
+
 _CREDIT = 100_000
 """More messages than there are. A drain whose credit is used up exactly is not answered."""
 _DRAIN_SECONDS = 2.0

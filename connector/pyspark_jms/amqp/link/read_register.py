@@ -24,6 +24,17 @@ from pyspark_jms.errors import JMSError
 from pyspark_jms.network.connection import StateCondition
 from pyspark_jms.network.settings import ConnectionSettings
 
+__all__ = [
+    "DEFAULT_PREFIX",
+    "ReadRegister",
+    "RegisterName",
+    "connected",
+    "driver_container",
+    "keep",
+    "queue_at",
+    "tokens_of",
+]
+
 _log = logging.getLogger("pyspark_jms.link")
 
 DEFAULT_PREFIX = "pyspark-jms.staging."

@@ -51,6 +51,8 @@ from pyspark_jms.management.routing import queue_names
 from pyspark_jms.network.connection import OnConnection
 from pyspark_jms.network.settings import ConnectionSettings
 
+__all__ = ["TOPIC", "Place", "Register", "find_queue", "not_delivered", "tokens_at"]
+
 _log = logging.getLogger("pyspark_jms.link")
 
 TOPIC = "topic"

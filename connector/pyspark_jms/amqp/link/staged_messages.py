@@ -25,6 +25,17 @@ from pyspark_jms.blocks.staged import Packed, unpack
 from pyspark_jms.errors import DataLossError
 from pyspark_jms.jms.headers import PropertiesField
 
+__all__ = [
+    "FIRST_TOKEN",
+    "HEAD_BYTES",
+    "TOKENS",
+    "block_message",
+    "body_of",
+    "seen_block",
+    "stream_of",
+    "token_message",
+]
+
 _STREAM, _SEQUENCE, _COUNT = Symbol("x-opt-jms-stream"), Symbol("x-opt-jms-seq"), Symbol("x-opt-jms-count")
 _KIND, _TOKEN = "kind", "token"
 FIRST_TOKEN = "pyspark-jms.first"  # noqa: S105 - no secret

@@ -35,6 +35,25 @@ from pyspark_jms.management.routing import is_fully_qualified, queue_names, rout
 from pyspark_jms.network.address import Address
 from pyspark_jms.network.settings import ConnectionSettings
 
+__all__ = [
+    "DURABLE",
+    "NOT_FOUND",
+    "OUTCOMES",
+    "copy_of",
+    "detach",
+    "end_subscription",
+    "is_missing",
+    "queue_of",
+    "require_at",
+    "require_echo",
+    "require_harmless",
+    "require_kind",
+    "require_same_topic",
+    "require_shared",
+    "require_unchanged",
+    "source_of",
+]
+
 _log = logging.getLogger("pyspark_jms.link")
 _SELECTOR = Symbol("apache.org:selector-filter:string")
 _SELECTOR_CODE = 0x0000_468C_0000_0004

@@ -24,6 +24,8 @@ from pyspark_jms.errors import (
 )
 from pyspark_jms.jms.features import Feature
 
+__all__ = ["Senders", "Transactions"]
+
 _ABORT_SECONDS = 5.0
 """When the rollback takes longer, the connection is closed, which rolls back as well."""
 

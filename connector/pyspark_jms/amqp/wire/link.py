@@ -8,6 +8,8 @@ from pyspark_jms.amqp.wire.sections import Buffer
 from pyspark_jms.amqp.wire.states import LINK, EndpointEvent, EndpointMachine, EndpointState
 from pyspark_jms.amqp.wire.types import Attach, Detach, Error, Limits, Performative
 
+__all__ = ["Channel", "Link", "PeerError", "peer_error"]
+
 
 @dataclass(frozen=True, slots=True)
 class PeerError:

@@ -13,6 +13,8 @@ from typing import Any
 from pyspark_jms.amqp.wire.types import SaslInit
 from pyspark_jms.jms.secret_text import SecretText
 
+__all__ = ["Login", "LoginRefusedError", "SaslExchange"]
+
 _SCRAM = ("SCRAM-SHA-512", "SCRAM-SHA-256")
 _LEAST_ITERATIONS, _MOST_ITERATIONS = 4_096, 600_000
 """The server chooses how often the password is hashed. RFC 5802 section 5.1 and RFC 7677 section 4 have the least: with

@@ -12,6 +12,37 @@ from pyspark_jms.amqp.wire import constructors
 from pyspark_jms.amqp.wire.constructors import FIXED_WIDTHS, SIZE_WIDTHS, scalar
 from pyspark_jms.jms.headers import HeaderField, PropertiesField
 
+__all__ = [
+    "APPLICATION_PROPERTIES",
+    "DATA",
+    "DELIVERY_ANNOTATIONS",
+    "EMPTY_MESSAGE_ID",
+    "ENCODED_IDS",
+    "FINGERPRINT_BYTES",
+    "FOOTER",
+    "HEADER",
+    "LISTS",
+    "MAPS",
+    "MESSAGE_ANNOTATIONS",
+    "PROPERTIES",
+    "SEQUENCE",
+    "VALUE",
+    "Buffer",
+    "MalformedMessageError",
+    "Section",
+    "count_of",
+    "creation_time_ms",
+    "delivery_count",
+    "digest",
+    "elements",
+    "expiry_ms",
+    "fingerprint",
+    "id_text",
+    "sections",
+    "skip",
+    "stable_id",
+]
+
 Buffer = bytes | bytearray | memoryview
 
 HEADER: Final = 0x70

@@ -34,6 +34,8 @@ from pyspark_jms.amqp.wire.values import Described, encode
 from pyspark_jms.blocks.block import MessageBlock, block_of, positions_of
 from pyspark_jms.errors import IllegalStateError
 
+__all__ = ["Coordinator", "CoordinatorAnswer", "Sender"]
+
 _MIXED, _FIRST = 2, 0
 _SEQUENCE = 1 << 32
 _WORD = struct.Struct(">I")

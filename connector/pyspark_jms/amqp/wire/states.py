@@ -9,6 +9,17 @@ from typing import Generic, TypeVar
 from pyspark_jms.amqp.wire.values import malformed
 from pyspark_jms.delivery.state_table import StateTable
 
+__all__ = [
+    "CONNECTION",
+    "LINK",
+    "SESSION",
+    "ConnectionEvent",
+    "ConnectionState",
+    "EndpointEvent",
+    "EndpointMachine",
+    "EndpointState",
+]
+
 
 class ConnectionState(StrEnum):
     START = "start"

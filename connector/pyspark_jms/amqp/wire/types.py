@@ -14,6 +14,48 @@ from pyspark_jms.amqp.wire.values import Described, Symbol, TypedValue, decode, 
 from pyspark_jms.blocks.dead_letter import KEPT
 from pyspark_jms.sentences import with_article
 
+__all__ = [
+    "AMQP_HEADER",
+    "EMPTY_FRAME",
+    "MAX_FRAME_BYTES",
+    "MIN_MAX_FRAME_BYTES",
+    "SASL_HEADER",
+    "Accepted",
+    "Attach",
+    "Begin",
+    "Close",
+    "Coordinator",
+    "Declare",
+    "Declared",
+    "Detach",
+    "Discharge",
+    "Disposition",
+    "End",
+    "Error",
+    "Flow",
+    "Limits",
+    "Modified",
+    "Open",
+    "Performative",
+    "Received",
+    "Rejected",
+    "Released",
+    "SaslChallenge",
+    "SaslInit",
+    "SaslMechanisms",
+    "SaslOutcome",
+    "SaslResponse",
+    "Source",
+    "Target",
+    "TransactionalState",
+    "Transfer",
+    "decode_performative",
+    "encode_performative",
+    "frame",
+    "frame_size",
+]
+
+
 # --- what performatives carry -----------------------------------------------------------------------
 
 # Errors (AMQP 1.0 §2.8), termini and outcomes (§3.4, §3.5), transactions (§4.5).

@@ -16,6 +16,19 @@ from pyspark_jms.amqp.wire import constructors
 from pyspark_jms.amqp.wire.sections import Buffer
 from pyspark_jms.errors import MalformedFrameError
 
+__all__ = [
+    "MAX_DEPTH",
+    "Described",
+    "Symbol",
+    "TypedValue",
+    "decode",
+    "encode",
+    "encode_list",
+    "encode_map",
+    "malformed",
+    "sized",
+]
+
 MAX_DEPTH = 16
 """Nesting of values in a performative. The deepest one of AMQP 1.0 is a filter in a source in an attach: 4."""
 

@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from pyspark_jms.delivery.journal.store import JournalStore
 from pyspark_jms.errors import DataLossError
 
+__all__ = ["JournalMark", "require_own_messages", "require_same_journal"]
+
 
 @dataclass(frozen=True, slots=True)
 class JournalMark:

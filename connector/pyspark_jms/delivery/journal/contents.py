@@ -17,6 +17,22 @@ from pyspark_jms.delivery.journal.segment import Encoded, Segment, read_head
 from pyspark_jms.delivery.journal.unconfirmed import TOMBSTONE, UnconfirmedRange, read_tombstone
 from pyspark_jms.errors import CorruptJournalError, InvalidOptionError, UnsupportedError
 
+__all__ = [
+    "FORMAT",
+    "LOCK_NAME",
+    "META_NAME",
+    "JournalIdentity",
+    "SegmentInfo",
+    "StoredBlock",
+    "info_of",
+    "load_segments",
+    "load_tombstones",
+    "read_segment",
+    "require_consecutive",
+    "require_ours",
+    "segment_name",
+]
+
 FORMAT = 1
 LOCK_NAME = "lock"
 META_NAME = "journal"

@@ -14,6 +14,8 @@ from pathlib import Path
 
 from pyspark_jms.errors import JournalError
 
+__all__ = ["TEMPORARY", "Appender", "Folder", "map_file", "refusals"]
+
 TEMPORARY = ".tmp"
 """Suffix of a file that is being written."""
 _FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})

@@ -11,6 +11,8 @@ from pyspark_jms.delivery.journal.folder import Appender, Folder
 from pyspark_jms.delivery.journal.lines import Facts, read_log, write_line
 from pyspark_jms.errors import CorruptJournalError
 
+__all__ = ["FILE_NAME", "JournalLog", "Position"]
+
 FILE_NAME = "log"
 _MAX_BYTES = 1 << 20
 """The file is rewritten above this size: about 10,000 entries, which are read in some 50 ms."""

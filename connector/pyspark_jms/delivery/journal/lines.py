@@ -10,6 +10,8 @@ from typing import Any, TypeAlias
 
 from pyspark_jms.errors import CorruptJournalError
 
+__all__ = ["Facts", "Log", "read_line", "read_log", "write_line"]
+
 Facts: TypeAlias = dict[str, Any]
 
 _DIGEST_BYTES = 16

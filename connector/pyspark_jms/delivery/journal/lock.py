@@ -15,6 +15,11 @@ from pyspark_jms.delivery.journal.contents import META_NAME
 from pyspark_jms.delivery.journal.folder import Folder, refusals
 from pyspark_jms.errors import IllegalStateError, JournalLockedError
 
+__all__ = [
+    "WriterGuard",
+    "WriterLock",
+]
+
 _RETRY_SECONDS = 0.1
 
 

@@ -10,6 +10,8 @@ from pyspark_jms.delivery.journal.pending_receipts import Fingerprints, PendingR
 from pyspark_jms.delivery.journal.segment import Segment
 from pyspark_jms.errors import IllegalStateError
 
+__all__ = ["JournalView"]
+
 
 class JournalView:
     """The reading half of ``JournalStore``, which fills and changes it."""

@@ -22,6 +22,8 @@ from pyspark_jms.delivery.register.outcomes import (
 )
 from pyspark_jms.delivery.register.token import LoneMessage, StoredToken, Token
 
+__all__ = ["Command", "RegisterHolder", "State"]
+
 Command: TypeAlias = (
     steps.Lock
     | steps.Peek

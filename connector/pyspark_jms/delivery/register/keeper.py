@@ -11,6 +11,8 @@ from pyspark_jms.delivery.register.holder import Command, RegisterHolder
 from pyspark_jms.delivery.register.outcomes import KEEPER, Keep, Kept, Phase, TokenMissing
 from pyspark_jms.delivery.register.token import Token
 
+__all__ = ["TokenKeeper"]
+
 _MOST_MESSAGES = 1 << 32
 """More than a batch has."""
 

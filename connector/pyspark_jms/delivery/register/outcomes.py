@@ -9,6 +9,25 @@ from pyspark_jms.delivery.register.token import Token
 from pyspark_jms.delivery.state_table import StateTable
 from pyspark_jms.errors import DataLossError, JMSError, OtherBrokerError, PoisonLoopError, SourceFencedError
 
+__all__ = [
+    "KEEPER",
+    "READER",
+    "Answer",
+    "BlocksMissing",
+    "Fenced",
+    "Keep",
+    "Kept",
+    "OtherPlace",
+    "Phase",
+    "PoisonLoop",
+    "Read",
+    "Reason",
+    "SetBack",
+    "SharedRegister",
+    "Stop",
+    "TokenMissing",
+]
+
 # --- what is asked ------------------------------------------------------------------------------------
 
 

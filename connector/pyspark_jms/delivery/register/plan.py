@@ -5,6 +5,8 @@ from collections.abc import Mapping
 from pyspark_jms.delivery.register.outcomes import Keep, OtherPlace, Read, Stop
 from pyspark_jms.delivery.register.token import Offset, Token
 
+__all__ = ["keeps", "planned", "reads", "require_place"]
+
 
 def keeps(start: Offset, stream: str, readers: int) -> tuple[Keep, ...]:
     """Return what the planner asks of the registers: of those that the next batch uses, and of those that the last one

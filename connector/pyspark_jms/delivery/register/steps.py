@@ -16,6 +16,42 @@ from typing import Generic, TypeVar
 from pyspark_jms.delivery.commit_token import LedgerEntry
 from pyspark_jms.delivery.register.token import LoneMessage, StoredToken
 
+__all__ = [
+    "AcceptValue",
+    "Admit",
+    "Admitted",
+    "BlocksSeen",
+    "Browse",
+    "Create",
+    "Created",
+    "Declined",
+    "Drop",
+    "Dropped",
+    "GiveBack",
+    "GivenBack",
+    "Lock",
+    "LockHeld",
+    "Locked",
+    "Lost",
+    "Make",
+    "NoRegister",
+    "Open",
+    "Opened",
+    "Peek",
+    "Peeked",
+    "ProveLink",
+    "Proven",
+    "Receive",
+    "Received",
+    "Renew",
+    "Renewed",
+    "Replace",
+    "Replaced",
+    "Take",
+    "Taken",
+    "ValueAccepted",
+]
+
 T = TypeVar("T")
 """A token: of a read, or of a commit ledger."""
 

@@ -12,6 +12,8 @@ from typing import Any, Generic, Self, TypeVar
 
 from pyspark_jms.errors import DataLossError, JMSError
 
+__all__ = ["MAX_VALUE_DELIVERIES", "LoneMessage", "Offset", "StoredToken", "Token", "needs_renewal"]
+
 T = TypeVar("T")
 """A token: of a read, or of a commit ledger."""
 

@@ -21,6 +21,8 @@ from pyspark_jms.errors import (
 from pyspark_jms.network.patience import keep_trying
 from pyspark_jms.source.readers.value import Run, ValueRows, joined
 
+__all__ = ["Attempt"]
+
 _log = logging.getLogger("pyspark_jms.source")
 _LOCK_PAUSE_SECONDS, _LONGEST_PAUSE_SECONDS = 0.005, 0.2
 _LOOK_PAUSE_SECONDS = 0.05

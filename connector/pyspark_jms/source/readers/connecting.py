@@ -12,6 +12,16 @@ from pyspark_jms.network.connection import StateCondition
 from pyspark_jms.options.source import SourceOptions
 from pyspark_jms.source.links import Reading
 
+__all__ = [
+    "connect_register",
+    "place_of",
+    "queue_of",
+    "readers_of",
+    "register_queues",
+    "require_broker",
+    "subscriptions_of",
+]
+
 
 def queue_of(options: SourceOptions, stream: str) -> str:
     """The address of the staging queues. Each reader's has its number at the end."""

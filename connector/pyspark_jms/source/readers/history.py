@@ -5,6 +5,8 @@ from collections.abc import Callable, Mapping
 
 from pyspark_jms.delivery.register.token import Offset, Token
 
+__all__ = ["BatchHistory"]
+
 _log = logging.getLogger("pyspark_jms.source")
 
 _FIRST_PAUSE_SECONDS, _LONGEST_PAUSE_SECONDS = 0.25, 15.0

@@ -21,6 +21,12 @@ from pyspark_jms.source.links import Reading
 from pyspark_jms.source.progress import Counts
 from pyspark_jms.source.readers.value import NewValue
 
+__all__ = [
+    "TaskIntake",
+    "divert_oversized",
+    "divert_unmappable",
+]
+
 # --- messages that will not become rows -------------------------------------------------------------
 
 # They are accepted, and sent to the dead-letter queue, in the transaction of the batch, so a dead letter is sent

@@ -44,6 +44,8 @@ from pyspark_jms.source.stopping import StopRequest
 from pyspark_jms.source.task_inputs import TaskReports
 from pyspark_jms.source.unmatched import UnmatchedSelector, warn_of_unmatched
 
+__all__ = ["ReaderSource"]
+
 _log = logging.getLogger("pyspark_jms.source")
 _IDLE_SECONDS = 0.5
 """Longest time of a call that finds no messages. Spark would call again every 10 ms."""

@@ -5,6 +5,8 @@ from dataclasses import dataclass
 from pyspark_jms.delivery.register.outcomes import Read
 from pyspark_jms.source.mailbox import MailAddress
 
+__all__ = ["ReaderInput", "report_number"]
+
 _READER_BITS = 16
 
 

@@ -25,6 +25,8 @@ from pyspark_jms.source.readers.reader_input import ReaderInput, report_number
 from pyspark_jms.source.readers.value import NewValue, Run
 from pyspark_jms.source.task_inputs import rows_of
 
+__all__ = ["read_reader"]
+
 
 def read_reader(task: ReaderInput, reading: Reading) -> Iterator[Any]:
     """One RecordBatch for each run of messages. L13: the lock is given back before the first one."""

@@ -16,6 +16,8 @@ from pyspark_jms.blocks.block import MessageBlock, index_of, positions_of
 from pyspark_jms.blocks.staged import pack_all
 from pyspark_jms.delivery.message_range import MessageRange
 
+__all__ = ["NewValue", "Run", "ValueRows", "joined"]
+
 _RUN_BYTES, _RUN_MESSAGES = 15 << 20, 1 << 14
 """Staged blocks are joined up to this size: a task decodes one large block faster than many small ones."""
 

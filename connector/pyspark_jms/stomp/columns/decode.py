@@ -24,6 +24,8 @@ from pyspark_jms.stomp.columns.headers import Headers, HeaderTexts, layout_of
 from pyspark_jms.stomp.columns.lines import Fault, Lines, NotPlainError, split_lines, wanted_lines
 from pyspark_jms.stomp.dialects.base import Dialect
 
+__all__ = ["decode"]
+
 _ROW_PREFIX = len("queue://") + len("/")
 """The most that JMSDestination, JMSReplyTo and delivery_id add to a name, in bytes."""
 

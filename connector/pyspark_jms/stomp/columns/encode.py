@@ -40,6 +40,8 @@ from pyspark_jms.stomp.columns.encode_headers import (
 )
 from pyspark_jms.stomp.dialects.base import Dialect
 
+__all__ = ["BUFFER_BYTES", "body_of", "encode", "receipt_of"]
+
 BUFFER_BYTES = 16 << 20
 """The size to which a block is filled; a larger row gets a block of its own. At this size the fixed cost of a block,
 half a millisecond, is negligible."""

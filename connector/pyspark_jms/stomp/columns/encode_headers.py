@@ -58,6 +58,19 @@ from pyspark_jms.stomp.columns.escapes import escape_column
 from pyspark_jms.stomp.dialects.base import Dialect
 from pyspark_jms.stomp.wire.frame import escape
 
+__all__ = [
+    "check_stable",
+    "column_lines",
+    "destination_lines",
+    "fixed_line",
+    "header_line",
+    "header_lines",
+    "left_out",
+    "name_problem",
+    "property_lines",
+    "types_line",
+]
+
 # --- one header -------------------------------------------------------------------------------------
 
 _NO_LINE = pa.scalar(b"", pa.binary())

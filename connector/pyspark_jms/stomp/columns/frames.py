@@ -14,6 +14,13 @@ from pyspark_jms.errors import IllegalStateError
 from pyspark_jms.jms.subscription import MAX_ELEMENTS, too_many
 from pyspark_jms.stomp.dialects.base import Dialect
 
+__all__ = [
+    "COMMAND_LENGTH",
+    "FrameBounds",
+    "with_few_headers",
+    "wrong_index",
+]
+
 _COMMAND = b"MESSAGE\n"
 COMMAND_LENGTH = len(_COMMAND)
 """The bytes before the first header line."""

@@ -18,6 +18,8 @@ from pyspark_jms.stomp.dialects.base import (
 from pyspark_jms.stomp.dialects.cannot import OVER_STOMP
 from pyspark_jms.stomp.dialects.subscription_headers import DurableSubscriptionHeaders
 
+__all__ = ["ARTEMIS"]
+
 _PARSED = (
     RefusedName(
         pattern="::",

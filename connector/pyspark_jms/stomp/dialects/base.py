@@ -15,6 +15,16 @@ from pyspark_jms.stomp.dialects.addresses import Addresses
 from pyspark_jms.stomp.dialects.cannot import OVER_STOMP
 from pyspark_jms.stomp.dialects.subscription_headers import DurableSubscriptionHeaders
 
+__all__ = [
+    "CHANGED_BY_DELIVERY",
+    "MESSAGE_HEADERS",
+    "RESERVED_EVERYWHERE",
+    "SEND_HEADERS",
+    "BodyRule",
+    "Dialect",
+    "WindowUnit",
+]
+
 CHANGED_BY_DELIVERY = frozenset({"subscription", "message-id", "ack", "redelivered"})
 """MESSAGE headers that differ between two deliveries of one message, on every broker."""
 

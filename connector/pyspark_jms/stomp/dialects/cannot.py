@@ -2,6 +2,8 @@
 
 from pyspark_jms.jms.features import Feature, Refusal
 
+__all__ = ["NO_STABLE_IDS", "OVER_STOMP"]
+
 OVER_STOMP: dict[Feature, Refusal] = {
     Feature.STREAMS: Refusal(
         "Option streamOffset is given, and only queues are streams, and only over AMQP.",

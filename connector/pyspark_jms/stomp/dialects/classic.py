@@ -16,6 +16,8 @@ from pyspark_jms.stomp.dialects.base import (
 from pyspark_jms.stomp.dialects.cannot import OVER_STOMP
 from pyspark_jms.stomp.dialects.subscription_headers import DurableSubscriptionHeaders
 
+__all__ = ["CLASSIC"]
+
 CLASSIC = Dialect(
     name="classic",
     server_prefix="ActiveMQ/",

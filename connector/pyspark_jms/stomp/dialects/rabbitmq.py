@@ -16,6 +16,8 @@ from pyspark_jms.stomp.dialects.base import (
 from pyspark_jms.stomp.dialects.cannot import NO_STABLE_IDS, OVER_STOMP
 from pyspark_jms.stomp.dialects.subscription_headers import DurableSubscriptionHeaders
 
+__all__ = ["RABBITMQ"]
+
 RABBITMQ = Dialect(
     name="rabbitmq",
     server_prefix="RabbitMQ/",

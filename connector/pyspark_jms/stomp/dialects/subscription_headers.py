@@ -6,6 +6,8 @@ from urllib.parse import quote
 
 from pyspark_jms.jms.model import DurableSubscription
 
+__all__ = ["DurableSubscriptionHeaders"]
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DurableSubscriptionHeaders:

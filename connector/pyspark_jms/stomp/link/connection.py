@@ -31,6 +31,8 @@ from pyspark_jms.stomp.link.prefetch_limit import PrefetchLimit
 from pyspark_jms.stomp.link.replies import Listener, Replies
 from pyspark_jms.stomp.wire.frame import Frame, encode_frame
 
+__all__ = ["Connection", "connect"]
+
 _log = logging.getLogger("pyspark_jms.link")
 _DISCONNECT_SECONDS = 5.0
 _THREAD_SECONDS = 1.0

@@ -30,6 +30,8 @@ from pyspark_jms.stomp.link.prefetch_limit import NOT_SUBSCRIBED, PrefetchLimit,
 from pyspark_jms.stomp.link.replies import ACK_REMEDY
 from pyspark_jms.stomp.wire.frame import ack_frames
 
+__all__ = ["Consumer", "subscribe_headers"]
+
 _log = logging.getLogger("pyspark_jms.link")
 _ID = "1"
 

@@ -29,6 +29,8 @@ from pyspark_jms.stomp.dialects import Dialect
 from pyspark_jms.stomp.link.producer import Producer
 from pyspark_jms.stomp.wire.frame import escape
 
+__all__ = ["send_dead_letters"]
+
 _MAX_REASON_CHARACTERS = 1000
 _KEPT = frozenset(header.name for header in HEADERS if header.in_dead_letter)
 

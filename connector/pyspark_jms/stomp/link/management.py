@@ -10,6 +10,8 @@ from pyspark_jms.network.settings import ConnectionSettings
 from pyspark_jms.stomp.link.connection import connect
 from pyspark_jms.stomp.wire.frame import Frame, encode_frame, parse_frame
 
+__all__ = ["StompManagementLink"]
+
 _SUBSCRIPTION = "1"
 
 

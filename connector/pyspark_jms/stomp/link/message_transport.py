@@ -22,6 +22,8 @@ from pyspark_jms.blocks.block import ByteArray
 from pyspark_jms.network.address import Address
 from pyspark_jms.network.dialing import dial
 
+__all__ = ["MessageTransport"]
+
 _READ_BYTES = 1 << 18
 _DRAIN_BYTES = 1 << 22
 _SMALL_READ_BYTES, _NAP_SECONDS = 1 << 15, 0.0005

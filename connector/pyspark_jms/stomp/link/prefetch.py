@@ -9,6 +9,8 @@ from pyspark_jms.network.connection import StateCondition
 from pyspark_jms.stomp.link.prefetch_limit import NOT_SUBSCRIBED, PrefetchLimit
 from pyspark_jms.stomp.wire.scan import FrameScanner
 
+__all__ = ["SEGMENT_BYTES", "Prefetch"]
+
 SEGMENT_BYTES = 15 << 20
 """A block is closed at this size, nearly what a task reads by default, since decoding a block takes at least 2 ms."""
 

@@ -12,6 +12,8 @@ from pyspark_jms.errors import PrefetchExceededError
 from pyspark_jms.stomp.dialects import Dialect
 from pyspark_jms.stomp.dialects.base import WindowUnit
 
+__all__ = ["NOT_SUBSCRIBED", "PrefetchLimit", "Unacknowledged", "limit_of"]
+
 _WINDOWS = 4
 """Three more than the one that the broker fills: brokers count a message in other ways than by its bytes here."""
 

@@ -22,6 +22,8 @@ from pyspark_jms.stomp.dialects import Dialect
 from pyspark_jms.stomp.link.connection import connect
 from pyspark_jms.stomp.wire.frame import Frame, encode_frame
 
+__all__ = ["Producer"]
+
 _ABORT_SECONDS = 5.0
 """When the ABORT takes longer, the connection is closed, which rolls back as well."""
 

@@ -26,6 +26,8 @@ from pyspark_jms.network.connection import StateCondition
 from pyspark_jms.network.failures import connection_lost, late
 from pyspark_jms.stomp.dialects import DIALECTS, Dialect
 
+__all__ = ["ACK_REMEDY", "Listener", "Replies", "error_of", "error_text"]
+
 
 class Replies:
     """``failure``: what ended the reading from the socket, if it did.

@@ -17,6 +17,8 @@ from pyspark_jms.stomp.link.connection import connect
 from pyspark_jms.stomp.link.consumer import subscribe_headers
 from pyspark_jms.stomp.link.management import StompManagementLink
 
+__all__ = ["end_subscription", "require_same_subscription"]
+
 _log = logging.getLogger("pyspark_jms.link")
 
 

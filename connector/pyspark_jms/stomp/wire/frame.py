@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from pyspark_jms.blocks.block import MessageBlock
 from pyspark_jms.errors import MalformedFrameError
 
+__all__ = ["ESCAPE_CODES", "Frame", "ack_frames", "encode_frame", "escape", "header_of", "parse_frame", "unescape"]
+
 # --- headers, one string at a time --------------------------------------------------------------------
 
 ESCAPE_CODES = {"\\": "\\", "\r": "r", "\n": "n", ":": "c"}

@@ -13,6 +13,8 @@ from pyspark_jms.management.queue_facts import QueueFacts, with_settings
 from pyspark_jms.management.queue_rules import Effect, judge
 from pyspark_jms.tools.check.findings import Finding, Verdict
 
+__all__ = ["AddressNeeds", "settings_finding"]
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AddressNeeds:

@@ -18,6 +18,8 @@ from pyspark_jms.network.settings import ConnectionSettings
 from pyspark_jms.sentences import counted
 from pyspark_jms.tools.check.findings import Finding, Verdict
 
+__all__ = ["amqp_findings", "described_queue"]
+
 _LIMIT_ADVICE = (
     "A driver that is killed counts as one redelivery of each message in flight, a stopped query does not. After the"
     " limit the broker drops the message, or dead-letters it if the queue has a dead-letter exchange. Raise"

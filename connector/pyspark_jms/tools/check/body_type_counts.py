@@ -9,6 +9,8 @@ from pyspark_jms.jms.model import BODY_MARKER, BodyType
 from pyspark_jms.management.attributes import Inspection
 from pyspark_jms.tools.check.findings import Finding, Verdict
 
+__all__ = ["BodyKind", "body_types_finding", "count_kinds", "describe_counts", "describe_losses"]
+
 _OTHER = "other"
 """An unknown code, or an AMQP message without the annotation of JMS clients and of this sink."""
 

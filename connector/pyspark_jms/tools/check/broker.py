@@ -10,6 +10,13 @@ from pyspark_jms.stomp.dialects import Dialect
 from pyspark_jms.stomp.link.connection import Connection
 from pyspark_jms.tools.check.findings import Finding, Verdict
 
+__all__ = [
+    "broker_findings",
+    "clock_finding",
+    "guarantee_findings",
+    "open_management",
+]
+
 _CLOCKS_MAY_DIFFER_MS = 1_000
 """The difference of the broker's and the driver's clocks that AvailableNow tolerates."""
 

@@ -39,6 +39,8 @@ from pyspark_jms.network.settings import ConnectionSettings
 from pyspark_jms.tools.check.address_settings import AddressNeeds, settings_finding
 from pyspark_jms.tools.check.findings import Finding, Verdict
 
+__all__ = ["ExactlyOnce"]
+
 _NAME = "check"
 """All runs use one name, because the broker may keep an auto-created address for ever."""
 _STAGING, _OWNER = RegisterName(f"{DEFAULT_PREFIX}{_NAME}", 0), LedgerOwner("query", _NAME)

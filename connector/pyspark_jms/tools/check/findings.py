@@ -9,6 +9,8 @@ from typing import Any, NamedTuple
 
 from pyspark_jms.errors import JMSError
 
+__all__ = ["Finding", "Trial", "Verdict", "as_json", "as_table", "failed"]
+
 _NAME_WIDTH, _LINE_WIDTH = 20, 110
 
 

@@ -19,6 +19,16 @@ from pyspark_jms.sentences import counted
 from pyspark_jms.tools.check.body_type_counts import BodyKind, body_types_finding, count_kinds
 from pyspark_jms.tools.check.findings import Finding, Verdict
 
+__all__ = [
+    "Queue",
+    "counts_finding",
+    "fact_findings",
+    "inspected_queue",
+    "name_finding",
+    "paging_findings",
+    "queue_findings",
+]
+
 
 class Queue:
     """A queue of a broker that can be inspected."""

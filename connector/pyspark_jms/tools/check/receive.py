@@ -32,6 +32,8 @@ from pyspark_jms.tools.check.body_type_counts import (
 from pyspark_jms.tools.check.findings import Finding, Verdict
 from pyspark_jms.tools.check.queue import Queue
 
+__all__ = ["receive_findings"]
+
 _WINDOW_BYTES = 64 << 20
 _QUIET_SECONDS, _POLL_SECONDS = 2.0, 0.05
 _PAGE = 200

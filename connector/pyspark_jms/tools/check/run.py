@@ -36,6 +36,8 @@ from pyspark_jms.tools.check.receive import receive_findings
 from pyspark_jms.tools.check.scratch import SCRATCH_QUEUE, Clock, scratch_findings
 from pyspark_jms.tools.registers import queue_in, registers_in, staged_in
 
+__all__ = ["Check", "run_checks"]
+
 _NOT_INSPECTED = Finding(
     name="queue",
     value="not inspected: the broker did not answer this user's management requests, or has no management here",

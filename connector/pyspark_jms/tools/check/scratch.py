@@ -11,6 +11,8 @@ from pyspark_jms.errors import InvalidDestinationError, JMSError
 from pyspark_jms.tools.check.conformance.queue import ConformanceQueue, EndedEarly
 from pyspark_jms.tools.check.findings import Finding, Verdict
 
+__all__ = ["SCRATCH_QUEUE", "Clock", "scratch_findings"]
+
 SCRATCH_QUEUE = "pyspark-jms.check"
 """All runs use one name, because the broker may keep an auto-created queue for ever."""
 

@@ -10,6 +10,8 @@ from pyspark_jms.errors import JMSError
 from pyspark_jms.tools.cli import broker, check, demo, move, peek, send, staging, subscriptions
 from pyspark_jms.tools.cli.command import Command, escape_unprintable
 
+__all__ = ["main"]
+
 _COMMANDS: tuple[Command, ...] = (
     demo.COMMAND,
     broker.COMMAND,

@@ -13,6 +13,8 @@ from pyspark_jms.tools.cli.command import Command
 if TYPE_CHECKING:
     from pyspark_jms.tools.testing.embedded import EmbeddedArtemis
 
+__all__ = ["COMMAND"]
+
 _DEFAULT_PASSWORD = "artemis"  # noqa: S105 - the default of every Artemis container, and printed: not a secret
 
 

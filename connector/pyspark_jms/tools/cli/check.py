@@ -10,6 +10,8 @@ from pyspark_jms import __version__
 from pyspark_jms.errors import InvalidOptionError, OptionConflictError
 from pyspark_jms.tools.cli.command import Command, add_access, is_ascii_json, source_options
 
+__all__ = ["COMMAND"]
+
 _REPORT = "conformance.md"
 
 

@@ -18,6 +18,16 @@ if TYPE_CHECKING:
     from pyspark_jms.options.sink import SinkOptions
     from pyspark_jms.options.source import SourceOptions
 
+__all__ = [
+    "Command",
+    "ProgressLine",
+    "add_access",
+    "escape_unprintable",
+    "is_ascii_json",
+    "sink_options",
+    "source_options",
+]
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Command:

@@ -4,6 +4,8 @@ import argparse
 
 from pyspark_jms.tools.cli.command import Command
 
+__all__ = ["COMMAND"]
+
 
 def _run(_options: argparse.Namespace) -> int:
     from pyspark_jms.tools import demo

@@ -19,6 +19,8 @@ from pyspark_jms.columns.schema import ARROW_SCHEMA, SINK_ONLY
 from pyspark_jms.errors import MessageFormatError
 from pyspark_jms.jms.conversions import ValueType, render
 
+__all__ = ["batches_of", "json_of", "read_lines", "row_of"]
+
 _BATCH_ROWS = 1_000
 _BITS = ((31, ValueType.INT), (63, ValueType.LONG))
 _TYPES = {field.name: field.type for field in ARROW_SCHEMA} | {

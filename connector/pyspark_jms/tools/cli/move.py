@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from pyspark_jms.source.links import Reading
     from pyspark_jms.tools.moving.engine import ConnectMover, Moved
 
+__all__ = ["COMMAND"]
+
 _OVER_AMQP = "Move them over AMQP, which carries every body: --broker-url amqp://HOST:5672."
 
 

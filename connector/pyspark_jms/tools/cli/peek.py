@@ -7,6 +7,8 @@ from typing import Any
 
 from pyspark_jms.tools.cli.command import Command, add_access, is_ascii_json, source_options
 
+__all__ = ["COMMAND"]
+
 _SHOWN_CHARACTERS = 200
 _BODIES = ("text", "bytes", "map", "stream")
 

@@ -14,6 +14,8 @@ from pyspark_jms.tools.cli.command import Command, ProgressLine, add_access, sin
 if TYPE_CHECKING:
     import pyarrow as pa
 
+__all__ = ["COMMAND"]
+
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
     add_access(parser, side="sink")

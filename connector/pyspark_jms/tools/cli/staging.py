@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from pyspark_jms.amqp.link.read_register import RegisterName
     from pyspark_jms.network.settings import ConnectionSettings
 
+__all__ = ["COMMAND"]
+
 _DEFAULT_PREFIX = "pyspark-jms.staging."
 
 

@@ -5,6 +5,8 @@ import json
 
 from pyspark_jms.tools.cli.command import Command, add_access, is_ascii_json, source_options
 
+__all__ = ["SUBSCRIBE", "UNSUBSCRIBE"]
+
 
 def _add_arguments(parser: argparse.ArgumentParser, topic: str) -> None:
     add = parser.add_argument

@@ -28,6 +28,8 @@ from pyspark_jms.jms.model import Destination, DestinationKind
 from pyspark_jms.network.connection import StateCondition
 from pyspark_jms.network.settings import ConnectionSettings
 
+__all__ = ["AmqpMover"]
+
 OutgoingMessages: TypeAlias = tuple[Destination, Sequence[MessageBlock]]
 
 

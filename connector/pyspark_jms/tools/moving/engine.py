@@ -33,6 +33,8 @@ from pyspark_jms.source.end_of_queue import EndOfQueue, take_browsed
 from pyspark_jms.source.links import Reading, SourceLink
 from pyspark_jms.source.task_inputs import rows_of
 
+__all__ = ["ConnectMover", "Moved", "MovingLink", "OutgoingMessages", "look_for_targets", "move"]
+
 _POLL_SECONDS = 0.05
 _TRANSACTION_MESSAGES = 1_000
 _SPARE_MESSAGES = 100

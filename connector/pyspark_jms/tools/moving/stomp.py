@@ -21,6 +21,8 @@ from pyspark_jms.stomp.sink import StompSinkLink
 from pyspark_jms.stomp.source import StompSourceLink
 from pyspark_jms.stomp.wire.frame import header_of, unescape
 
+__all__ = ["StompMover"]
+
 OutgoingMessages: TypeAlias = tuple[Destination, Sequence[MessageBlock]]
 
 

@@ -19,6 +19,8 @@ from pyspark_jms.tools.testing.external import ExternalBroker
 from pyspark_jms.tools.testing.jars import broker_classpath, qpid_classpath
 from pyspark_jms.tools.testing.java import JavaMachine
 
+__all__ = ["ClientMachine", "JvmBroker", "client_machine"]
+
 _CONNECT_SECONDS = 10.0
 
 

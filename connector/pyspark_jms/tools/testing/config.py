@@ -6,6 +6,8 @@ from pathlib import Path
 from typing import Literal
 from xml.sax.saxutils import escape, quoteattr
 
+__all__ = ["PERMISSIONS", "Acceptor", "AddressSettings", "Tls", "User", "broker_xml", "logging_properties"]
+
 PERMISSIONS = frozenset(
     {
         "browse",

@@ -13,6 +13,8 @@ from pyspark_jms.tools.testing.lifecycle import JavaBroker
 from pyspark_jms.tools.testing.operations import Broker
 from pyspark_jms.tools.testing.ports import free_port
 
+__all__ = ["EmbeddedArtemis"]
+
 # Measured: with the serial collector and only the first compiler, the broker starts fastest and takes 140 MB. Under
 # load that broker pauses for seconds, so a benchmark uses the options of a server.
 _DEMO_MACHINE = ("-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")

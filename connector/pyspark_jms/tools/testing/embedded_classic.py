@@ -12,6 +12,8 @@ from pyspark_jms.tools.testing.lifecycle import JavaBroker
 from pyspark_jms.tools.testing.operations import DeadLetter
 from pyspark_jms.tools.testing.ports import free_port
 
+__all__ = ["EmbeddedClassic"]
+
 _NAME = "embedded"
 _ADVISORIES = "ActiveMQ.Advisory.>"
 """The broker's advisory topics, which every client uses."""

@@ -10,6 +10,8 @@ from pyspark_jms.errors import EmbeddedBrokerError
 from pyspark_jms.tools.testing.embedded import EmbeddedArtemis
 from pyspark_jms.tools.testing.operations import Broker
 
+__all__ = ["ExternalBroker", "broker"]
+
 
 class ExternalBroker(Broker):
     """A running broker of another process. Methods that need the broker's JVM raise an error."""

@@ -18,6 +18,18 @@ from py4j.protocol import Py4JError, Py4JJavaError
 from pyspark_jms.errors import EmbeddedBrokerError
 from pyspark_jms.tools.testing.java import JavaMachine, spark_jars, tail
 
+__all__ = [
+    "ARTEMIS_VERSION",
+    "CLASSIC_VERSION",
+    "QPID_VERSION",
+    "ResolverSettings",
+    "broker_classpath",
+    "cache_directory",
+    "classic_classpath",
+    "qpid_classpath",
+    "resolve",
+]
+
 ARTEMIS_VERSION = "2.55.0"
 """The newest version whose server, protocol and client jars are all published."""
 

@@ -22,6 +22,16 @@ from py4j.protocol import get_return_value, is_error
 
 from pyspark_jms.errors import EmbeddedBrokerError
 
+__all__ = [
+    "MINIMUM_JAVA",
+    "JavaMachine",
+    "JavaTypes",
+    "find_java",
+    "spark_jars",
+    "strings",
+    "tail",
+]
+
 MINIMUM_JAVA = 17
 """Artemis 2.55 and Spark 4 need it."""
 

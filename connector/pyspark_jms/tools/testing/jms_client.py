@@ -17,6 +17,8 @@ from pyspark_jms.tools.testing.client_machine import JvmBroker, client_machine
 from pyspark_jms.tools.testing.external import ExternalBroker
 from pyspark_jms.tools.testing.java import JavaTypes, strings
 
+__all__ = ["JmsClient", "JmsMessage", "Typed"]
+
 Body: TypeAlias = str | bytes | Mapping[str, Any] | Sequence[Any] | JavaObject | None
 
 _Read = TypeVar("_Read")

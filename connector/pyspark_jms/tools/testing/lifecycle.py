@@ -22,6 +22,8 @@ from pyspark_jms.tools.testing.config import logging_properties
 from pyspark_jms.tools.testing.java import JavaMachine, tail
 from pyspark_jms.tools.testing.ports import free_port, is_free, stomp_answer
 
+__all__ = ["JavaBroker", "OwnBroker"]
+
 _STOP_SECONDS = 30
 
 

@@ -8,6 +8,8 @@ from typing import Any
 
 from pyspark_jms.errors import EmbeddedBrokerError
 
+__all__ = ["Broker", "DeadLetter"]
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeadLetter:

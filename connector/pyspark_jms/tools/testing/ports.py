@@ -10,6 +10,12 @@ import ssl
 
 from pyspark_jms.errors import EmbeddedBrokerError
 
+__all__ = [
+    "free_port",
+    "is_free",
+    "stomp_answer",
+]
+
 _BELOW_EPHEMERAL = range(20_000, 32_768)
 """Ports below those of outgoing connections (Linux starts at 32768, macOS at 49152).
 

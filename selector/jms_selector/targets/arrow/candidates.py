@@ -18,6 +18,8 @@ from jms_selector.syntax.dialects import Dialect
 from jms_selector.syntax.kinds import BITS, NULL, Kind, Schema, Value
 from jms_selector.targets.arrow import vectors
 
+__all__ = ["Candidates", "SchemaColumns", "typed_column"]
+
 Mask = NDArray[np.bool_]
 
 

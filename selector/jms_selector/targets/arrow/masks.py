@@ -26,6 +26,8 @@ from jms_selector.targets.arrow import vectors
 from jms_selector.targets.arrow.candidates import Candidates, SchemaColumns, typed_column
 from jms_selector.targets.text import render
 
+__all__ = ["Masks", "exact", "keep", "masks"]
+
 Mask = NDArray[np.bool_]
 
 

@@ -31,6 +31,8 @@ from jms_selector.meaning.rules import Outcome
 from jms_selector.syntax.kinds import NUMERIC, Kind
 from jms_selector.syntax.like import ANY, to_regex
 
+__all__ = ["data", "evaluate_plan", "take"]
+
 Mask = NDArray[np.bool_]
 Masks = tuple[Mask, Mask, Mask]
 Vector = tuple[Any, Mask | None]

@@ -8,6 +8,8 @@ from pyspark_jms.errors import JMSError
 from pyspark_jms.tools.check.conformance.queue import PATIENCE_SECONDS, ConformanceQueue, Row, trusts_selectors
 from pyspark_jms.tools.check.findings import Finding, Verdict
 
+__all__ = ["acknowledgements", "browse", "end_of_queue", "missing_queue", "selector", "transactions"]
+
 _SELECTOR = "kind = 'a'"
 _END_SECONDS = 10.0
 

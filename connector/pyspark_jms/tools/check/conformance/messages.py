@@ -9,6 +9,8 @@ from pyspark_jms.errors import JMSError
 from pyspark_jms.tools.check.conformance.queue import PATIENCE_SECONDS, ConformanceQueue, Row
 from pyspark_jms.tools.check.findings import Finding, Verdict
 
+__all__ = ["bodies", "headers_and_properties", "large_message"]
+
 _LARGE_BYTES = 1 << 20
 _HOUR_MS = 3_600_000
 

@@ -32,6 +32,8 @@ from pyspark_jms.source.links import SourceLink, SourceProtocol
 from pyspark_jms.stomp.sink import StompSinkLink
 from pyspark_jms.stomp.source import StompSource
 
+__all__ = ["PATIENCE_SECONDS", "RUN_PROPERTY", "ConformanceQueue", "EndedEarly", "Reader", "Row", "trusts_selectors"]
+
 RUN_PROPERTY = "pyspark_jms_check"
 """Property of a test message: the run that has sent it."""
 

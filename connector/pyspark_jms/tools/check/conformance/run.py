@@ -25,6 +25,8 @@ from pyspark_jms.tools.check.conformance.messages import bodies, headers_and_pro
 from pyspark_jms.tools.check.conformance.queue import ConformanceQueue, EndedEarly
 from pyspark_jms.tools.check.findings import Finding, Trial, Verdict
 
+__all__ = ["ConformanceReport", "run_conformance"]
+
 _LEGEND = (
     "*as assumed*: the broker does what the dialect of this connector says. *note*: the broker lacks something, or the"
     " connector does not use something that works. *problem*: a query would lose or change messages, or fail. *ended*:"
