@@ -175,7 +175,9 @@ class Consumer(OnConnection[Dialect]):
     # --- the end -------------------------------------------------------------------------------
 
     def close(self) -> None:
-        """Detach, which gives unacknowledged messages back without a delivery attempt, and disconnect. Never raises."""
+        """Detach, which gives unacknowledged messages back without a delivery attempt (on Broker-J 9.2.1 with one), and
+        disconnect. Never raises.
+        """
         if self._prefetch is not None and self._prefetch.receiver.is_ready:
             self._detach(self._prefetch.receiver)
         self.connection.close()
