@@ -127,7 +127,9 @@ class Connection:
         if not self.is_down:
             try:
                 self.request("DISCONNECT", {}, _DISCONNECT_SECONDS)
-            except JMSError:
+            except BaseException as error:
+                if not isinstance(error, JMSError) and error is not self._transport.failure:
+                    raise
                 _log.debug("= %s closed the connection before it confirmed DISCONNECT", self.address)
         self.drop()
 

@@ -78,6 +78,14 @@ def test_whatever_ends_the_thread_reaches_the_caller(settings, error):
     connection.close()
 
 
+@pytest.mark.parametrize("error", ENDS, ids=repr)
+def test_close_does_not_raise_what_has_just_ended_the_thread(settings, error):
+    connection = connect(settings())
+    connection._transport.failure = error  # and the connection is not down yet
+    connection.close()
+    assert connection.is_down
+
+
 def test_a_thread_that_cannot_be_started_is_told_as_that(settings):
     with no_room_for_threads(), pytest.raises(RuntimeError, match="can't start new thread"):
         connect(settings())
