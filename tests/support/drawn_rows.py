@@ -57,7 +57,7 @@ COLUMN_VALUES = {
     "delivery_delay": st.integers(0, 10**12),
     "sequence": st.integers(0, 10),
 }
-"""Of the columns that mean the same over both protocols."""
+"""Columns whose values mean the same over both protocols, and what is drawn for them."""
 
 BODIES = {
     "text": anything,

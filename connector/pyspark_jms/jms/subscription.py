@@ -97,7 +97,9 @@ def too_many(what: str) -> str:
     return f"more than {MAX_ELEMENTS:,} {what}"
 
 
-def both_selectors(selector: str, more: str) -> str:
+def both_selectors(selector: str | None, more: str) -> str:
     """Return a selector for both, behind the prefixes of the first one (``convert_string_expressions:``)."""
+    if selector is None:
+        return more
     prefixes, rest = re.fullmatch(r"((?:[a-z_]+:)*)(.*)", selector, re.DOTALL).groups()  # type: ignore[union-attr]
     return f"{prefixes}({rest}) AND ({more})"

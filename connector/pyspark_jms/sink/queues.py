@@ -20,7 +20,7 @@ _MOST_ASKED = 100
 
 _MOST_REMEMBERED = 10_000
 _asked: set[tuple[ConnectionSettings, Destination]] = set()
-"""Those that this process need not ask for again: Spark runs many tasks in a Python worker."""
+"""Destinations that this process need not ask for again: Spark runs many tasks in a Python worker."""
 
 
 class Targets:

@@ -110,6 +110,7 @@ class AckLoop:
             self.reconnect(subscription)
 
     def reconnect(self, subscription: int) -> None:
+        """Replace a connection. What it has sent and the ledger does not have is redelivered."""
         self._subscribed_since = None
         end = self._subscriptions.end_of(subscription)
         self.confirm(subscription, wait=False)  # what came before the end

@@ -24,7 +24,6 @@ run open for ever. What is left waits for the next run.
 @dataclass(slots=True)
 class Drain:
     started_ms: float
-    idle_timeout: float
     ended: set[int] = field(default_factory=set)
     """Subscriptions that have shown a later message, or nothing more."""
 

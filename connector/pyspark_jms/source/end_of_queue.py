@@ -1,4 +1,4 @@
-"""Whether a silence is the end of a queue: one answer for everybody who reads one.
+"""``EndOfQueue`` decides whether a silence is the end of a queue, for everybody who reads one.
 
 A broker that collects its garbage is silent too, and sends more afterwards. So a silence ends a queue only when the
 broker has answered a question in it, and has been silent since. What a question proves depends on the protocol:
@@ -73,9 +73,10 @@ class EndOfQueue(Generic[L]):
         """
         now = self._clock()
         if received != self._received:
-            self._received, self._quiet_since, self._asks, self._answered_at = received, now, False, None
+            self._received, self._quiet_since, self._asks = received, now, False
         self._asks = self._asks or (now - self._quiet_since if quiet is None else quiet) >= self._idle
         if not self._asks or not self._have_answered(links, received, wait=wait):
+            self._answered_at = None  # a connection that was replaced has yet to be quiet, too
             return False
         if self._answered_at is None:
             self._answered_at = self._clock()
@@ -105,9 +106,11 @@ class EndOfQueue(Generic[L]):
             self._asked[link] = self._ask(link), received
 
 
-def end_of_reading(idle: float, lost: Callable[[SourceLink, JMSError], None] | None = None) -> EndOfQueue[SourceLink]:
+def end_of_reading(
+    idle: float, *, settle: float = _SETTLE_SECONDS, lost: Callable[[SourceLink, JMSError], None] | None = None
+) -> EndOfQueue[SourceLink]:
     """Make what asks a consumer, ``idle`` seconds after the last message."""
-    return EndOfQueue[SourceLink](lambda link: link.probe(), idle=idle, settle=_SETTLE_SECONDS, lost=lost)
+    return EndOfQueue[SourceLink](lambda link: link.probe(), idle=idle, settle=settle, lost=lost)
 
 
 # --- a read that takes nothing ----------------------------------------------------------------------
@@ -165,7 +168,7 @@ class _OtherConnection:
         return ""
 
     def check(self) -> None:
-        """Nothing ends it."""
+        """Each question has a connection of its own, and none has ended."""
 
     def has_receipt(self, receipt: str, *, wait: bool = False) -> bool:
         del receipt, wait

@@ -321,9 +321,10 @@ class LogSource:
         """Nothing waits. With AvailableNow: and every log has been received up to the end that it had at the start."""
         if not self._draining:
             return self._admission.waited >= IDLE_SECONDS
-        for log in self._logs:
-            assert log.link is not None
-            if not log.has_ended and self._silence.is_reached([log.link], self._received):
+        unended = [log for log in self._logs if not log.has_ended]
+        links = [log.link for log in unended if log.link is not None]
+        if unended and self._silence.is_reached(links, self._received):
+            for log in unended:
                 log.target = 0  # the last messages are filtered out, or were deleted
         return all(log.has_ended for log in self._logs) and not any(log.waiting for log in self._logs)
 

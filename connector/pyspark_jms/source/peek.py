@@ -206,7 +206,7 @@ class Look:
     def _count(self) -> int | None:
         name = self._destination.name
         again = self._reading.look_up([name]).get(name)
-        return None if again is None else again.messages or 0
+        return None if again is None else again.messages
 
     @property
     def _met(self) -> int:
@@ -289,7 +289,7 @@ class Look:
         given = self._options.selector_for(link.dialect)
         terms = ["JMSMessageID <> '{}'".format(each.replace("'", "''")) for each in self._without or ()]
         others = " AND ".join(terms)
-        return both_selectors(given, others) if given and others else given or others or None
+        return both_selectors(given, others) if others else given
 
     # --- what was not shown ---------------------------------------------------------------------
 

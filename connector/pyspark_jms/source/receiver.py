@@ -60,7 +60,7 @@ class BatchReceiver:
         """
         self._reading = reading
         self._options = options = reading.options
-        draining = Drain(time.time() * 1000, options.idle_timeout) if drain else None
+        draining = Drain(time.time() * 1000) if drain else None
         self._stop = stop
         self._store = store
         self._draining = drain
@@ -275,7 +275,7 @@ class Intake:
         self._counts = counts
         self._drain = drain
         self._for_now = EndOfQueue[SourceLink](lambda link: link.ping())
-        self._end = end_of_reading(options.idle_timeout, self._replace)
+        self._end = end_of_reading(options.idle_timeout, lost=self._replace)
         self._ends_in_a_row, self._received_at_end = 0, 0
         self._known_links = list(subscriptions.links)
         """Those that the drain knows: a connection that was replaced is another link."""

@@ -43,19 +43,19 @@ class Link:
     ],
 )
 def test_the_first_message_sent_between_the_start_and_now_ends_its_subscription(times, before, ends):
-    drain = Drain(STARTED, 2.0)
+    drain = Drain(STARTED)
     assert drain.sent_before_start(1, Link(), block_of(*times), now_ms=NOW) == before
     assert drain.ended == ({1} if ends else set())
 
 
 def test_an_ended_subscription_gives_nothing_more_and_the_others_go_on():
-    drain = Drain(STARTED, 2.0, {1})
+    drain = Drain(STARTED, {1})
     assert drain.sent_before_start(1, Link(), block_of(5, 5), now_ms=NOW) == 0
     assert drain.sent_before_start(0, Link(), block_of(5, 5), now_ms=NOW) == 2
 
 
 def test_a_dialect_without_such_a_header_is_drained_by_silence_only():
-    drain = Drain(STARTED, 2.0)
+    drain = Drain(STARTED)
     assert drain.sent_before_start(0, Link(None), block_of(1_001_001), now_ms=NOW) == 1
     assert drain.ended == set()
 
@@ -71,7 +71,7 @@ def test_a_dialect_without_such_a_header_is_drained_by_silence_only():
     ],
 )
 def test_messages_that_do_not_tell_when_they_were_sent_do_not_keep_a_run_open(header, times, before, caplog):
-    drain = Drain(STARTED, 2.0)
+    drain = Drain(STARTED)
     assert drain.sent_before_start(0, Link(header), block_of(*times), now_ms=LATE - 1) == len(times)
     assert drain.sent_before_start(0, Link(header), block_of(*times), now_ms=LATE) == before
     assert drain.ended == ({0} if before < len(times) else set())
@@ -79,7 +79,7 @@ def test_messages_that_do_not_tell_when_they_were_sent_do_not_keep_a_run_open(he
 
 
 def test_a_header_that_counts_seconds():
-    drain = Drain(STARTED, 2.0)
+    drain = Drain(STARTED)
     assert drain.sent_before_start(0, Link(unit_ms=1000), block_of(999, 1001, 1002), now_ms=NOW) == 2
     assert drain.ended == {0}
 

@@ -1,4 +1,4 @@
-"""Whether a silence is the end of a queue: by what the links answer, on real connections, and by the time."""
+"""A silence is the end of a queue by what the links answer, on real connections, and by the time."""
 
 import contextlib
 import time
@@ -199,6 +199,15 @@ def test_after_the_answer_it_stays_quiet_for_a_while():
     end = EndOfQueue(Answers.ask, idle=1.0, settle=0.5, clock=clock)
     assert looks(end, clock, [peer], (0.0, 0), (1.0, 0), (1.1, 0), (1.5, 0), (1.6, 0)) == [*[False] * 4, True]
     assert looks(end, clock, [peer], (1.7, 1), (2.7, 1), (2.8, 1), (3.2, 1), (3.3, 1)) == [*[False] * 4, True]
+
+
+def test_a_connection_that_replaces_another_one_has_to_be_quiet_after_its_own_answer():
+    clock, peer, new = Clock(), Answers(9), Answers()
+    end = EndOfQueue(Answers.ask, settle=0.5, clock=clock)
+    assert looks(end, clock, [peer], (0.0, 0), (0.1, 0)) == [False, False]
+    assert looks(end, clock, [new], (0.2, 0), (0.9, 0)) == [False, False]
+    new.given = 1
+    assert looks(end, clock, [new], (1.0, 0), (1.4, 0), (1.5, 0)) == [False, False, True]
 
 
 def test_a_peer_that_does_not_answer_is_asked_once_and_proves_nothing():

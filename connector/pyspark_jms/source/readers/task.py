@@ -90,7 +90,7 @@ def _attempt(task: ReaderInput, reading: Reading, moved: _MoveTime) -> Attempt:
 
     def receive(link: ReaderLink, command: steps.Receive) -> tuple[steps.Received, Sequence[Run]]:
         since, counts = task.drain_since_ms, Counts()
-        drain = None if since is None else Drain(since, options.idle_timeout)
+        drain = None if since is None else Drain(since)
         intake = TaskIntake(reading, counts=counts, drain=drain, alone=command.alone)
         link.subscribe(subscriptions_of(options, link))
         value = NewValue(link, task.read.stream, command.batch, command.first)

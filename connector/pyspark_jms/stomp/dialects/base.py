@@ -246,44 +246,44 @@ class Dialect(BrokerDialect):
     management: Management | None = None
     """How the broker answers management requests. None if it does not."""
 
-    # --- errors ------------------------------------------------------------------------------
+    # --- errors: parts of an ERROR frame's ``message``, and what a frame with one of them means ---------
 
     security_errors: tuple[str, ...] = field(default=())
-    """Parts of an ERROR frame's ``message`` by which it means: the user is unknown, or lacks a permission."""
+    """The user is unknown, or lacks a permission."""
 
     subscribe_errors: tuple[str, ...] = field(default=())
-    """The same for: a SUBSCRIBE was refused. The frame does not distinguish a missing permission from an address with
+    """A SUBSCRIBE was refused. The frame does not distinguish a missing permission from an address with
     both routing types."""
 
     lost_errors: tuple[str, ...] = field(default=())
-    """The same for: the broker ends the connection or the subscription, and the client may connect again. It was idle
+    """The broker ends the connection or the subscription, and the client may connect again. It was idle
     for too long, its consumer was slow, an operator closed it, or the broker stops.
     """
 
     send_errors: tuple[str, ...] = field(default=())
-    """The same for: a SEND was refused. The frame does not distinguish a missing permission from a full address."""
+    """A SEND was refused. The frame does not distinguish a missing permission from a full address."""
 
     ack_errors: tuple[str, ...] = field(default=())
-    """The same for: the broker cannot acknowledge this message."""
+    """The broker cannot acknowledge this message."""
 
     conversion_errors: tuple[str, ...] = field(default=())
-    """The same for: the broker cannot convert a message to STOMP. It closes the connection after such an ERROR."""
+    """The broker cannot convert a message to STOMP. It closes the connection after such an ERROR."""
 
     selector_identifiers: Mapping[str, str] = field(default_factory=dict)
     """MESSAGE header → the identifier of a selector that has the same value, for headers that differ between messages.
     For a broker with ``conversion_errors``."""
 
     in_use_errors: tuple[str, ...] = field(default=())
-    """The same for: another connection uses this client id, or reads this durable subscription."""
+    """Another connection uses this client id, or reads this durable subscription."""
 
     selector_errors: tuple[str, ...] = field(default=())
-    """The same for: the selector is invalid."""
+    """The selector is invalid."""
 
     destination_errors: tuple[str, ...] = field(default=())
-    """The same for: the destination does not exist and may not be created."""
+    """The destination does not exist and may not be created."""
 
     declaration_errors: tuple[str, ...] = field(default=())
-    """The same for: the queue was declared with arguments, and a STOMP client declares it without."""
+    """The queue was declared with arguments, and a STOMP client declares it without."""
 
     origin_headers: tuple[str, ...] = ()
     """Headers by which a message in the broker's own dead-letter queue names the queue and the address that it came

@@ -148,8 +148,7 @@ def spend_attempt(
     others = None if neighbour is None else other_messages(neighbour, dialect)
     if others is None or not _takes_selector(subscribe, dialect):
         return
-    given = subscribe.get("selector")
-    selector = others if given is None else both_selectors(given, others)
+    selector = both_selectors(subscribe.get("selector"), others)
     with (
         contextlib.suppress(JMSError),
         _OneMessageEach(settings, {**subscribe, "selector": selector}, dialect) as second,

@@ -20,7 +20,7 @@ from pyspark_jms.management.queue_facts import look_up_queues
 from pyspark_jms.network.connection import StateCondition
 from pyspark_jms.network.settings import ConnectionSettings
 from pyspark_jms.sentences import counted
-from pyspark_jms.source.end_of_queue import EndOfQueue
+from pyspark_jms.source.end_of_queue import end_of_reading
 from pyspark_jms.source.links import SourceLink, SourceProtocol
 from pyspark_jms.tools.check.body_type_counts import (
     BodyKind,
@@ -90,7 +90,7 @@ def _decoded(protocol: SourceProtocol, block: MessageBlock, dialect: str, destin
 
 def _until_quiet(link: SourceLink, condition: StateCondition, limit: int | None, seconds: float) -> None:
     end, deadline = (
-        EndOfQueue[SourceLink](lambda link: link.probe(), idle=_QUIET_SECONDS, settle=_POLL_SECONDS),
+        end_of_reading(_QUIET_SECONDS, settle=_POLL_SECONDS),
         time.monotonic() + seconds,
     )
     while time.monotonic() < deadline and (limit is None or link.waiting()[0] < limit):

@@ -134,7 +134,7 @@ def _read_clock(management: ManagementLink | None) -> tuple[float, float, float]
 
 
 def _name(check: Check) -> Iterator[Finding]:
-    """Nothing else is asked about a queue that is refused."""
+    """Refuse the name of a topic; what follows then asks nothing about it."""
     if refused := name_finding(check.management, check.queue):
         check.queue = ""
         yield refused

@@ -29,7 +29,7 @@ from pyspark_jms.jms.subscription import Subscription
 from pyspark_jms.network.connection import StateCondition
 from pyspark_jms.network.settings import ConnectionSettings
 from pyspark_jms.options.source import SourceOptions
-from pyspark_jms.source.end_of_queue import EndOfQueue, take_browsed
+from pyspark_jms.source.end_of_queue import EndOfQueue, end_of_reading, take_browsed
 from pyspark_jms.source.links import Reading, SourceLink
 from pyspark_jms.source.task_inputs import rows_of
 
@@ -164,8 +164,8 @@ def _subscribe(link: MovingLink, options: SourceOptions, limit: int | None, *, b
     )
 
 
-def _end_of_queue(options: SourceOptions) -> EndOfQueue[MovingLink]:
-    return EndOfQueue(lambda link: link.probe(), idle=options.idle_timeout, settle=options.idle_timeout)
+def _end_of_queue(options: SourceOptions) -> EndOfQueue[SourceLink]:
+    return end_of_reading(options.idle_timeout, settle=options.idle_timeout)
 
 
 class _Mover:

@@ -64,7 +64,7 @@ class ConformanceQueue:
         self.is_amqp = settings.protocol == "amqp"
         self.name = name
         self.dialect: Any = None
-        """Of the broker, as ``run_conformance`` has found it."""
+        """The broker's dialect, which ``run_conformance`` finds out."""
         self.uses_transactions = True
         """Whether ``send`` commits. The test of transactions decides it."""
         self.patience = settings.receipt_timeout
