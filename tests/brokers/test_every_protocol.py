@@ -9,6 +9,7 @@ import re
 import uuid
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 from broker_rows import access_over, read_batches, write_batch
 from broker_stage import require_rabbitmq
@@ -80,8 +81,9 @@ def sent_columns(batch, broker, over):
     dialect = dialect_of(over, broker.dialect)
     set_by_broker = dialect.set_by_broker if over == "stomp" else dialect.send.set_by_broker
     found = {name: row[name] for name in ARROW_SCHEMA.names if name not in IGNORED_BY_SINK}
+    sent = {key for key, value in row["properties"] or () if value is not None and not is_left_out(key, set_by_broker)}
     for name in ("properties", "property_types"):
-        found[name] = {key: value for key, value in row[name] or () if not is_left_out(key, set_by_broker)}
+        found[name] = {key: value for key, value in row[name] or () if key in sent}
     return found
 
 
@@ -167,6 +169,45 @@ def test_the_parts_of_an_mqtt_5_message_are_in_the_row_and_in_its_copy(running, 
         write_batch(access_over(broker, protocol), None, batch, topic=topic)
         wait_until(lambda: received, what="the copy")
     assert (received[0].payload, received[0].properties.UserProperty) == (BODY.encode(), USER_PROPERTIES)
+
+
+NO_PRIORITY = "JMSPriority - → `4`"
+"""RabbitMQ gives no priority over STOMP, and the sink sends the default of JMS."""
+
+NAMES_OF_OTHERS = ("x-trace", "order-id", "a.b", "a b", "a:b", "1a", "null", " a ", "a\nb", "a\\", "é")
+
+
+@pytest.mark.deep
+@pytest.mark.parametrize("name", list(BROKERS))
+def test_properties_whose_names_jms_does_not_have_are_written_as_they_were_read(running, name):
+    broker = running(name)
+    given = {name: str(number) for number, name in enumerate(NAMES_OF_OTHERS)}
+    row = {"text": pa.array([BODY]), "properties": pa.array([[*given.items()]], pa.map_(pa.string(), pa.string()))}
+    for protocol in protocols_of(broker):
+        batch = pa.record_batch(row)
+        for _ in range(2):
+            queue = queue_on(broker)
+            write_batch(access_over(broker, protocol), queue, batch, **unconfirmed(broker))
+            (batch,) = read_batches(access_over(broker, protocol), queue)
+            assert sent_columns(batch, broker, protocol)["properties"] == given
+
+
+@pytest.mark.deep
+@pytest.mark.parametrize("name", list(BROKERS))
+def test_a_message_with_all_parts_is_written_as_it_was_read(running, name):
+    broker, found = running(name), {}
+    for protocol, send in FULL[broker.dialect].items():
+        if name == "rabbitmq 3" and protocol in NOT_OF_RABBITMQ_3:
+            continue
+        queue = queue_on(broker)
+        send(broker, queue)
+        for over in protocols_of(broker):
+            copies = queue_on(broker)
+            (batch,) = arrived(access_over(broker, over), queue)
+            write_batch(access_over(broker, over), copies, batch, **unconfirmed(broker))
+            (copy,) = read_batches(access_over(broker, over), copies)
+            found[protocol, over] = differing(batch, copy, broker, over)
+    assert {*found.values()} <= {"", NO_PRIORITY if name.startswith("rabbitmq") else ""}, found
 
 
 # --- the tables of docs/typed-messages.md -----------------------------------------------------------------

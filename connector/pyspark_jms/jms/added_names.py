@@ -11,7 +11,6 @@ __all__ = [
     "ARTEMIS",
     "CLASSIC",
     "CONVERSION_PREFIX",
-    "MQTT_PREFIX",
     "NATIVE_ID",
     "RABBITMQ",
     "AddedNames",
@@ -23,11 +22,6 @@ CONVERSION_PREFIX = "JMS_AMQP_"
 NATIVE_ID = "NATIVE_MESSAGE_ID"
 """The property in which Artemis keeps the message-id of an AMQP message. In a message that a client sends, Artemis
 makes it the id of the new message."""
-
-MQTT_PREFIX = "mqtt."
-"""What begins the names of Artemis for the parts of an MQTT message. A row has those that the producer gave
-(``mqtt.content.type``, ``mqtt.ordered.user.property.0.region``), and the sink sends them, although JMS has no such
-names: an MQTT subscriber of the copy gets them as they were."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

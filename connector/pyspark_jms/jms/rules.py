@@ -13,7 +13,7 @@ from types import MappingProxyType
 from jms_selector.meaning.conversions import JAVA_DOUBLE
 from jms_selector.syntax.kinds import BITS, Kind
 from jms_selector.syntax.literals import is_plain_name, reserved_word
-from pyspark_jms.jms.added_names import ANY_BROKER, MQTT_PREFIX
+from pyspark_jms.jms.added_names import ANY_BROKER
 from pyspark_jms.jms.conversions import BASE64, ValueType
 from pyspark_jms.jms.model import DEAD_LETTER_PROPERTIES, MOVED_PROPERTY
 from pyspark_jms.sentences import with_article
@@ -96,23 +96,27 @@ def is_left_out(name: str, set_by_broker: frozenset[str]) -> bool:
     return name in SET_BY_PROVIDER or name in set_by_broker or name in ANY_BROKER
 
 
-def sent_name_problem(name: str) -> str | None:
-    """Return why the sink cannot send a property of this name; None if it can: also the parts of an MQTT message."""
-    return None if name.startswith(MQTT_PREFIX) else property_name_problem(name)
-
-
 def property_name_problem(name: str | None) -> str | None:
-    """Return why a client cannot set a property of this name; None if it can, or if the property is
+    """Return why a JMS client cannot set a property of this name; None if it can, or if the property is
     ``SET_BY_PROVIDER``.
 
     ``JMS_…`` is allowed: JMS reserves these names for provider-specific properties, which clients set.
     """
+    if name and reserved_word(name, activemq=False):
+        return "is a reserved word of selectors: JMS 3.1 §3.8.1.1"
+    if name and not is_plain_name(name, activemq=False):
+        return "is not a Java identifier (letters, digits, _ and $, no digit first): JMS 3.1 §3.8.1.1"
+    return sent_name_problem(name)
+
+
+def sent_name_problem(name: str | None) -> str | None:
+    """Return why the sink cannot send a property of this name; None if it can.
+
+    Clients without JMS, and brokers that convert, make names that are not Java identifiers (``x-trace``,
+    ``mqtt.response.topic``). Every broker keeps them, so a row can be written as it was read.
+    """
     if not name:
         return "is empty: JMS 3.1 §3.5.1"
-    if reserved_word(name, activemq=False):
-        return "is a reserved word of selectors: JMS 3.1 §3.8.1.1"
-    if not is_plain_name(name, activemq=False):
-        return "is not a Java identifier (letters, digits, _ and $, no digit first): JMS 3.1 §3.8.1.1"
     if name.startswith(MARKER_PREFIX) and name not in _MARKERS_OF_ROWS:
         return f"begins with {MARKER_PREFIX}, which this connector reserves"
     if name in JMSX_PROPERTIES:

@@ -15,13 +15,12 @@ from pyspark_jms.jms.rules import (
     element_value_problem,
     property_name_problem,
     property_value_problem,
+    sent_name_problem,
     shown_name,
 )
 
 GOOD_NAMES = ["a", "_", "$", "a1", "_AMQ_X", "größe", "名前", "nota", "JMS_IBM_Format", "JMSXGroupID", "JMSXGroupSeq"]
-BAD_NAMES = [
-    (None, "is empty"),
-    ("", "is empty"),
+NO_IDENTIFIERS = [
     ("NOT", "reserved word"),
     ("between", "reserved word"),
     ("Null", "reserved word"),
@@ -34,6 +33,10 @@ BAD_NAMES = [
     ("a\r", "Java identifier"),
     ("€-", "Java identifier"),
     ("💰", "Java identifier"),
+]
+RESERVED_NAMES = [
+    (None, "is empty"),
+    ("", "is empty"),
     (BODY_MARKER, "spark_jms_"),
     (TYPES_MARKER, "spark_jms_"),
     ("spark_jms_", "spark_jms_"),
@@ -50,9 +53,16 @@ def test_names_that_a_client_can_set_or_write_back(name):
     assert property_name_problem(name) is None
 
 
-@pytest.mark.parametrize(("name", "problem"), BAD_NAMES)
+@pytest.mark.parametrize(("name", "problem"), NO_IDENTIFIERS)
+def test_names_that_no_jms_client_can_set_are_written_back(name, problem):
+    assert problem in property_name_problem(name)
+    assert sent_name_problem(name) is None
+
+
+@pytest.mark.parametrize(("name", "problem"), RESERVED_NAMES)
 def test_names_that_are_refused(name, problem):
     assert problem in property_name_problem(name)
+    assert problem in sent_name_problem(name)
 
 
 GOOD_VALUES = {

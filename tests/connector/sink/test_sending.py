@@ -107,7 +107,7 @@ def with_bad(count, bad):
     """Rows 0 … count - 1 in batches of 7; those in ``bad`` have a fault, one of three kinds."""
     texts = [f"{n}\0" if n in bad and n % 3 == 0 else str(n) for n in range(count)]
     priorities = [77 if n in bad and n % 3 == 1 else 4 for n in range(count)]
-    properties = [[("a-b" if n in bad and n % 3 == 2 else "ab", str(n))] for n in range(count)]
+    properties = [[("JMS-" if n in bad and n % 3 == 2 else "ab", str(n))] for n in range(count)]
     whole = pa.record_batch(
         {
             "text": pa.array(texts),

@@ -35,9 +35,15 @@ CLASSIC = Dialect(
         refused_in_rows=(CLASSIC_DESTINATIONS,),
         # 6.3 cannot acknowledge a message that has an id of its producer over STOMP: it closes the reader's connection.
         takes_message_ids=False,
-        # The broker's scheduler reads them.
+        # The broker's scheduler reads four of them. The last would be a second length of the body for STOMP readers.
         reserved_properties=frozenset(
-            {"AMQ_SCHEDULED_DELAY", "AMQ_SCHEDULED_REPEAT", "AMQ_SCHEDULED_PERIOD", "AMQ_SCHEDULED_CRON"}
+            {
+                "AMQ_SCHEDULED_DELAY",
+                "AMQ_SCHEDULED_REPEAT",
+                "AMQ_SCHEDULED_PERIOD",
+                "AMQ_SCHEDULED_CRON",
+                "content-length",
+            }
         ),
         set_by_broker=frozenset({"original-destination", "transformation"}),  # in messages moved to a dead-letter queue
     ),

@@ -44,9 +44,13 @@ SEND_HEADERS = {header.name: header.stomp for header in HEADERS if header.sent a
 """``Dialect.send_headers`` of every broker."""
 
 RESERVED_EVERYWHERE = frozenset(
-    {"destination", "content-length", "receipt", "transaction", *SEND_HEADERS.values(), *SELECTOR_SCHEMA.kinds}
+    {
+        *("destination", "content-length", "receipt", "transaction", "message-id"),
+        *SEND_HEADERS.values(),
+        *SELECTOR_SCHEMA.kinds,
+    }
 )
-"""Names that no broker takes for a property: the headers of a SEND frame, and the headers of JMS."""
+"""Names that no broker takes for a property: the headers of a SEND frame, the id of a MESSAGE, the headers of JMS."""
 
 _ID_SEPARATOR = b","
 """Joins the id for ACK and the ``message-id`` where a broker has two; no broker's id for ACK contains it."""

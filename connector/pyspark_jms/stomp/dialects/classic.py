@@ -85,7 +85,6 @@ CLASSIC = Dialect(
         "expires",
         "timestamp",
         "amq-msg-type",
-        "message-id",
         "subscription",
         "ack",
         "redelivered",

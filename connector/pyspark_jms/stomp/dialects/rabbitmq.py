@@ -103,7 +103,6 @@ RABBITMQ = Dialect(
         "expiration",
         "timestamp",
         "amqp-message-id",
-        "message-id",
         "user-id",
         "app-id",
         "subscription",
@@ -111,6 +110,18 @@ RABBITMQ = Dialect(
         "redelivered",
         "CC",
         "BCC",
+        # The queue of a SEND is declared with these arguments.
+        "x-dead-letter-exchange",
+        "x-dead-letter-routing-key",
+        "x-expires",
+        "x-max-age",
+        "x-max-length",
+        "x-max-length-bytes",
+        "x-max-priority",
+        "x-message-ttl",
+        "x-queue-name",
+        "x-queue-type",
+        "x-stream-max-segment-size-bytes",
     },
     # The time to live, and headers of messages moved to a dead-letter exchange.
     set_by_broker=frozenset(
