@@ -18,9 +18,8 @@ from pyspark_jms.errors import DataLossError, InvalidSelectorError, UnsupportedE
 from pyspark_jms.options.sink import SinkOptions
 from pyspark_jms.options.source import SourceOptions
 from pyspark_jms.sink.sending import send_at_least_once
-from pyspark_jms.source.logs import LogSource
 from pyspark_jms.source.task_inputs import read_task
-from pyspark_jms.spark.protocols import reading_of
+from pyspark_jms.spark.protocols import query_of, reading_of
 
 pytestmark = [pytest.mark.broker, pytest.mark.deep]
 
@@ -69,7 +68,7 @@ class Reading:
 
     def __init__(self, rabbit, stream, offset=None, **options):
         self.reading = reading_of(SourceOptions.parse(access(rabbit, queue=stream, **options)))
-        self.source = LogSource(self.reading.options)
+        self.source = query_of(self.reading)
         self.offset = offset or self.source.initial_offset()
 
     def texts(self, start, end):

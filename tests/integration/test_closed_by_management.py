@@ -11,8 +11,8 @@ from waiting import wait_until
 from pyspark_jms.amqp.source import AmqpSource, AmqpSourceLink
 from pyspark_jms.options.source import SourceOptions
 from pyspark_jms.source.links import Reading
-from pyspark_jms.source.stream import StreamSource
 from pyspark_jms.source.task_inputs import read_task
+from pyspark_jms.spark.protocols import query_of
 from pyspark_jms.stomp.source import StompSource, StompSourceLink
 
 STOMP, AMQP = (StompSource, StompSourceLink), (AmqpSource, AmqpSourceLink)
@@ -40,7 +40,7 @@ def closing(protocol, step, nth, close):
 
 def run(reading):
     """Read as Trigger.AvailableNow does; the texts of the rows."""
-    source = StreamSource(reading)
+    source = query_of(reading)
     with contextlib.ExitStack() as stack:
         stack.callback(source.stop)
         source.drain()

@@ -17,7 +17,7 @@ from pyspark_jms.errors import DataLossError, JournalLockedError, OptionConflict
 from pyspark_jms.options.source import SourceOptions
 from pyspark_jms.source.ack_loop import AckLoop
 from pyspark_jms.source.stopping import StopRequest
-from pyspark_jms.source.stream import QueryJournal
+from pyspark_jms.source.stores.journal import QueryJournal
 from pyspark_jms.spark.protocols import reading_of
 from pyspark_jms.spark.stream_reader import JmsStreamReader
 
@@ -172,7 +172,7 @@ def test_a_full_journal_leaves_the_rest_on_the_broker(broker, queue, tmp_path):
 
 
 def test_a_second_query_is_refused_by_name(broker, queue, tmp_path, monkeypatch):
-    monkeypatch.setattr("pyspark_jms.source.stream._LOCK_SECONDS", 0.3)
+    monkeypatch.setattr("pyspark_jms.source.stores.journal._LOCK_SECONDS", 0.3)
     with (
         receiving(broker, queue, tmp_path),
         pytest.raises(JournalLockedError, match=rf"\[JMS_JOURNAL_LOCKED\].*queue://{queue}"),

@@ -20,9 +20,8 @@ from pyspark_jms.amqp.reading import ReaderLink
 from pyspark_jms.delivery.register.token import needs_renewal
 from pyspark_jms.errors import PoisonLoopError, SourceFencedError
 from pyspark_jms.options.source import SourceOptions
-from pyspark_jms.source.readers.planner import ReaderSource
 from pyspark_jms.source.readers.task import read_reader
-from pyspark_jms.spark.protocols import reading_of
+from pyspark_jms.spark.protocols import query_of, reading_of
 
 FENCED, OVERTAKEN, POISON = 3, 4, 5
 CALLS = ("lock", "peek", "open", "take", "accept", "create", "subscribe", "browse")
@@ -49,7 +48,7 @@ class Driver:
             (self.folder / name).mkdir(parents=True, exist_ok=True)
         self.options = SourceOptions.parse(options)
         self._wrap()
-        self.source = ReaderSource(reading_of(self.options))
+        self.source = query_of(reading_of(self.options))
         self.source.drain()
 
     def read(self, tasks, batch):

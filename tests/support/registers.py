@@ -7,9 +7,8 @@ import amqp_sending
 from streaming import access
 
 from pyspark_jms.options.source import SourceOptions
-from pyspark_jms.source.readers.planner import ReaderSource
 from pyspark_jms.source.readers.task import read_reader
-from pyspark_jms.spark.protocols import reading_of
+from pyspark_jms.spark.protocols import query_of, reading_of
 
 
 class ReaderQuery:
@@ -29,7 +28,7 @@ class ReaderQuery:
 
     def start(self):
         """A new driver, with the logs of the one before."""
-        self.source = ReaderSource(reading_of(self.options))
+        self.source = query_of(reading_of(self.options))
 
     def read(self, task):
         """The rows of a task."""

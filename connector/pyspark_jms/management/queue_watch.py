@@ -42,7 +42,7 @@ class QueueWatch:
         open_link: Callable[[ConnectionSettings], ManagementLink],
         settings: ConnectionSettings,
         queues: Sequence[str],
-        in_flight: Callable[[], int] | None,
+        in_flight: Callable[[], int | None],
         received: Callable[[], int] | None = None,
         *,
         connections: int = 1,
@@ -50,8 +50,8 @@ class QueueWatch:
         features: Sequence[tuple[Feature, int]] = (),
         every: float = _EVERY_SECONDS,
     ) -> None:
-        """``in_flight``: how many messages of these queues this query has received and not acknowledged, or None if
-        that is not known here. ``received``: how many it has received, or None if it reads only some of their messages.
+        """``in_flight``: how many messages of these queues this query has received and not acknowledged, None if
+        that is not known. ``received``: how many it has received, or None if it reads only some of their messages.
         Both are called in another thread. ``connections``: how many consumers this query has at each queue.
         ``note_undelivered``: called in that thread with how many messages were delivered to nobody. ``features``: how
         the queues are read, if a line shall tell that one of them is non-destructive.
@@ -139,9 +139,10 @@ class QueueWatch:
         if self._note_undelivered is not None:
             self._note_undelivered(undelivered)
         self._look_for_kept(link, every)
-        if self._in_flight is None:
+        own = self._in_flight()
+        if own is None:
             return metrics
-        self._excess.append(max(0, delivering - self._in_flight()))
+        self._excess.append(max(0, delivering - own))
         if consumers == self._own_consumers:
             # Messages in flight to this query are in delivery, too. Only a surplus in every sample is stuck.
             metrics["stuckInDelivery"] = min(self._excess) if len(self._excess) > 1 else 0

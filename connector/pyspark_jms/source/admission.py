@@ -87,10 +87,9 @@ class BatchDecision(Enum):
 class BatchTrigger:
     """Call ``begin`` at the start of each poll for a batch, then ``verdict`` until it is not WAIT or ASK."""
 
-    def __init__(self, options: SourceOptions, clock: Callable[[], float], *, draining: bool) -> None:
+    def __init__(self, options: SourceOptions, clock: Callable[[], float]) -> None:
         self._options = options
         self._clock = clock
-        self._draining = draining
         self._last_batch = clock()
         self.begin(None)
 

@@ -1,7 +1,7 @@
 """What the engine of reading needs of a protocol: ``SourceProtocol`` connects, ``SourceLink`` receives.
 
 The engine knows nothing else of a protocol. ``stomp.source`` and ``amqp.source`` implement both. What only AMQP can do
-has no port: ``source.readers`` and ``source.logs`` use the classes of AMQP. Each protocol must have all members of all
+has no port: ``source.readers`` and two of ``source.stores`` use its classes. Each protocol must have all members of all
 ports, so they have at most 50 together. What an engine must know of a broker is data: ``jms.dialect``.
 """
 

@@ -52,11 +52,9 @@ class Progress:
         own: Mapping[str, int],
         reached: int,
         reconnects: int,
-        dropped: int | str,
     ) -> dict[str, object]:
         """``watched``: the broker's metrics of its queues. ``own``: what only this protocol counts.
-        ``reached``: the end of the last batch in the commit log. ``dropped``: rows that the re-evaluation of the
-        selector has dropped.
+        ``reached``: the end of the last batch in the commit log.
         """
         waiting = [link.waiting() for link in links]
         self.in_flight = ledger.in_flight_messages + sum(messages for messages, _ in waiting)
@@ -70,13 +68,11 @@ class Progress:
             "recognised": ledger.recognised,
             "reconnects": reconnects,
             **({} if store is None else _journal_metrics(store, max(reached, ledger.done))),
-            "selectorDropped": dropped,
             "deadLetters": diverter.dead_letters,
             "droppedTooLarge": diverter.skipped,
             "guarantee": self._guarantee(store, watched, links),
             "broker": links[0].server if links else None,
             **own,
-            **watched,
         }
 
     def _guarantee(

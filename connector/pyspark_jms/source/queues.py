@@ -25,7 +25,7 @@ from pyspark_jms.network.settings import ConnectionSettings
 from pyspark_jms.options.source import SourceOptions
 from pyspark_jms.source.links import Reading, SourceLink, SourceProtocol
 
-__all__ = ["features_of", "require_queues", "require_removal", "tried_out", "warn_of_undelivered"]
+__all__ = ["features_of", "left_on", "require_queues", "require_removal", "tried_out", "warn_of_undelivered"]
 
 _log = logging.getLogger("pyspark_jms.source")
 _MOST_TRIED = 16
@@ -80,6 +80,13 @@ def require_removal(reading: Reading, found: Sequence[QueueFacts]) -> None:
     selector_for = options.selector_for if options.durable is None else lambda _: None  # its queue has the selector
     for known in tried_out(tried, reading.protocol, options.connection, selector_for) if features else ():
         require_usable((known, feature, needed) for feature, needed in features if known.non_destructive)
+
+
+def left_on(reading: Reading) -> list[QueueFacts]:
+    """Return the queues whose number of messages the broker tells, in the order of the options."""
+    found = reading.look_up([each.name for each in reading.options.destinations if each.kind is DestinationKind.QUEUE])
+    found |= _subscription(reading)
+    return [facts for facts in found.values() if facts.messages is not None]
 
 
 def warn_of_undelivered(reading: Reading) -> None:

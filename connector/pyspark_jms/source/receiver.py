@@ -6,7 +6,7 @@ here runs on the one thread that Spark's calls come on; the threads of the links
 
 import contextlib
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from pyspark_jms.blocks.block import MessageBlock
 from pyspark_jms.delivery.journal.store import JournalStore
@@ -17,9 +17,7 @@ from pyspark_jms.delivery.message_range import Batch
 from pyspark_jms.delivery.subscription_ledger import Recognition
 from pyspark_jms.errors import JMSError
 from pyspark_jms.jms.features import Feature
-from pyspark_jms.jms.model import DestinationKind
 from pyspark_jms.jms.subscription import source_name
-from pyspark_jms.management.queue_watch import QueueWatch
 from pyspark_jms.options.broker import dialect_of
 from pyspark_jms.options.source import SourceOptions
 from pyspark_jms.source.ack_loop import AckLoop
@@ -28,11 +26,11 @@ from pyspark_jms.source.diverting import Diverter
 from pyspark_jms.source.draining import Drain
 from pyspark_jms.source.end_of_queue import EndOfQueue, end_of_reading
 from pyspark_jms.source.links import Reading, SourceLink, SourceProtocol
-from pyspark_jms.source.progress import Counts, Progress, compared
-from pyspark_jms.source.queues import features_of, warn_of_undelivered
+from pyspark_jms.source.progress import Counts, Progress
+from pyspark_jms.source.queues import warn_of_undelivered
 from pyspark_jms.source.stopping import StopRequest
 from pyspark_jms.source.subscriptions import MAX_SHORT_SESSIONS, Subscriptions
-from pyspark_jms.source.unmatched import UnmatchedSelector, warn_of_unmatched
+from pyspark_jms.source.unmatched import warn_of_unmatched
 
 __all__ = ["BatchReceiver", "Intake", "required_recognition"]
 
@@ -51,30 +49,30 @@ class BatchReceiver:
         sequence: int,
         selector_digest: str | None = None,
         restarted: bool = False,
-        drain: bool = False,
+        drain_since_ms: float | None = None,
     ) -> None:
         """The next message gets ``sequence``.
 
         ``selector_digest``: of a durable subscription, as the checkpoint has it. ``restarted``: the query has run
-        before, so it waits for a broker that is away. ``drain``: read only what was sent before now (AvailableNow).
+        before, so it waits for a broker that is away. ``drain_since_ms``: read only what was sent before that time, in
+        milliseconds since 1970 (AvailableNow).
         """
         self._reading = reading
         self._options = options = reading.options
-        draining = Drain(time.time() * 1000) if drain else None
+        drain = None if drain_since_ms is None else Drain(drain_since_ms)
         self._stop = stop
         self._store = store
-        self._draining = drain
+        self._draining = drain is not None
         self._is_end_noted = False
         self._progress = Progress(options)
         self._diverter = Diverter(reading, stop.pause)
         self._subscriptions = Subscriptions(reading, stop.pause)
         self._in_memory, self._ledger = self._open(sequence, selector_digest, restarted=restarted)
         self._ack_loop = AckLoop(self._subscriptions, self._ledger, store, self._progress.counts)
-        self._intake = self._new_intake(draining)
+        self._intake = self._new_intake(drain)
         self._backlog_end = self._ledger.offered + self._ledger.waiting_messages
         """Messages below it were left by an earlier process: they are offered before anything is received."""
-        self._admission = BatchTrigger(options, time.monotonic, draining=drain)
-        self._watch = self._watch_queues()
+        self._admission = BatchTrigger(options, time.monotonic)
         self.reached = 0
         """The end of the last batch that the commit log holds; a journal may keep its messages a little longer."""
 
@@ -118,31 +116,12 @@ class BatchReceiver:
             fail_on_data_loss=self._options.fail_on_data_loss,
         )
 
-    def _watch_queues(self) -> QueueWatch | None:
-        options = self._options
-        queues = [each.name for each in options.destinations if each.kind is DestinationKind.QUEUE]
-        queues += [str(options.durable)] if options.durable else []
-        # A run that ends does not need metrics that come every 30 s; a journal must know of other consumers.
-        if not queues or (self._draining and self._store is None):
-            return None
-        return QueueWatch(
-            self._reading.protocol.open_management,
-            options.connection,
-            queues,
-            lambda: self._progress.in_flight,
-            compared(options, self._received),
-            connections=options.connections,
-            note_undelivered=UnmatchedSelector(self._reading, self._received),
-            features=features_of(options),
-        )
-
-    def _received(self) -> int:
+    def received(self) -> int:
+        """Return how many messages have come."""
         return self._progress.counts.received + sum(link.waiting()[0] for link in self.links)
 
     def close(self) -> None:
         """Give back what is not acknowledged, without costing it a delivery attempt. Never raises."""
-        if self._watch is not None:
-            self._watch.close()
         for subscription in range(self._ledger.subscriptions):
             with contextlib.suppress(JMSError):
                 self._ack_loop.confirm(subscription)  # so that the journal need not wait for what was acknowledged
@@ -220,18 +199,21 @@ class BatchReceiver:
         """Return the digest of the selector that a durable subscription has, for the checkpoint."""
         return self._subscriptions.selector_digest
 
-    def progress(self, dropped: int | str = 0) -> dict[str, object]:
-        """Metrics for ``StreamingQueryProgress``; cheap, never raises. ``dropped``: rows dropped for the selector."""
+    def in_flight(self) -> int:
+        """Return how many messages were here and not acknowledged when the metrics were last read."""
+        return self._progress.in_flight
+
+    def progress(self, watched: Mapping[str, int | str] | None = None) -> dict[str, object]:
+        """Return the metrics; cheap, never raises. ``watched``: those of the broker's queues."""
         return self._progress.metrics(
             self._ledger,
             self._subscriptions.links,
             self._store,
             self._diverter,
-            {} if self._watch is None else self._watch.metrics(),
+            watched or {},
             own=self._subscriptions.condition.counts,
             reached=self.reached,
             reconnects=self._subscriptions.reconnects,
-            dropped=dropped,
         )
 
 

@@ -1,4 +1,4 @@
-"""The options of a read or a write → the protocol of their broker, and the engine of a streaming read.
+"""The options of a read or a write → the protocol of their broker, and the query of a streaming read.
 
 The scheme of ``brokerUrl`` decides: all addresses have the same. Each function imports the code of one protocol, which
 takes a tenth of a second of CPU or more: Spark starts many processes, and ends those that were idle for a minute.
@@ -8,8 +8,7 @@ pandas (38 MB).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING
 
 from pyspark_jms.network.settings import ConnectionSettings
 from pyspark_jms.options.sink import SinkOptions
@@ -18,50 +17,31 @@ from pyspark_jms.options.source import SourceOptions
 if TYPE_CHECKING:
     from pyspark_jms.sink.links import ConnectSink
     from pyspark_jms.source.links import Reading
-    from pyspark_jms.source.readers.reader_input import ReaderInput
-    from pyspark_jms.source.task_inputs import TaskInput
+    from pyspark_jms.source.query import Query
 
 __all__ = [
-    "SourceEngine",
     "connect_sink",
+    "query_of",
     "reading_of",
-    "source_engine",
 ]
 
 
-class SourceEngine(Protocol):
-    """In the streaming runner. Offsets are the dictionaries that Spark logs."""
+def query_of(reading: Reading) -> Query:
+    """Return, for the driver, the query that reads a stream, with the store of its batches."""
+    from pyspark_jms.source.query import Query
 
-    def initial_offset(self) -> dict[str, Any]: ...
-
-    def drain(self) -> None:
-        """Read only what was sent before the first ``latest_offset`` (Trigger.AvailableNow)."""
-
-    def latest_offset(self, start: dict[str, Any]) -> dict[str, Any]: ...
-
-    def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[TaskInput | ReaderInput]: ...
-
-    def commit(self, end: dict[str, Any]) -> None: ...
-
-    def progress(self) -> dict[str, object]:
-        """The metrics of ``progress.sources[].latestOffset``."""
-
-    def stop(self) -> None: ...
-
-
-def source_engine(options: SourceOptions) -> SourceEngine:
-    """Return, for the driver, one of the ways to read a stream."""
+    options = reading.options
     if options.exactly_once and _is_amqp(options.connection):
-        from pyspark_jms.source.readers.planner import ReaderSource
+        from pyspark_jms.source.stores.register import RegisterStore
 
-        return ReaderSource(reading_of(options))
+        return Query(reading, RegisterStore)
     if options.stream_offset is not None:
-        from pyspark_jms.source.logs import LogSource
+        from pyspark_jms.source.stores.log import LogStore
 
-        return LogSource(options)
-    from pyspark_jms.source.stream import StreamSource
+        return Query(reading, LogStore)
+    from pyspark_jms.source.stores.received import ReceivedStore
 
-    return StreamSource(reading_of(options))
+    return Query(reading, ReceivedStore)
 
 
 def reading_of(options: SourceOptions) -> Reading:

@@ -1,4 +1,4 @@
-"""``DataSourceStreamReader`` with admission control (Spark 4.2 and newer): Spark's calls → ``source.stream``."""
+"""``DataSourceStreamReader`` with admission control (Spark 4.2 and newer): Spark's calls → ``source.query``."""
 
 from typing import Any
 
@@ -24,7 +24,7 @@ class JmsStreamReader(StreamReading, SupportsTriggerAvailableNow):
         return ReadMaxBytes(self._options.max_bytes)
 
     def prepareForTriggerAvailableNow(self) -> None:
-        self._engine().drain()
+        self._running().drain()
 
     @short_traceback
     def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:
@@ -34,7 +34,7 @@ class JmsStreamReader(StreamReading, SupportsTriggerAvailableNow):
                 " nothing.",
                 "Use trigger(availableNow=True), or deliveryGuarantee=exactly-once.",
             )
-        return self._engine().latest_offset(start)
+        return self._running().latest_offset(start)
 
     def reportLatestOffset(self) -> dict[str, Any]:
-        return {} if self._source is None else self._source.progress()
+        return {} if self._query is None else self._query.progress()

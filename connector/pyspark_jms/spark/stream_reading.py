@@ -10,10 +10,11 @@ from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
 
 from pyspark_jms.errors import UnsupportedError
 from pyspark_jms.options.source import SourceOptions
+from pyspark_jms.source.query import Query
 from pyspark_jms.source.readers.reader_input import ReaderInput
 from pyspark_jms.source.task_inputs import TaskInput, read_task
 from pyspark_jms.spark.calls import freeze_gc, short_traceback, short_traceback_of_rows
-from pyspark_jms.spark.protocols import SourceEngine, reading_of, source_engine
+from pyspark_jms.spark.protocols import query_of, reading_of
 
 __all__ = ["JmsBasicStreamReader", "StreamReading"]
 
@@ -29,37 +30,37 @@ class _TaskPartition(InputPartition):
 
 
 class StreamReading(DataSourceStreamReader):
-    """What all releases share. The object in the streaming runner owns the engine, those on executors have none."""
+    """What all releases share. The object in the streaming runner owns the query, those on executors have none."""
 
     def __init__(self, options: SourceOptions) -> None:
         self._options = options
-        self._source: SourceEngine | None = None
+        self._query: Query | None = None
 
     def __getstate__(self) -> dict[str, Any]:
-        return {"_options": self._options, "_source": None}
+        return {"_options": self._options, "_query": None}
 
-    def _engine(self) -> SourceEngine:
-        if self._source is None:
-            self._source = source_engine(self._options)
-        return self._source
+    def _running(self) -> Query:
+        if self._query is None:
+            self._query = query_of(reading_of(self._options))
+        return self._query
 
     # --- in the runner -------------------------------------------------------------------------
 
     @short_traceback
     def initialOffset(self) -> dict[str, Any]:
-        return self._engine().initial_offset()
+        return self._running().initial_offset()
 
     @short_traceback
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> list[InputPartition]:
-        return [_TaskPartition(task) for task in self._engine().partitions(start, end)]
+        return [_TaskPartition(task) for task in self._running().partitions(start, end)]
 
     @short_traceback
     def commit(self, end: dict[str, Any]) -> None:
-        self._engine().commit(end)
+        self._running().commit(end)
 
     def stop(self) -> None:
-        if self._source is not None:
-            self._source.stop()
+        if self._query is not None:
+            self._query.stop()
 
     # --- on an executor ------------------------------------------------------------------------
 
@@ -104,7 +105,7 @@ class JmsBasicStreamReader(StreamReading):
         if self._is_first_and_empty():  # Spark makes a batch only of an offset that differs from the last one
             self._answer = start | {"run": uuid.uuid4().hex[:8]}
         else:
-            self._answer = self._engine().latest_offset(start)
+            self._answer = self._running().latest_offset(start)
         return self._answer
 
     def _is_first_and_empty(self) -> bool:
@@ -118,7 +119,7 @@ class JmsBasicStreamReader(StreamReading):
                 " for Python sources.",
                 "Remove the setting, or use Spark 4.2 or newer.",
             )
-        # The engine does not see the empty batch, so that a wrong address is still an error at the first connection.
+        # The query does not see the empty batch, so that a wrong address is still an error at the first connection.
         found = [] if self._is_first_and_empty() and end == self._answer else super().partitions(start, end)
         self._planned, self._planned_rows = end, bool(found)
         return found

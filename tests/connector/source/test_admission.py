@@ -113,9 +113,9 @@ class Clock:
         return self.now
 
 
-def begun(clock, *, draining=False, **more):
+def begun(clock, **more):
     raw = {"brokerUrl": "stomp://h", "queue": "q"} | {key: str(value) for key, value in more.items()}
-    admission = BatchTrigger(SourceOptions.parse(raw), clock, draining=draining)
+    admission = BatchTrigger(SourceOptions.parse(raw), clock)
     admission.begin(0)
     return admission
 

@@ -9,33 +9,23 @@ from streaming import access
 
 from pyspark_jms.options.sink import SinkOptions
 from pyspark_jms.options.source import SourceOptions
-from pyspark_jms.source.readers.planner import ReaderSource
-from pyspark_jms.source.stream import StreamSource
-from pyspark_jms.spark.protocols import SourceEngine, connect_sink, reading_of
+from pyspark_jms.spark.protocols import connect_sink, reading_of
 from pyspark_jms.stomp.sink import StompSinkLink
 from pyspark_jms.stomp.source import StompSource
-
-
-def test_both_ways_of_reading_have_one_interface():
-    names = {name for name in vars(SourceEngine) if not name.startswith("_")}
-    assert names == {"initial_offset", "drain", "latest_offset", "partitions", "commit", "progress", "stop"}
-    for engine in (StreamSource, ReaderSource):
-        assert names <= set(vars(engine))
-
 
 PLANNING = """
 import json, sys
 import pyspark.sql.streaming.python_streaming_source_runner
 import pyspark_jms.spark.source, pyspark_jms.spark.stream_reader
 from pyspark_jms.options.source import SourceOptions
-from pyspark_jms.spark.protocols import source_engine
+from pyspark_jms.spark.protocols import query_of, reading_of
 
-engine = source_engine(SourceOptions.parse(json.loads(sys.argv[1])))
-start = engine.initial_offset()
-end = engine.latest_offset(start)
-tasks = engine.partitions(start, end)
-engine.progress()
-engine.stop()
+query = query_of(reading_of(SourceOptions.parse(json.loads(sys.argv[1]))))
+start = query.initial_offset()
+end = query.latest_offset(start)
+tasks = query.partitions(start, end)
+query.progress()
+query.stop()
 heavy = [name for name in ("pandas", "pyarrow.compute", "pyspark_jms.amqp.columns") if name in sys.modules]
 print(json.dumps([len(tasks), heavy]))
 """

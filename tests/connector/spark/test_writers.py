@@ -521,7 +521,7 @@ source = JmsDataSource({"brokerUrl": "PROTOCOL://127.0.0.1:1", "queue": "q"})
 writer = source.WRITER(StructType([StructField("text", StringType())]), False)
 reports = pickle.loads(pickle.dumps([TaskReport(TaskResult(Sent(1)))]))
 pickle.loads(pickle.dumps(writer)).commit(reports, *ARGUMENTS)
-links = ("pyspark_jms.stomp.link", "pyspark_jms.amqp.link", "pyspark_jms.source.stream", "pyspark_jms.columns.arrays")
+links = ("pyspark_jms.stomp.link", "pyspark_jms.amqp.link", "pyspark_jms.source.stores", "pyspark_jms.columns.arrays")
 print(sorted({"pandas", *links} & set(sys.modules)))
 """
 

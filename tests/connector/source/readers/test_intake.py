@@ -177,7 +177,7 @@ def test_available_now_ends_at_what_was_sent_later(broker, queue, put, query):
 def test_a_stop_while_it_waits(broker, queue, query):
     running = query()
     running.begin()
-    running.source._stop.made = True
+    running.source.store._stop.made = True
     with pytest.raises(StoppedError):
         running.plan()
     running.source.stop()

@@ -61,7 +61,7 @@ def test_a_message_that_was_sent_after_the_start_waits_for_the_next_run(broker, 
     put(broker, queue, "one")
     running = query()
     running.source.drain()
-    running.source._drain_since_ms = -60_000.0
+    running.source._run.drain_since_ms = -60_000.0
     running.plan()
     assert running.rows() == [[]]
     running.commit()

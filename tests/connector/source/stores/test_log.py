@@ -7,8 +7,9 @@ from pyspark_jms.blocks.block import MessageBlock, index_of
 from pyspark_jms.errors import IllegalStateError
 from pyspark_jms.jms.model import Destination
 from pyspark_jms.options.source import SourceOptions
-from pyspark_jms.source.logs import LogSource, _Log, _parsed
+from pyspark_jms.source.stores.log import _Log, _parsed
 from pyspark_jms.spark.metrics import metrics_of
+from pyspark_jms.spark.protocols import query_of, reading_of
 
 
 def taken(*offsets):
@@ -57,9 +58,9 @@ def test_an_empty_stream_has_ended_and_one_that_is_read_on_has_no_end():
 
 def test_the_progress_has_metrics_for_the_listener():
     options = SourceOptions.parse({"brokerUrl": "amqp://host:1", "queue": "s", "streamOffset": "first"})
-    source = LogSource(options)
+    source = query_of(reading_of(options))
     try:
-        source._logs[0].receive(taken(4, 5))
+        source.store._logs[0].receive(taken(4, 5))
         progress = {"id": "i", "runId": "r", "timestamp": "2026-11-24T07:20:35.188Z", "batchId": 2}
         (metrics,) = metrics_of(progress | {"sources": [{"latestOffset": source.progress()}]})
     finally:

@@ -1,6 +1,6 @@
-"""A read whose tasks receive: Spark's calls on the driver → the number of a batch, and what its tasks get.
+"""Messages that tasks receive: they wait for their batch in registers, queues of the broker (exactly once over AMQP).
 
-The planner receives nothing. It asks whether there is a message, and whether the tokens are where the log says.
+The driver receives nothing. It asks whether there is a message, and whether the tokens are where the log says.
 """
 
 import json
@@ -18,17 +18,14 @@ from pyspark_jms.delivery.register.plan import keeps, planned, reads, require_pl
 from pyspark_jms.delivery.register.token import Offset, StoredToken, Token
 from pyspark_jms.errors import JMSError, OptionConflictError, UnsupportedError
 from pyspark_jms.jms.features import Feature
-from pyspark_jms.jms.model import DestinationKind
 from pyspark_jms.management.queue_facts import QueueFacts
 from pyspark_jms.management.queue_rules import require_own
-from pyspark_jms.management.queue_watch import QueueWatch
 from pyspark_jms.network.address import Address
 from pyspark_jms.network.connection import StateCondition
 from pyspark_jms.network.patience import keep_trying
-from pyspark_jms.source.links import Reading
-from pyspark_jms.source.offsets import CHANGED_GUARANTEE, CommitOrder
-from pyspark_jms.source.progress import compared
-from pyspark_jms.source.queues import features_of, require_queues, require_removal
+from pyspark_jms.source.offsets import CHANGED_GUARANTEE
+from pyspark_jms.source.query import Run
+from pyspark_jms.source.queues import require_queues, require_removal
 from pyspark_jms.source.readers.attempt import Attempt
 from pyspark_jms.source.readers.connecting import (
     connect_register,
@@ -40,11 +37,10 @@ from pyspark_jms.source.readers.connecting import (
 )
 from pyspark_jms.source.readers.history import BatchHistory
 from pyspark_jms.source.readers.reader_input import ReaderInput, report_number
-from pyspark_jms.source.stopping import StopRequest
 from pyspark_jms.source.task_inputs import TaskReports
-from pyspark_jms.source.unmatched import UnmatchedSelector, warn_of_unmatched
+from pyspark_jms.source.unmatched import warn_of_unmatched
 
-__all__ = ["ReaderSource"]
+__all__ = ["RegisterStore"]
 
 _log = logging.getLogger("pyspark_jms.source")
 _IDLE_SECONDS = 0.5
@@ -53,21 +49,25 @@ _FIRST_PAUSE_SECONDS, _LONGEST_PAUSE_SECONDS = 0.005, 0.3
 """Between two questions for a message: the longer nothing comes, the longer."""
 
 
-class ReaderSource:
-    """In the streaming runner. Offsets are the dictionaries that Spark logs (``delivery.register.token``)."""
+class RegisterStore:
+    """The ``source.query.Store``. Offsets are those of ``delivery.register.token``, and count batches."""
 
-    def __init__(self, reading: Reading) -> None:
-        self._reading = reading
-        self._options = options = reading.options
+    needs_commits = (
+        "A task of an exactly-once read deletes the value of the batch before.",
+        "or leave deliveryGuarantee out (at-least-once)",
+    )
+    passes_driver = False
+
+    def __init__(self, run: Run) -> None:
+        self._run = run
+        self._reading, self._stop = run.reading, run.stop
+        self._options = options = run.reading.options
         self._readers = readers_of(options)
-        self._stop = StopRequest()
-        self._stop.install()
         self._probe: Probe | None = None
         self._pause = _FIRST_PAUSE_SECONDS
         self._new_stream = uuid.uuid4().hex
         self._base = ""
         """The address of the registers."""
-        self._drain_since_ms: float | None = None
         self._first_batch: int | None = None
         """Of this run."""
         self._start = Offset()
@@ -79,35 +79,38 @@ class ReaderSource:
         self._has_asked = False
         """Whether all queues have been seen in this run."""
         self._history = BatchHistory(time.monotonic)
-        self._watch: QueueWatch | None = None
         self._found: Mapping[str, QueueFacts] = {}
         """What is known of the queues, until they are known to remove what is acknowledged."""
-        self._reports = TaskReports(options)
-        self._order = CommitOrder(
-            "A task of an exactly-once read deletes the value of the batch before.",
-            "or leave deliveryGuarantee out (at-least-once)",
-        )
+        self.reports = TaskReports(options)
 
-    def initial_offset(self) -> dict[str, Any]:
+    def first_offset(self) -> dict[str, Any]:
         return _logged(Offset())
 
-    def drain(self) -> None:
-        self._drain_since_ms = time.time() * 1000
+    def count(self, offset: dict[str, Any]) -> int:
+        return _parsed(offset).batch
+
+    def open(self, start: dict[str, Any]) -> None:
+        """The first question connects."""
+        self._start = begin = _parsed(start)
+        self._first_batch = begin.batch if self._first_batch is None else self._first_batch
+
+    def is_full(self) -> bool:
+        return False
+
+    def release(self, through: int) -> None:
+        """The tasks of the next batch do the rest."""
+        self.reports.release(report_number(through + 1))
 
     # --- planning ------------------------------------------------------------------------------
 
-    def latest_offset(self, start: dict[str, Any]) -> dict[str, Any]:
-        """Spark asks for what follows ``start`` only when the batch ``start`` is in its commit log."""
-        begin = _parsed(start)
-        self._order.requested(begin.batch)
-        self._first_batch = begin.batch if self._first_batch is None else self._first_batch
-        self._start = begin
+    def next(self, start: dict[str, Any]) -> dict[str, Any]:
+        begin = self._start
         stream = begin.stream or self._new_stream
         base = self._base = queue_of(self._options, stream)
         place = self._require_place(begin, stream)
         if not self._has_messages():
             self._note_idle(begin, base)
-            if self._drain_since_ms is not None and not self._history.moved():
+            if self._is_draining and not self._history.moved():
                 warn_of_unmatched(self._reading)
             return start
         self._require_removal()
@@ -116,7 +119,6 @@ class ReaderSource:
         kept = {keep.reader: self._kept(base, keep) for keep in keeps(begin, stream, self._readers)}
         unread = frozenset(reader for reader, each in kept.items() if each.closed)
         self._history.note(begin, {reader: each.token for reader, each in kept.items()}, unread)
-        self._reports.release(report_number(begin.batch + 1))
         if self._has_ended(begin, kept):
             self._history.warn_of_end()
             return start
@@ -125,6 +127,10 @@ class ReaderSource:
         tokens = {reader: each.token for reader, each in kept.items()}
         begin = replace(begin, address=place, broker=self._broker or begin.broker)
         return _logged(planned(begin, tokens, self._readers, stream=stream))
+
+    @property
+    def _is_draining(self) -> bool:
+        return self._run.drain_since_ms is not None
 
     def _require_place(self, offset: Offset, stream: str) -> str:
         place = place_of(self._options, stream)
@@ -140,7 +146,7 @@ class ReaderSource:
 
     def _has_messages(self) -> bool:
         """Asks for a while, less often the longer nothing has come. A broker that is away is waited for."""
-        deadline = time.monotonic() + (0.0 if self._drain_since_ms is not None else _IDLE_SECONDS)
+        deadline = time.monotonic() + (0.0 if self._is_draining else _IDLE_SECONDS)
         while True:
             if self._ask():
                 self._pause = _FIRST_PAUSE_SECONDS
@@ -178,7 +184,7 @@ class ReaderSource:
         source has no next batch would end.
         """
         seconds = 0.0 if begin.batch == self._first_batch else self._history.pause_seconds()
-        if seconds and self._drain_since_ms is None:
+        if seconds and not self._is_draining:
             self._history.warn()
             self._stop.pause(min(seconds, _IDLE_SECONDS))
             return True
@@ -206,7 +212,6 @@ class ReaderSource:
                 self._found = self._found or require_queues(self._reading)
                 own = dict.fromkeys(register_queues(options, self._base), Feature.STAGING_QUEUE)
                 require_own(self._reading.protocol.open_management, options.connection, own)
-                self._watch = _watch(self._reading, None if self._drain_since_ms else self._history)
         return self._probe
 
     def _require_broker(self, address: Address, named: str | None) -> str | None:
@@ -264,7 +269,7 @@ class ReaderSource:
 
     def _has_ended(self, begin: Offset, kept: dict[int, Kept]) -> bool:
         """AvailableNow: each reader of this run's last batch that was read has shown that its sources have no more."""
-        if self._drain_since_ms is None or begin.batch == self._first_batch:
+        if not self._is_draining or begin.batch == self._first_batch:
             return False
         last = [kept[reader] for reader in begin.readers]
         if all(each.closed for each in last):
@@ -277,59 +282,43 @@ class ReaderSource:
 
     # --- the batch -----------------------------------------------------------------------------
 
-    def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> list[ReaderInput]:
+    def tasks(self, start: dict[str, Any], end: dict[str, Any]) -> list[ReaderInput]:
         begin, last = _parsed(start), _parsed(end)
-        if begin.batch == last.batch or last.stream is None:
+        if last.stream is None:
             return []
-        self._order.require(begin.batch)
         base = queue_of(self._options, last.stream)
         self._require_place(last, last.stream)
         self._history.began(last.batch)
         dialects = set() if self._probe is None else {self._probe.dialect.name}
-        question, drops = self._reports.addresses(dialects)
-        count, broker, since = len(last.readers), last.broker, self._drain_since_ms
+        question, drops = self.reports.addresses(dialects)
+        count, broker, since = len(last.readers), last.broker, self._run.drain_since_ms
         return [ReaderInput(read, base, count, broker, since, question, drops) for read in reads(begin, last)]
 
-    def commit(self, end: dict[str, Any]) -> None:
-        self._order.committed(_parsed(end).batch)
+    def received(self) -> int:
+        return self._history.moved()
 
-    def progress(self) -> dict[str, object]:
-        """The metrics of batches that are in Spark's commit log. Asks the broker nothing."""
+    def in_flight(self) -> None:
+        """Only the tasks know."""
+
+    def watches(self) -> bool:
+        return not self._is_draining
+
+    def metrics(self, watched: Mapping[str, int | str]) -> dict[str, object]:
+        """Of batches that are in Spark's commit log."""
+        del watched
         return {
             "batch": self._start.batch,
             "readers": self._readers,
             **self._history.metrics(),
             "reconnects": max(0, self._connections - 1) + self._history.reconnects(),
-            "selectorDropped": self._reports.dropped(),
             "guarantee": "exactly-once into Spark",
             "broker": None if self._probe is None else self._probe.server,
-            **({} if self._watch is None else self._watch.metrics()),
         }
 
-    def stop(self) -> None:
-        if self._watch is not None:
-            self._watch.close()
-        self._reports.close()
+    def close(self) -> None:
         probe, self._probe = self._probe, None
         if probe is not None:
             probe.close()
-
-
-def _watch(reading: Reading, history: BatchHistory | None) -> QueueWatch | None:
-    options = reading.options
-    queues = [each.name for each in options.destinations if each.kind is DestinationKind.QUEUE]
-    if not queues or history is None:
-        return None
-    received = history.moved
-    return QueueWatch(
-        reading.protocol.open_management,
-        options.connection,
-        queues,
-        None,
-        compared(options, received),
-        note_undelivered=UnmatchedSelector(reading, received),
-        features=features_of(options),
-    )
 
 
 def _named(tokens: Iterable[StoredToken[Token]], name: str) -> Token | None:

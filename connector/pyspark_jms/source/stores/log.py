@@ -1,6 +1,6 @@
-"""A streaming read of logs: queues that keep what was read, and number their messages (streams of RabbitMQ).
+"""Messages that stay where they are: logs, queues that keep what was read and number it (streams of RabbitMQ).
 
-The offset of the query has the next number of each log, a digest of the message before it, and where the batch began.
+The offset has the next number of each log, a digest of the message before it, and where the batch began.
 So Spark's checkpoint says what was read, nothing is acknowledged, and a batch that Spark repeats has the same messages:
 exactly-once into Spark. The digest shows whether a stream was deleted and declared again: RabbitMQ (4.3) gives a stream
 no identity that a client can read.
@@ -9,7 +9,7 @@ no identity that a client can read.
 import logging
 import time
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -22,14 +22,13 @@ from pyspark_jms.jms.model import Destination
 from pyspark_jms.jms.subscription import Subscription
 from pyspark_jms.network.connection import StateCondition
 from pyspark_jms.network.patience import keep_trying
-from pyspark_jms.options.source import SourceOptions
 from pyspark_jms.source.admission import IDLE_SECONDS, BatchDecision, BatchTrigger, Waiting
 from pyspark_jms.source.end_of_queue import EndOfQueue
-from pyspark_jms.source.stopping import StopRequest
-from pyspark_jms.source.stream import received_partitions
+from pyspark_jms.source.query import Run
+from pyspark_jms.source.stores.received import received_partitions
 from pyspark_jms.source.task_inputs import TaskInput, TaskInputs
 
-__all__ = ["LogSource"]
+__all__ = ["LogStore"]
 
 _log = logging.getLogger("pyspark_jms.source")
 _POLL_SECONDS = 0.05
@@ -111,25 +110,26 @@ class _Log:
         return self.target == 0 or self.position >= (self.target or 1 << 62)
 
 
-class LogSource:
-    """The ``spark.protocols.SourceEngine``."""
+class LogStore:
+    """The ``source.query.Store``. Offsets count messages."""
 
-    def __init__(self, options: SourceOptions) -> None:
-        self._options = options
-        self._stop = StopRequest()
-        self._stop.install()
+    needs_commits = None
+    passes_driver = True
+
+    def __init__(self, run: Run) -> None:
+        self._run, self._stop = run, run.stop
+        self._options = options = run.reading.options
         self._condition = StateCondition()
-        self._tasks = TaskInputs(options)
+        self.reports = self._tasks = TaskInputs(options)
         self._logs = [_Log(subscription, destination) for subscription, destination in enumerate(options.destinations)]
         self._batches: dict[int, list[MessageRange]] = {}
         """End of a batch → its messages, until it is done."""
         self._repeats: set[int] = set()
         """Ends of batches that another link has received."""
-        self._admission = BatchTrigger(options, time.monotonic, draining=False)
+        self._admission = BatchTrigger(options, time.monotonic)
         self._silence = EndOfQueue[LogReader](
             lambda link: link.probe(), idle=options.idle_timeout, settle=_POLL_SECONDS
         )
-        self._draining = False
         self._opened: dict[str, Any] | None = None
         """The offset with which this run began."""
         self._begin: tuple[dict[str, int], dict[str, str]] = ({}, {})
@@ -140,25 +140,29 @@ class LogSource:
         self._dialects: set[str] = set()
         self._server: str | None = None
 
-    def initial_offset(self) -> dict[str, Any]:
+    def first_offset(self) -> dict[str, Any]:
         return {_SEQUENCE: 0, _POSITIONS: {}}
 
-    def drain(self) -> None:
-        self._draining = True
-        self._admission = BatchTrigger(self._options, time.monotonic, draining=True)
+    def count(self, offset: dict[str, Any]) -> int:
+        return _parsed(offset)[0]
+
+    @property
+    def _draining(self) -> bool:
+        return self._run.drain_since_ms is not None
+
+    def is_full(self) -> bool:
+        return False
 
     # --- the next batch ------------------------------------------------------------------------
 
-    def latest_offset(self, start: dict[str, Any]) -> dict[str, Any]:
-        """The end of the next batch. The batch that ends at ``start`` is in Spark's commit log.
+    def next(self, start: dict[str, Any]) -> dict[str, Any]:
+        """Return the end of the next batch.
 
         Without messages, an offset that differs from ``start`` makes an empty batch: so the checkpoint gets a number
         for each log before the first message, and a restart does not ask again what ``next`` is.
         """
         sequence, positions = _parsed(start)
         self._end, read = sequence, _digests(start)
-        self._open(start)
-        self._release(sequence)
         pieces = self._next_pieces() if self._await_messages() else []
         if start == self._opened:
             positions, read = dict(self._begin[0]), dict(self._begin[1])
@@ -177,7 +181,7 @@ class LogSource:
             self._batches[self._end] = [piece.range_ for piece in pieces]
         return {_SEQUENCE: self._end, _POSITIONS: positions, _READ: read, _FROM: begin}
 
-    def _open(self, start: dict[str, Any]) -> None:
+    def open(self, start: dict[str, Any]) -> None:
         if self._opened is not None:
             return
         (_, positions), read = _parsed(start), _digests(start)
@@ -398,10 +402,8 @@ class LogSource:
 
     # --- what tasks read -----------------------------------------------------------------------
 
-    def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> list[TaskInput]:
-        (first, _), (last, positions) = _parsed(start), _parsed(end)
-        if first == last:
-            return []
+    def tasks(self, start: dict[str, Any], end: dict[str, Any]) -> list[TaskInput]:
+        first, (last, positions) = self.count(start), _parsed(end)
         ranges = self._batches.get(last)
         if ranges is None:
             ranges = self._batches[last] = self._repeated(end, positions, last - first)
@@ -453,7 +455,7 @@ class LogSource:
 
     # --- done batches and metrics --------------------------------------------------------------
 
-    def _release(self, through: int) -> None:
+    def release(self, through: int) -> None:
         for end in [each for each in self._batches if each <= through]:
             for range_ in self._batches.pop(end):
                 link = self._logs[range_.subscription].link
@@ -461,11 +463,19 @@ class LogSource:
                     link.released(len(range_))
         self._tasks.release(through)
 
-    def commit(self, end: dict[str, Any]) -> None:
-        self._release(_parsed(end)[0])
+    def received(self) -> int:
+        return self._received
 
-    def progress(self) -> dict[str, object]:
-        """Return the metrics. What was received and is not in a finished batch is in flight."""
+    def in_flight(self) -> None:
+        """A stream has no messages in flight."""
+
+    def watches(self) -> bool:
+        """RabbitMQ has no management over AMQP that a client could ask for the counts of a stream."""
+        return False
+
+    def metrics(self, watched: Mapping[str, int | str]) -> dict[str, object]:
+        """What was received and is not in a finished batch is in flight."""
+        del watched
         in_flight = [range_ for ranges in self._batches.values() for range_ in ranges]
         in_flight += [piece.range_ for log in self._logs for piece in log.waiting]
         return {
@@ -475,17 +485,15 @@ class LogSource:
             "inFlightBytes": sum(range_.size for range_ in in_flight),
             "received": self._received,
             "reconnects": self._reconnects,
-            "selectorDropped": self._tasks.dropped(),
             "guarantee": "exactly-once into Spark",
             "broker": self._server,
         }
 
-    def stop(self) -> None:
+    def close(self) -> None:
         for log in self._logs:
             link, log.link = log.link, None
             if link is not None:
                 link.close()
-        self._tasks.close()
 
 
 def _digests(offset: dict[str, Any]) -> dict[str, str]:

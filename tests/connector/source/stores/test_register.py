@@ -51,9 +51,8 @@ def test_any_run_has_any_number_of_readers(broker, queue, put, query, readers):
     for run, count in enumerate(readers):
         put(broker, queue, *numbered(20 * run, 20 * run + 20))
         running.source.stop()
-        running.source._options, running.source._readers = running.options, count
         running.start()
-        running.source._readers = count
+        running.source.store._readers = count
         assert sorted(running.texts(20)) == sorted(numbered(20 * run, 20 * run + 20))
     assert len(running.log[-1]["names"]) == max(readers)
 
@@ -106,11 +105,11 @@ def test_the_longer_nobody_reads_the_longer_a_query_waits(broker, queue, put, qu
         wait_until(running.plan)
         running.commit()
         assert not running.plan()
-        pauses.append(running.source._history._until)
+        pauses.append(running.source.store._history._until)
     assert pauses == sorted(set(pauses))
     assert [line for line in caplog.messages if "no task has read batch" in line] == [caplog.messages[0]]
     assert running.texts(1) == ["one"]
-    assert running.source._history.fruitless in {0, 4}
+    assert running.source.store._history.fruitless in {0, 4}
     assert left(broker, queue) == 0
 
 
@@ -129,7 +128,7 @@ def test_messages_that_no_reader_gets_make_few_empty_batches(broker, queue, put,
     assert sum("batches in a row got no message" in line for line in caplog.messages) == 1
     paused.resume()
     assert running.texts(1) == ["one"]
-    assert running.source._history.fruitless < 5
+    assert running.source.store._history.fruitless < 5
 
 
 def test_available_now_ends_when_the_readers_that_were_read_have_all(broker, queue, put, query):

@@ -1,0 +1,161 @@
+"""Messages that the driver receives: they wait for their batch in its memory, or in a journal."""
+
+import logging
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from pyspark_jms.blocks.block import PartitionSlice
+from pyspark_jms.blocks.shared_memory import SharedMemory
+from pyspark_jms.delivery.journal.store import JournalStore
+from pyspark_jms.delivery.message_range import Batch
+from pyspark_jms.source.offsets import offset, selector_of, sequence
+from pyspark_jms.source.query import Run
+from pyspark_jms.source.receiver import BatchReceiver
+from pyspark_jms.source.stores.journal import QueryJournal, recorded_partitions
+from pyspark_jms.source.task_inputs import TaskInput, TaskInputs
+
+__all__ = ["ReceivedStore", "received_partitions"]
+
+_log = logging.getLogger("pyspark_jms.source")
+
+_JOURNAL_NEEDS = (
+    "A journal deletes what the commit log holds, and with this setting a restart may need it again.",
+    "or leave deliveryGuarantee and journalLocation out (at-least-once)",
+)
+
+
+class ReceivedStore:
+    """The ``source.query.Store`` of an at-least-once read, and of an exactly-once read over STOMP."""
+
+    def __init__(self, run: Run) -> None:
+        self._run, self._options = run, run.reading.options
+        journal = self._options.journal
+        self.needs_commits = None if journal is None else _JOURNAL_NEEDS
+        self.passes_driver = journal is None or not journal.shared
+        self.reports = self._tasks = TaskInputs(self._options)
+        self._journal = QueryJournal(run.reading, run.stop)
+        self._receiver: BatchReceiver | None = None
+
+    def first_offset(self) -> dict[str, Any]:
+        """With a journal, the oldest message that is not done."""
+        store = self._journal.store()
+        if store is not None and not store.is_new:
+            _log.warning(
+                "! the checkpoint is new, and the journal %s is of an earlier query: its messages that are not done"
+                " come first. Give Spark's file sink a new output folder: the sink drops a batch whose number its"
+                " folder has",
+                store.path,
+            )
+        return offset(store.position.oldest if store else 0)
+
+    def count(self, offset: dict[str, Any]) -> int:
+        return sequence(offset)
+
+    def open(self, start: dict[str, Any]) -> None:
+        if self._receiver is None:
+            self._receiver = BatchReceiver(
+                self._run.reading,
+                self._run.stop,
+                store=self._journal.require_belongs(start),
+                sequence=sequence(start),
+                selector_digest=selector_of(start),
+                restarted=not self._run.is_new,
+                drain_since_ms=self._run.drain_since_ms,
+            )
+
+    @property
+    def _open(self) -> BatchReceiver:
+        assert self._receiver is not None
+        return self._receiver
+
+    def is_full(self) -> bool:
+        return self._open.journal_is_full
+
+    def release(self, through: int) -> None:
+        self._open.acknowledge_through(through)
+        self._tasks.release(through)
+
+    def next(self, start: dict[str, Any]) -> dict[str, Any]:
+        receiver, before = self._open, sequence(start)
+        receiver.reached = before
+        end = receiver.next_batch_end()
+        return start if end <= before else offset(end, receiver.selector_digest, self._journal.mark())
+
+    # --- what tasks read -----------------------------------------------------------------------
+
+    def tasks(self, start: dict[str, Any], end: dict[str, Any]) -> list[TaskInput]:
+        first, last, here = sequence(start), sequence(end), self._tasks.are_here()
+        store = self._journal.require_belongs(start, end)
+        tasks = self._recorded(store, first, last, here=here) if store else self._received(first, last, here=here)
+        dialects = {link.dialect.name for link in self._receiver.links} if self._receiver else ()
+        return self._tasks.of(tasks, dialects, run_ends=self._run.drain_since_ms is not None)
+
+    def _received(self, first: int, last: int, *, here: bool) -> Iterator[list[PartitionSlice]]:
+        """Nothing of a batch that another process received: its messages were not acknowledged and are redelivered."""
+        receiver = self._receiver
+        batch = None if receiver is None else receiver.batch(first, last)
+        if receiver is None or batch is None:
+            _log.warning("! batch [%d, %d) was received by an earlier process and is empty in this one", first, last)
+            return iter(())
+        memory = self._tasks.memory_for(last) if here else None
+        origins = [(str(link.subscription.destination), link.dialect.name) for link in receiver.links]
+        return received_partitions(batch, origins, self._options.partition_bytes, memory)
+
+    def _recorded(self, store: JournalStore, first: int, last: int, *, here: bool) -> Iterator[list[PartitionSlice]]:
+        assert self._options.journal is not None
+        return recorded_partitions(store, first, last, self._options, seen=here or self._options.journal.shared)
+
+    # --- metrics -------------------------------------------------------------------------------
+
+    def received(self) -> int:
+        return self._open.received()
+
+    def in_flight(self) -> int:
+        return self._open.in_flight()
+
+    def watches(self) -> bool:
+        """A run that ends needs no metrics that come every 30 s; a journal must know of other consumers."""
+        return self._run.drain_since_ms is None or self._options.journal is not None
+
+    def metrics(self, watched: Mapping[str, int | str]) -> dict[str, object]:
+        return {} if self._receiver is None else self._receiver.progress(watched)
+
+    def close(self) -> None:
+        if self._receiver is not None:
+            receiver, self._receiver = self._receiver, None
+            receiver.close()
+        self._journal.close()
+
+
+# --- what the tasks of a batch read -----------------------------------------------------------------
+
+_NEARLY_FULL = 16
+"""A task with less room than this part of it is not filled up with the beginning of what another decodes in one go."""
+
+
+def received_partitions(
+    batch: Batch, origins: Sequence[tuple[str, str]], partition_bytes: int, memory: SharedMemory | None
+) -> Iterator[list[PartitionSlice]]:
+    """Return the input partitions. ``origins`` are source and dialect of each subscription.
+
+    ``memory`` is where tasks on this machine map the messages, or None if the messages travel to the tasks.
+    """
+    parts: list[PartitionSlice] = []
+    first, room, delivered_ms = batch.start, partition_bytes, int(time.time() * 1000)
+    for whole in batch.ranges:
+        rest = whole
+        while len(rest):
+            fits = rest.fit(size=room, at_least_one=not parts)
+            if fits:
+                taken, rest = rest.split(fits)
+                block = taken.messages()
+                place = block if memory is None else memory.put(block)
+                parts.append(PartitionSlice(*origins[taken.subscription], first, place, delivered_ms))
+                first += fits
+                room -= taken.size
+            if len(rest) or room < partition_bytes // _NEARLY_FULL:
+                yield parts
+                parts, room = [], partition_bytes
+    if parts:
+        yield parts
