@@ -169,9 +169,7 @@ def test_an_exactly_once_run_that_ends_without_messages_says_so(broker, queue, c
         assert running.rows() == [[]]
         running.commit()
         assert not running.plan()
-    assert [line[:60] for line in caplog.messages[1:]] == [
-        "! the run ends without a message, although the broker shows "
-    ]
+    assert caplog.messages[1].startswith("! the run ends without a message, although the broker shows ")
 
 
 @pytest.mark.parametrize("way", ["at least once", "exactly once", "journal", "connections"])
