@@ -11,7 +11,7 @@ from pyspark_jms.jms.features import Feature
 from pyspark_jms.management.attributes import Inspection
 from pyspark_jms.management.queue_facts import QueueFacts, with_settings
 from pyspark_jms.management.queue_rules import Effect, judge
-from pyspark_jms.tools.check.findings import Finding, Verdict
+from pyspark_jms.tools.check.findings import Finding, Verdict, note, problem
 
 __all__ = ["AddressNeeds", "settings_finding"]
 
@@ -39,7 +39,7 @@ class AddressNeeds:
     """What happens when a token is absent for longer than the patience."""
 
     has_first_token: bool = False
-    """Whether the broker must drop a second first token, by its duplicate id."""
+    """True: the broker must drop a second first token, by its duplicate id."""
 
 
 class _Fault(NamedTuple):
@@ -60,16 +60,11 @@ def settings_finding(
     faults = list(dict.fromkeys([*of_queues, *(fault for each in every for fault in _faults(needs, each, words))]))
     details = {"addresses": needs.match, "settings": every}
     if not faults:
-        value = f"the broker keeps what queries store in {needs.match}"
-        return Finding(name=needs.name, value=value, details=details)
-    verdicts = {fault.verdict for fault in faults}
-    return Finding(
-        name=needs.name,
-        value=f"{needs.match}: {'; '.join(fault.fact for fault in faults)}",
-        verdict=Verdict.PROBLEM if Verdict.PROBLEM in verdicts else Verdict.NOTE,
-        advice=f"In the address-setting of {needs.match}: {'; '.join(fault.remedy for fault in faults)}.",
-        details=details,
-    )
+        return Finding(needs.name, f"the broker keeps what queries store in {needs.match}", details=details)
+    value = f"{needs.match}: {'; '.join(fault.fact for fault in faults)}"
+    advice = f"In the address-setting of {needs.match}: {'; '.join(fault.remedy for fault in faults)}."
+    is_problem = any(fault.verdict is Verdict.PROBLEM for fault in faults)
+    return (problem if is_problem else note)(needs.name, value, advice, details)
 
 
 def _faults_of_queue(needs: AddressNeeds, facts: QueueFacts) -> Iterator[_Fault]:
@@ -101,11 +96,7 @@ def _id_cache(settings: Mapping[str, Any], words: Inspection) -> Iterator[_Fault
             f"remove {words.detects_duplicates} from the acceptor in broker.xml",
         )
     if int(settings.get(words.settings.id_cache_size, 1)) == 0:
-        yield _Fault(
-            Verdict.PROBLEM,
-            f"id-cache-size is 0, {harm}",
-            "set id-cache-size to 20000, the broker's default",
-        )
+        yield _Fault(Verdict.PROBLEM, f"id-cache-size is 0, {harm}", "set id-cache-size to 20000, the broker's default")
     elif not settings.get(words.persists_id_cache, True):
         yield _Fault(
             Verdict.PROBLEM,
@@ -115,7 +106,7 @@ def _id_cache(settings: Mapping[str, Any], words: Inspection) -> Iterator[_Fault
 
 
 def _delivery_limit(needs: AddressNeeds, settings: Mapping[str, Any], words: Inspection) -> Iterator[_Fault]:
-    """Artemis: no limit if it is not positive."""
+    """Judge max-delivery-attempts, which is no limit if it is not positive (Artemis)."""
     attempts = int(settings.get(words.delivery_attempts_key, words.default_delivery_attempts))
     if 0 < attempts <= needs.deliveries:
         yield _Fault(

@@ -1,4 +1,4 @@
-"""Whether exactly-once queries can keep their state on a broker over AMQP: the staging queue and the commit ledger.
+"""Finds whether exactly-once queries can keep their state on a broker over AMQP: staging queue and commit ledger.
 
 The permissions are tried with a staging queue and a ledger of the check's own, which are empty or deleted afterwards.
 In a staging queue that queries use, nothing is changed.
@@ -37,7 +37,7 @@ from pyspark_jms.management.queue_facts import queue_facts
 from pyspark_jms.network.connection import StateCondition
 from pyspark_jms.network.settings import ConnectionSettings
 from pyspark_jms.tools.check.address_settings import AddressNeeds, settings_finding
-from pyspark_jms.tools.check.findings import Finding, Verdict
+from pyspark_jms.tools.check.findings import Finding, Verdict, note, problem
 
 __all__ = ["ExactlyOnce"]
 
@@ -60,15 +60,15 @@ class ExactlyOnce:
             self._try_staging()
         except JMSError as error:
             return _refused(name, error, f"{DEFAULT_PREFIX}#", "reads")
-        return Finding(name=name, value="exactly-once, with deliveryGuarantee=exactly-once")
+        return Finding(name, "exactly-once, with deliveryGuarantee=exactly-once")
 
     def staging_queue(self, address: str) -> Finding:
-        """The user's own queue. As a query does, creates it if it does not exist."""
+        """Try the user's own queue. As a query does, create it if it does not exist."""
         name = "staging queue"
         try:
             self._look_at_staging(address)
         except SubscriptionInUseError:
-            return Finding(name=name, value=f"a query uses {address} now: it was not tried", verdict=Verdict.NOTE)
+            return note(name, f"a query uses {address} now: it was not tried")
         except JMSSecurityError as error:
             address, _, queue = _register_of(address).queue.partition("::")
             remedy = (
@@ -78,7 +78,7 @@ class ExactlyOnce:
             return Finding.of_error(name, error, Verdict.PROBLEM, remedy)
         except JMSError as error:
             return Finding.of_error(name, error, Verdict.PROBLEM)
-        return Finding(name=name, value=f"{address} has the lock of one query, and this user may use it")
+        return Finding(name, f"{address} has the lock of one query, and this user may use it")
 
     def writing(self) -> Finding:
         name = "writing, ledger"
@@ -88,26 +88,24 @@ class ExactlyOnce:
             return _refused(name, error, f"{LEDGER_PREFIX}#", "writes")
         value = "exactly-once, with deliveryGuarantee=exactly-once"
         if not trial.drops_duplicates:
-            return Finding(
-                name=name,
-                value=f"{value}; but a batch whose token is lost is written again: the broker does not drop a second"
+            return problem(
+                name,
+                f"{value}; but a batch whose token is lost is written again: the broker does not drop a second"
                 " message with the same duplicate id",
-                verdict=Verdict.PROBLEM,
-                advice="Remove amqpDuplicateDetection=false from the broker's acceptor, and set id-cache-size to 20000,"
+                "Remove amqpDuplicateDetection=false from the broker's acceptor, and set id-cache-size to 20000,"
                 " the default.",
             )
         if trial.unseen is None:
-            return Finding(name=name, value=value)
-        return Finding(
-            name=name,
-            value=f"{value}; {trial.unseen.fact}",
-            verdict=Verdict.NOTE,
-            advice="Without browse, each look-up after a crash costs the token a delivery attempt."
+            return Finding(name, value)
+        return note(
+            name,
+            f"{value}; {trial.unseen.fact}",
+            "Without browse, each look-up after a crash costs the token a delivery attempt."
             f" Grant browse on {LEDGER_PREFIX}#.",
         )
 
     def settings(self, management: ManagementLink | None) -> Iterator[Finding]:
-        """Nothing if the broker cannot keep the state anyway."""
+        """Judge the settings of addresses. Yield nothing if the broker cannot keep the state anyway."""
         if not self._needs:
             return
         words = None if management is None else management.words.inspection
@@ -121,14 +119,29 @@ class ExactlyOnce:
 
     # --- trying --------------------------------------------------------------------------------
 
-    def _try_staging(self) -> None:
-        """Do what a read does, with a token only."""
-        link = ReaderLink(self._settings, _STAGING, StateCondition())
+    @contextlib.contextmanager
+    def _locked(self, register: RegisterName, name: str, match: str, queue: str) -> Iterator[ReaderLink]:
+        """Lock a staging queue. ``name`` and ``match``: the finding, and the addresses, of its settings."""
+        link = ReaderLink(self._settings, register, StateCondition())
         try:
-            needs = _staging_needs("staging settings", f"{DEFAULT_PREFIX}#", link.patience_seconds)
-            self._needs.append((needs, (_STAGING.address,)))
+            needs = AddressNeeds(
+                name=name,
+                feature=Feature.STAGING_QUEUE,
+                match=match,
+                patience_seconds=link.patience_seconds,
+                deliveries=MAX_VALUE_DELIVERIES,
+                harm="a query may take its token for lost, and stop",
+            )
+            self._needs.append((needs, (queue,)))
             link.require_same_topic(self._settings)
             link.lock()
+            yield link
+        finally:
+            link.close()
+
+    def _try_staging(self) -> None:
+        """Do what a read does, with a token only."""
+        with self._locked(_STAGING, "staging settings", f"{DEFAULT_PREFIX}#", _STAGING.address) as link:
             try:
                 link.require_lock()
                 link.peek()
@@ -137,22 +150,13 @@ class ExactlyOnce:
             finally:
                 with contextlib.suppress(JMSError):
                     link.release(closed=True)
-        finally:
-            link.close()
 
     def _look_at_staging(self, address: str) -> None:
         name = _register_of(address)
-        link = ReaderLink(self._settings, name, StateCondition())
-        try:
-            needs = _staging_needs("its settings", name.address, link.patience_seconds)
-            self._needs.append((needs, (name.queue,)))
-            link.require_same_topic(self._settings)
-            link.lock()
+        with self._locked(name, "its settings", name.address, name.queue) as link:
             link.require_lock()
             link.peek()
             link.open()
-        finally:
-            link.close()
 
     def _try_ledger(self) -> "_LedgerTrial":
         """Do what a write does, with tokens only."""
@@ -175,7 +179,7 @@ class _LedgerTrial(NamedTuple):
 
 
 def _shown(management: ManagementLink, words: Inspection, needs: AddressNeeds, address: str) -> dict[str, Any]:
-    """The settings of the address. If it has first tokens, those of the broker's cache of duplicate ids too."""
+    """Return the settings of the address. If it has first tokens, add those of the broker's cache of duplicate ids."""
     broker = management.words.broker_resource
     shown = dict(json.loads(management.operation(broker, words.address_settings, address)))
     if not needs.has_first_token:
@@ -188,7 +192,7 @@ def _shown(management: ManagementLink, words: Inspection, needs: AddressNeeds, a
 
 
 def _undetecting_acceptors(management: ManagementLink, words: Inspection) -> list[str]:
-    """The names of the acceptors that ignore duplicate ids over AMQP."""
+    """Return the names of the acceptors that ignore duplicate ids over AMQP."""
     try:
         acceptors = json.loads(management.attribute(management.words.broker_resource, words.acceptors))
     except InvalidDestinationError:
@@ -256,17 +260,6 @@ def _drops_duplicates(register: Register[CommitToken], token: CommitToken) -> bo
     return len(register.take()) - before == 1
 
 
-def _staging_needs(name: str, match: str, patience_seconds: float) -> AddressNeeds:
-    return AddressNeeds(
-        name=name,
-        feature=Feature.STAGING_QUEUE,
-        match=match,
-        patience_seconds=patience_seconds,
-        deliveries=MAX_VALUE_DELIVERIES,
-        harm="a query may take its token for lost, and stop",
-    )
-
-
 _LEDGER_NEEDS = AddressNeeds(
     name="ledger settings",
     feature=Feature.COMMIT_LEDGER,
@@ -276,19 +269,18 @@ _LEDGER_NEEDS = AddressNeeds(
     harm="a write may take its token for lost, and stop",
     has_first_token=True,
 )
-_NOT_READ = Finding(
-    name="exactly-once",
-    value=f"the settings of {DEFAULT_PREFIX}# and {LEDGER_PREFIX}# were not read: the broker did not answer this user's"
+_NOT_READ = note(
+    "exactly-once",
+    f"the settings of {DEFAULT_PREFIX}# and {LEDGER_PREFIX}# were not read: the broker did not answer this user's"
     " management requests",
-    verdict=Verdict.NOTE,
-    advice="Run the check as an administrator, too: an address-full-policy DROP, a max-expiry-delay or a long"
+    "Run the check as an administrator, too: an address-full-policy DROP, a max-expiry-delay or a long"
     " redelivery-delay breaks the exactly-once guarantee without an error.",
 )
 
 
 def _refused(name: str, error: JMSError, addresses: str, what: str) -> Finding:
     if isinstance(error, UnsupportedError):
-        return Finding(name=name, value=f"at-least-once only: {error.fact}", verdict=Verdict.NOTE)
+        return note(name, f"at-least-once only: {error.fact}")
     if isinstance(error, ReceiptTimeoutError):
         return Finding.of_error(name, error, Verdict.PROBLEM)
     if not isinstance(error, JMSSecurityError):

@@ -1,15 +1,14 @@
-"""The findings of a check: facts with a verdict, as a table for people or as JSON for programs. Does no I/O."""
+"""The findings of a check: facts with a verdict, as a table for people, JSON for programs, or a report. Does no I/O."""
 
 import json
 import textwrap
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Any, NamedTuple
 
 from pyspark_jms.errors import JMSError
 
-__all__ = ["Finding", "Trial", "Verdict", "as_json", "as_table", "failed"]
+__all__ = ["Finding", "Verdict", "as_json", "as_markdown", "as_table", "failed", "note", "problem"]
 
 _NAME_WIDTH, _LINE_WIDTH = 20, 110
 
@@ -25,9 +24,20 @@ class Verdict(StrEnum):
 
 
 _MARKS = {Verdict.FINE: " ", Verdict.NOTE: "-", Verdict.PROBLEM: "!", Verdict.ENDED: "!"}
+_RESULTS = {
+    Verdict.FINE: "as assumed",
+    Verdict.NOTE: "note",
+    Verdict.PROBLEM: "**problem**",
+    Verdict.ENDED: "**ended**",
+}
+_LEGEND = (
+    "*as assumed*: the broker does what the dialect of this connector says. *note*: the broker lacks something, or the"
+    " connector does not use something that works. *problem*: a query would lose or change messages, or fail. *ended*:"
+    " the broker was not the reason why the tests ended."
+)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Finding:
     name: str
     value: str
@@ -38,22 +48,20 @@ class Finding:
 
     @classmethod
     def of_error(cls, name: str, error: JMSError, verdict: Verdict = Verdict.NOTE, remedy: str = "") -> "Finding":
-        return cls(name=name, value=error.fact, verdict=verdict, advice=remedy or error.remedy)
+        return cls(name, error.fact, verdict, remedy or error.remedy)
 
     @classmethod
     def of_end(cls, name: str, error: JMSError) -> "Finding":
-        """Make a finding of an error that has ended checks, with its code, by which the pages explain it."""
-        return cls(name=name, value=f"[{error.code}] {error.fact}", verdict=Verdict.PROBLEM, advice=error.remedy)
+        """Make a finding of an error that has ended a trial, with its code, by which the pages explain it."""
+        return problem(name, f"[{error.code}] {error.fact}", error.remedy)
 
 
-class Trial(NamedTuple):
-    feature: str
-    needs: Sequence[str]
-    """Fields of the subject: the trial is left out if one of them is empty."""
-    run: Callable[[Any], Iterable[Finding]]
+def note(name: str, value: str, advice: str = "", details: Mapping[str, object] | None = None) -> Finding:
+    return Finding(name, value, Verdict.NOTE, advice, details or {})
 
-    def findings(self, subject: Any) -> Iterable[Finding]:
-        return self.run(subject) if all(getattr(subject, each) for each in self.needs) else ()
+
+def problem(name: str, value: str, advice: str = "", details: Mapping[str, object] | None = None) -> Finding:
+    return Finding(name, value, Verdict.PROBLEM, advice, details or {})
 
 
 def failed(findings: Iterable[Finding]) -> bool:
@@ -65,7 +73,7 @@ def as_table(findings: Iterable[Finding]) -> str:
 
 
 def _lines(finding: Finding) -> list[str]:
-    """The lines of a finding. A name that is longer than its column moves the value to the right."""
+    """Return the lines of a finding. A name that is longer than its column moves the value to the right."""
     indent = " " * (_NAME_WIDTH + 4)
     first = f"{_MARKS[finding.verdict]} {finding.name:{_NAME_WIDTH}}  "
     lines = textwrap.wrap(finding.value, _LINE_WIDTH, initial_indent=first, subsequent_indent=indent)
@@ -85,3 +93,18 @@ def as_json(findings: Sequence[Finding], *, ascii_only: bool = False) -> str:
         for finding in findings
     ]
     return json.dumps({"ok": not failed(findings), "findings": entries}, indent=2, ensure_ascii=ascii_only)
+
+
+def as_markdown(title: str, facts: Mapping[str, str], findings: Iterable[Finding]) -> str:
+    """Return a report that an owner of the broker can attach to an issue."""
+    tests = [
+        (finding.name, _RESULTS[finding.verdict], " ".join(filter(None, (finding.value, finding.advice))))
+        for finding in findings
+    ]
+    tables = (*_table(("", ""), [*facts.items()]), "", *_table(("test", "result", "seen"), tests))
+    return "\n".join([f"# {title}", "", *tables, "", _LEGEND, ""])
+
+
+def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
+    cells = [head, ["---"] * len(head), *rows]
+    return ["| " + " | ".join(" ".join(cell.split()).replace("|", "\\|") for cell in row) + " |" for row in cells]

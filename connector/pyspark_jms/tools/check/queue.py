@@ -5,29 +5,38 @@ The dialect has the words of the requests. They list headers and properties of m
 
 import itertools
 import json
-from collections.abc import Iterable, Iterator
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from pyspark_jms.errors import InvalidDestinationError
 from pyspark_jms.jms.features import Feature
-from pyspark_jms.jms.model import BodyType
+from pyspark_jms.jms.model import BODY_MARKER, BodyType
 from pyspark_jms.management.attributes import Inspection, Management
 from pyspark_jms.management.link import ManagementLink
 from pyspark_jms.management.queue_facts import QueueFacts, queue_facts, require_name
 from pyspark_jms.management.queue_rules import Effect, Judgement, judge
 from pyspark_jms.sentences import counted
-from pyspark_jms.tools.check.body_type_counts import BodyKind, body_types_finding, count_kinds
-from pyspark_jms.tools.check.findings import Finding, Verdict
+from pyspark_jms.tools.check.findings import Finding, Verdict, note, problem
 
 __all__ = [
+    "BodyKind",
     "Queue",
+    "body_types_finding",
+    "count_kinds",
     "counts_finding",
+    "describe_counts",
+    "describe_losses",
     "fact_findings",
     "inspected_queue",
     "name_finding",
     "paging_findings",
     "queue_findings",
 ]
+
+_OTHER = "other"
+"""An unknown code, or an AMQP message without the annotation of JMS clients and of this sink."""
 
 
 class Queue:
@@ -52,15 +61,17 @@ class Queue:
 
     def stomp_sessions(self) -> list[str]:
         """The STOMP sessions, as in the keys of ``delivering``."""
-        words = self.inspection.consumers
-        rows = self._link.rows(words, self.name, 1_000)
-        return [f":{row[words.session_key]}:" for row in rows if row[words.protocol_key] == words.stomp]
+        words = self.inspection
+        rows = self._link.rows(words.consumers, self.name, 1_000)
+        return [f":{row[words.session_key]}:" for row in rows if row[words.protocol_key] == "STOMP"]
+
+    @property
+    def address(self) -> str:
+        return str(self._link.queue_attribute(self.name, self.words.queue.address))
 
     def settings(self) -> dict[str, Any]:
-        address = str(self._link.queue_attribute(self.name, self.words.queue.address))
-        return dict(
-            json.loads(self._link.operation(self.words.broker_resource, self.inspection.address_settings, address))
-        )
+        broker, asked = self.words.broker_resource, self.inspection.address_settings
+        return dict(json.loads(self._link.operation(broker, asked, self.address)))
 
     def nodes(self) -> int:
         """The nodes of the broker's cluster; a live broker and its backup are one."""
@@ -71,8 +82,8 @@ class Queue:
         return len({node.get("nodeID") for node in json.loads(shown or "[]")})
 
     def is_paging(self) -> bool:
-        address = str(self._link.queue_attribute(self.name, self.words.queue.address))
-        return bool(self._link.attribute(self.inspection.address_resource.format(address), self.inspection.paging))
+        resource = self.inspection.address_resource.format(self.address)
+        return bool(self._link.attribute(resource, self.inspection.paging))
 
     def depth_of(self, queue: str) -> int | None:
         try:
@@ -98,23 +109,23 @@ def name_finding(link: ManagementLink, queue: str) -> Finding | None:
 
 def counts_finding(facts: QueueFacts) -> Finding:
     if not facts.exists:
-        return _no_queue(facts.name)
+        return note(
+            "queue",
+            f"there is no queue {facts.name} on this broker",
+            "Check the name. The broker may create the queue for its first message or consumer.",
+        )
     parts = [
         counted(facts.messages or 0),
         f"{facts.delivering:,} of them in delivery to {counted(facts.consumers or 0, 'consumer')}",
+        f"{facts.scheduled:,} scheduled for later" if facts.scheduled else "",
+        "the queue is paused" if facts.paused else "",
     ]
-    if facts.scheduled:
-        parts.append(f"{facts.scheduled:,} scheduled for later")
-    if facts.paused:
-        parts.append("the queue is paused")
     counts = {"messages": facts.messages, "delivering": facts.delivering, "consumers": facts.consumers}
-    return Finding(
-        name="queue",
-        value=f"{facts.name}: {', '.join(parts)}",
-        verdict=Verdict.NOTE if facts.paused else Verdict.FINE,
-        advice="A paused queue delivers nothing." if facts.paused else "",
-        details=counts if facts.scheduled is None else {**counts, "scheduled": facts.scheduled},
-    )
+    details = counts if facts.scheduled is None else {**counts, "scheduled": facts.scheduled}
+    value = f"{facts.name}: {', '.join(filter(None, parts))}"
+    if facts.paused:
+        return note("queue", value, "A paused queue delivers nothing.", details)
+    return Finding("queue", value, details=details)
 
 
 def queue_findings(inspected: Queue, limit: int) -> Iterator[Finding]:
@@ -128,8 +139,7 @@ def queue_findings(inspected: Queue, limit: int) -> Iterator[Finding]:
     if delivering and BodyType.STREAM in inspected.inspection.losses:
         yield _in_delivery(inspected, delivering, limit)
     yield _dead_letters(inspected)
-    if (cluster := _cluster(inspected)) is not None:
-        yield cluster
+    yield from _cluster(inspected)
 
 
 def fact_findings(facts: QueueFacts, features: Iterable[Feature]) -> Iterator[Finding]:
@@ -139,41 +149,36 @@ def fact_findings(facts: QueueFacts, features: Iterable[Feature]) -> Iterator[Fi
         every = list(group)
         first = every[0][1]
         uses = [f"{feature.value}: {each.effect.value}, {each.consequence}" for feature, each in every]
-        is_refused = any(each.effect is Effect.REFUSE for _, each in every)
-        yield Finding(
-            name=name,
-            value=f"{facts.name} {first.fact}. {'; '.join(uses)}",
-            verdict=Verdict.PROBLEM if is_refused else Verdict.NOTE,
-            advice=first.advice,
-            details={"refused": [feature.value for feature, each in every if each.effect is Effect.REFUSE]},
-        )
+        refused = [feature.value for feature, each in every if each.effect is Effect.REFUSE]
+        value = f"{facts.name} {first.fact}. {'; '.join(uses)}"
+        yield (problem if refused else note)(name, value, first.advice, {"refused": refused})
 
 
 def _rule_of(judged: tuple[Feature, Judgement]) -> str:
     return judged[1].rule.name
 
 
-def _cluster(inspected: Queue) -> Finding | None:
-    """A reader is connected to one node, and each node has messages of its own."""
+def _cluster(inspected: Queue) -> Iterator[Finding]:
+    """Yield nothing without a cluster. A reader is connected to one node, and each node has messages of its own."""
     nodes = inspected.nodes()
     if nodes <= 1:
-        return None
+        return
     delay = int(inspected.settings().get(inspected.inspection.settings.redistribution_delay, -1))
     details = {"nodes": nodes, "redistributionDelay": delay}
     if delay >= 0:
-        return Finding(
-            name="cluster",
-            value=f"{nodes} nodes; the messages of a node without a consumer move to one that has one",
+        yield Finding(
+            "cluster",
+            f"{nodes} nodes; the messages of a node without a consumer move to one that has one",
             advice="With AvailableNow a query may end before the messages of other nodes have moved.",
             details=details,
         )
-    return Finding(
-        name="cluster",
-        value=f"{nodes} nodes; a query reads the messages of the node that it is connected to, and no others",
-        verdict=Verdict.NOTE,
-        advice="Run one query for each node, or set redistribution-delay of this address to 0: it is -1, so messages"
+        return
+    yield note(
+        "cluster",
+        f"{nodes} nodes; a query reads the messages of the node that it is connected to, and no others",
+        "Run one query for each node, or set redistribution-delay of this address to 0: it is -1, so messages"
         " never move to the node that has the consumer. AvailableNow takes the queue for empty if this node has none.",
-        details=details,
+        details,
     )
 
 
@@ -184,40 +189,19 @@ def paging_findings(inspected: Queue) -> Iterator[Finding]:
     except InvalidDestinationError:
         return
     if not paging:
-        yield Finding(name="paging", value="the messages are in the broker's memory")
+        yield Finding("paging", "the messages are in the broker's memory")
         return
-    yield Finding(
-        name="paging",
-        value="messages of this address are on disk (paging)",
-        verdict=Verdict.NOTE,
-        advice="With a selector, an AMQP client does not get matching messages behind many others on disk until those"
+    yield note(
+        "paging",
+        "messages of this address are on disk (paging)",
+        "With a selector, an AMQP client does not get matching messages behind many others on disk until those"
         " before them are consumed. Read this queue without option selector, and filter the DataFrame.",
     )
 
 
-def _no_queue(name: str) -> Finding:
-    return Finding(
-        name="queue",
-        value=f"there is no queue {name} on this broker",
-        verdict=Verdict.NOTE,
-        advice="Check the name. The broker may create the queue for its first message or consumer.",
-    )
-
-
-def _body_types(inspected: Queue, depth: int, delivering: int, limit: int) -> Finding:
-    messages = inspected.list_messages()
-    if 0 < delivering <= limit:
-        messages += [message for list_messages in inspected.delivering().values() for message in list_messages]
-    return body_types_finding(count_kinds(messages, inspected.inspection), depth, inspected.inspection)
-
-
 def _in_delivery(inspected: Queue, delivering: int, limit: int) -> Finding:
     if delivering > limit:
-        return Finding(
-            name="in delivery",
-            value=f"{counted(delivering)}, more than --max: not listed",
-            verdict=Verdict.NOTE,
-        )
+        return note("in delivery", f"{counted(delivering)}, more than --max: not listed")
     sessions = inspected.stomp_sessions()
     held = [
         message
@@ -227,14 +211,13 @@ def _in_delivery(inspected: Queue, delivering: int, limit: int) -> Finding:
     ]
     streams = count_kinds(held, inspected.inspection)[BodyKind(BodyType.STREAM)]
     if not streams:
-        return Finding(name="in delivery", value="every message can be received over STOMP")
-    return Finding(
-        name="in delivery",
-        value=f"in delivery to STOMP consumers: {counted(streams, 'StreamMessage')}",
-        verdict=Verdict.PROBLEM,
-        advice="The broker cannot send some StreamMessages over STOMP. Those stay in delivery until the consumer ends."
+        return Finding("in delivery", "every message can be received over STOMP")
+    return problem(
+        "in delivery",
+        f"in delivery to STOMP consumers: {counted(streams, 'StreamMessage')}",
+        "The broker cannot send some StreamMessages over STOMP. Those stay in delivery until the consumer ends."
         " Only a JMS client can consume them.",
-        details={"streamsAtStompReaders": streams},
+        {"streamsAtStompReaders": streams},
     )
 
 
@@ -243,19 +226,69 @@ def _dead_letters(inspected: Queue) -> Finding:
     attempts = int(settings.get(keys.delivery_attempts_key, keys.default_delivery_attempts))
     address = settings.get(keys.dead_letter_key)
     if attempts < 0:
-        return Finding(name="dead letters", value="the broker does not limit the delivery attempts of a message")
+        return Finding("dead letters", "the broker does not limit the delivery attempts of a message")
+    after, details = f"after {attempts} delivery attempts a message", {"maxDeliveryAttempts": attempts}
     if not address:
-        return Finding(
-            name="dead letters",
-            value=f"after {attempts} delivery attempts a message is deleted",
-            verdict=Verdict.NOTE,
-            advice="A killed consumer costs one attempt for every message in flight. Configure a dead-letter-address.",
-            details={"maxDeliveryAttempts": attempts},
-        )
+        advice = "A killed consumer costs one attempt for every message in flight. Configure a dead-letter-address."
+        return note("dead letters", f"{after} is deleted", advice, details)
     depth = inspected.depth_of(str(address))
     held = "" if depth is None else f", which has {counted(depth)}"
-    return Finding(
-        name="dead letters",
-        value=f"after {attempts} delivery attempts a message goes to {address}{held}",
-        details={"maxDeliveryAttempts": attempts, "deadLetterAddress": address, "deadLetters": depth},
-    )
+    found = details | {"deadLetterAddress": address, "deadLetters": depth}
+    return Finding("dead letters", f"{after} goes to {address}{held}", details=found)
+
+
+# --- the types of bodies, and which bodies are lost --------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class BodyKind:
+    body_type: str
+    enveloped: bool = False
+
+    def __str__(self) -> str:
+        return f"{self.body_type} (envelope)" if self.enveloped else self.body_type
+
+
+def count_kinds(messages: Iterable[Mapping[str, Any]], words: Inspection) -> Counter[BodyKind]:
+    return Counter(_kind(message, words) for message in messages)
+
+
+def _kind(message: Mapping[str, Any], words: Inspection) -> BodyKind:
+    marker = message.get(BODY_MARKER)
+    if marker in tuple(BodyType):
+        return BodyKind(str(marker), enveloped=True)
+    amqp = dict(enumerate(words.amqp_body_types)).get(message.get(words.amqp_body_type_key, -1), _OTHER)
+    return BodyKind(words.body_types.get(message.get(words.body_type_key, -1), amqp))
+
+
+def describe_counts(kinds: Counter[BodyKind]) -> str:
+    return ", ".join(f"{kind} {count:,}" for kind, count in sorted(kinds.items(), key=lambda item: str(item[0])))
+
+
+def describe_losses(kinds: Iterable[BodyKind], words: Inspection) -> list[str]:
+    """Return a sentence for each body type that does not arrive as it was sent."""
+    plain = {kind.body_type for kind in kinds if not kind.enveloped}
+    return [f"{kind.capitalize()} bodies {what}." for kind, what in words.losses.items() if kind in plain]
+
+
+def _body_types(inspected: Queue, depth: int, delivering: int, limit: int) -> Finding:
+    messages = inspected.list_messages()
+    if 0 < delivering <= limit:
+        messages += [message for list_messages in inspected.delivering().values() for message in list_messages]
+    return body_types_finding(count_kinds(messages, inspected.inspection), depth, inspected.inspection)
+
+
+def body_types_finding(kinds: Counter[BodyKind], depth: int, words: Inspection, *, name: str = "body types") -> Finding:
+    """``depth``: the messages on the queue, listed or not."""
+    seen = kinds.total()
+    if not seen:
+        return note(name, "the broker lists no message") if depth else Finding(name, "the queue is empty")
+    whole = seen >= depth
+    losses = describe_losses(kinds, words)
+    advice = [*losses, "Agree with the producers on text and bytes."] if losses else []
+    if not whole:
+        advice.append("The broker lists no more messages at a time. --receive counts all messages.")
+    part = f"all {seen:,}" if whole else f"the first {seen:,} of {depth:,}"
+    verdict = Verdict.PROBLEM if losses else Verdict.FINE if whole else Verdict.NOTE
+    details = {"seen": seen, "bodyTypes": {str(kind): count for kind, count in kinds.items()}}
+    return Finding(name, f"{describe_counts(kinds)} ({part})", verdict, " ".join(advice), details)

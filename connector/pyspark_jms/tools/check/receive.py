@@ -8,7 +8,6 @@ import time
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from contextlib import closing
-from dataclasses import replace
 from typing import Any
 
 from pyspark_jms.blocks.block import MessageBlock
@@ -22,15 +21,15 @@ from pyspark_jms.network.settings import ConnectionSettings
 from pyspark_jms.sentences import counted
 from pyspark_jms.source.end_of_queue import end_of_reading
 from pyspark_jms.source.links import SourceLink, SourceProtocol
-from pyspark_jms.tools.check.body_type_counts import (
+from pyspark_jms.tools.check.findings import Finding, Verdict, problem
+from pyspark_jms.tools.check.queue import (
     BodyKind,
+    Queue,
     body_types_finding,
     count_kinds,
     describe_counts,
     describe_losses,
 )
-from pyspark_jms.tools.check.findings import Finding, Verdict
-from pyspark_jms.tools.check.queue import Queue
 
 __all__ = ["receive_findings"]
 
@@ -57,7 +56,7 @@ def receive_findings(
     """
     found = look_up_queues(protocol.open_management, settings, [queue]).get(queue)
     if found is not None and not found.exists:
-        yield Finding(name="received", value="nothing: a subscription would create the queue")
+        yield Finding("received", "nothing: a subscription would create the queue")
         return
     destination = Destination(DestinationKind.QUEUE, queue)
     listed = inspected if loses_bodies else None
@@ -76,10 +75,8 @@ def receive_findings(
         ids = [identifier.decode() for block in blocks for identifier in block.ids if identifier is not None]
         received = _ReceivedIds(ids)
         delivered = [message for message in received.delivered_to_us(delivering) if message["messageID"] not in before]
-        yield replace(
-            body_types_finding(count_kinds(delivered, listed.inspection), len(delivered), listed.inspection),
-            name="bodies delivered",
-        )
+        kinds = count_kinds(delivered, listed.inspection)
+        yield body_types_finding(kinds, len(delivered), listed.inspection, name="bodies delivered")
         yield _never_delivered(count_kinds(received.not_received(delivered, listed.inspection), listed.inspection))
 
 
@@ -89,10 +86,7 @@ def _decoded(protocol: SourceProtocol, block: MessageBlock, dialect: str, destin
 
 
 def _until_quiet(link: SourceLink, condition: StateCondition, limit: int | None, seconds: float) -> None:
-    end, deadline = (
-        end_of_reading(_QUIET_SECONDS, settle=_POLL_SECONDS),
-        time.monotonic() + seconds,
-    )
+    end, deadline = end_of_reading(_QUIET_SECONDS, settle=_POLL_SECONDS), time.monotonic() + seconds
     while time.monotonic() < deadline and (limit is None or link.waiting()[0] < limit):
         if end.is_reached([link], link.waiting()):
             return
@@ -135,22 +129,17 @@ def _received(batches: Iterable[Any], *, loses_bodies: bool, is_paged: bool) -> 
     advice = "An empty text may be a Map or Object message whose body was lost." if empty and loses_bodies else ""
     if is_paged and total >= _PAGE:
         advice = "There may be more: the broker sends the next maxPageSize messages after an acknowledgement."
-    return Finding(
-        name="received",
-        value=f"{counted(total)}, given back: {shown}" + (f"; {counted(empty, 'empty text')}" if empty else ""),
-        verdict=Verdict.NOTE if advice else Verdict.FINE,
-        advice=advice,
-        details={"received": total, "bodyTypes": dict(kinds), "emptyTexts": empty},
-    )
+    value = f"{counted(total)}, given back: {shown}" + (f"; {counted(empty, 'empty text')}" if empty else "")
+    details = {"received": total, "bodyTypes": dict(kinds), "emptyTexts": empty}
+    return Finding("received", value, Verdict.NOTE if advice else Verdict.FINE, advice, details)
 
 
 def _never_delivered(kinds: Counter[BodyKind]) -> Finding:
     if not kinds:
-        return Finding(name="not received", value="every message in delivery was received")
-    return Finding(
-        name="not received",
-        value=f"the broker does not send {counted(kinds.total())}: {describe_counts(kinds)}",
-        verdict=Verdict.PROBLEM,
-        advice="They stay in delivery while a STOMP consumer is subscribed. Only a JMS client can consume them.",
-        details={"bodyTypes": {str(kind): count for kind, count in kinds.items()}},
+        return Finding("not received", "every message in delivery was received")
+    return problem(
+        "not received",
+        f"the broker does not send {counted(kinds.total())}: {describe_counts(kinds)}",
+        "They stay in delivery while a STOMP consumer is subscribed. Only a JMS client can consume them.",
+        {"bodyTypes": {str(kind): count for kind, count in kinds.items()}},
     )

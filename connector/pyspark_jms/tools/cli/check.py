@@ -2,11 +2,10 @@
 
 import argparse
 import uuid
-from datetime import UTC, datetime
+from contextlib import nullcontext
 from pathlib import Path
 from typing import TextIO
 
-from pyspark_jms import __version__
 from pyspark_jms.errors import InvalidOptionError, OptionConflictError
 from pyspark_jms.tools.cli.command import Command, add_access, is_ascii_json, source_options
 
@@ -45,61 +44,50 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _run(options: argparse.Namespace) -> int:
-    return _run_conformance(options) if _is_conformance(options) else _run_checks(options)
+    from pyspark_jms.tools.check.findings import as_json, as_markdown, as_table, failed
+    from pyspark_jms.tools.check.run import Check, run_checks
+
+    _require_consistent(options)
+    scratch, queue = options.scratch_queue, options.queue or ""
+    if options.conformance:
+        scratch, queue = queue or f"pyspark-jms.conformance.{uuid.uuid4().hex[:8]}", ""
+    check = Check(
+        settings=source_options(options, queue=scratch).connection,
+        queue=queue,
+        limit=options.max,
+        receive=options.receive,
+        scratch_queue=scratch,
+        staging_queue=options.staging_queue or "",
+        conformance=options.conformance,
+        is_new=options.queue is None,
+    )
+    with _opened(Path(options.report or _REPORT)) if options.conformance else nullcontext() as report:
+        findings = run_checks(check)
+        if report is not None:
+            report.write(as_markdown(check.title, check.facts, findings))
+    print(as_json(findings, ascii_only=is_ascii_json()) if options.json else as_table(findings))
+    if report is not None and not options.json:
+        print(f"\nreport: {report.name}")
+    return int(failed(findings))
 
 
-def _is_conformance(options: argparse.Namespace) -> bool:
+def _require_consistent(options: argparse.Namespace) -> None:
     if options.report is not None and not options.conformance:
         raise OptionConflictError("--report is given without --conformance.", "Give both or neither.")
     if options.conformance and (options.receive or options.staging_queue is not None):
         raise OptionConflictError(
             "--conformance is given with --receive or --staging-queue.", "Run the command twice, each with one of them."
         )
-    return bool(options.conformance)
-
-
-def _run_conformance(options: argparse.Namespace) -> int:
-    from pyspark_jms.tools.check.conformance.run import run_conformance
-    from pyspark_jms.tools.check.findings import as_json, as_table, failed
-
-    queue = options.queue or f"pyspark-jms.conformance.{uuid.uuid4().hex[:8]}"
-    parsed = source_options(options, queue=queue)
-    with _opened(Path(options.report or _REPORT)) as file:
-        report = run_conformance(parsed.connection, queue, is_new=options.queue is None)
-        file.write(report.as_markdown(__version__, datetime.now(UTC)))
-    if options.json:
-        print(as_json(report.findings, ascii_only=is_ascii_json()))
-    else:
-        print(f"{as_table(report.findings)}\n\nreport: {file.name}")
-    return int(failed(report.findings))
 
 
 def _opened(path: Path) -> TextIO:
-    """Opened before the tests, which take a minute."""
+    """Open the report before the tests, which take a minute."""
     try:
         return path.open("w", encoding="utf-8")
     except OSError as error:
         raise InvalidOptionError(
             f"--report {path} cannot be written: {error.strerror}.", "Name another file."
         ) from None
-
-
-def _run_checks(options: argparse.Namespace) -> int:
-    from pyspark_jms.tools.check.findings import as_json, as_table, failed
-    from pyspark_jms.tools.check.run import Check, run_checks
-
-    parsed = source_options(options, queue=options.scratch_queue)
-    check = Check(
-        settings=parsed.connection,
-        queue=options.queue or "",
-        limit=options.max,
-        receive=options.receive,
-        scratch_queue=options.scratch_queue,
-        staging_queue=options.staging_queue,
-    )
-    findings = run_checks(check)
-    print(as_json(findings, ascii_only=is_ascii_json()) if options.json else as_table(findings))
-    return int(failed(findings))
 
 
 COMMAND = Command(

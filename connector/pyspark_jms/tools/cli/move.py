@@ -114,8 +114,7 @@ def _require_carried(settings: "ConnectionSettings", queue: str) -> None:
     """Over STOMP some brokers deliver a map, stream or object as a text without its content: it would be lost."""
     from pyspark_jms.stomp.link.connection import connect
     from pyspark_jms.stomp.link.management import StompManagementLink
-    from pyspark_jms.tools.check.body_type_counts import count_kinds, describe_losses
-    from pyspark_jms.tools.check.queue import Queue
+    from pyspark_jms.tools.check.queue import Queue, count_kinds, describe_losses
 
     connection = connect(settings)
     connection.close()

@@ -33,9 +33,9 @@ def guarded():
 
 @pytest.fixture
 def settings_for():
-    def settings_for(broker, *, user=None, **changes):
+    def settings_for(broker, protocol="stomp", *, user=None, **changes):
         settings = ConnectionSettings(
-            addresses=parse_broker_url(broker.url),
+            addresses=parse_broker_url(broker.url if protocol == "stomp" else broker.amqp_url),
             user=user or broker.user,
             password=Password(value="pw" if user else broker.password),
         )

@@ -6,25 +6,25 @@ from pyspark_jms.stomp.dialects import ARTEMIS, CLASSIC, RABBITMQ
 from pyspark_jms.stomp.link.connection import connect
 from pyspark_jms.stomp.link.management import StompManagementLink
 from pyspark_jms.tools.check.broker import (
-    broker_findings,
+    amqp_findings,
     clock_finding,
     guarantee_findings,
     open_management,
+    read_clock,
+    stomp_findings,
 )
 from pyspark_jms.tools.check.findings import Verdict
 
 
-@pytest.mark.broker
 def test_the_broker_is_identified(broker, settings_for, named):
     with closing(connect(settings_for(broker))) as link:
         assert link.dialect is ARTEMIS
-    findings = named(broker_findings(link, broker.user))
+    findings = named(stomp_findings(link, broker.user))
     assert findings["connection"].value == f"{broker.url}, as {broker.user}"
     assert findings["broker"].value.startswith("ActiveMQ-Artemis/2.")
-    assert "without a user" in named(broker_findings(link, None))["connection"].value
+    assert "without a user" in named(stomp_findings(link, None))["connection"].value
 
 
-@pytest.mark.broker
 def test_management_permitted_and_not(guarded, settings_for):
     link, finding = open_management(StompManagementLink, settings_for(guarded))
     assert finding.verdict is Verdict.FINE
@@ -35,6 +35,11 @@ def test_management_permitted_and_not(guarded, settings_for):
     assert finding.verdict is Verdict.NOTE
     assert "worker" in finding.value
     assert "manage" in finding.advice
+
+
+def test_the_clock_of_the_broker_is_read_with_management(broker, open_link):
+    before, there, after = read_clock(open_link(broker))
+    assert before - 1_000 < there < after + 1_000
 
 
 @pytest.mark.parametrize(
@@ -78,3 +83,10 @@ def test_a_broker_without_transactions(named):
 @pytest.mark.parametrize(("dialect", "fact"), [(ARTEMIS, "several queries"), (CLASSIC, "one query")])
 def test_how_many_queries_can_read_a_durable_subscription(named, dialect, fact):
     assert fact in named(guarantee_findings(dialect))["topics"].value
+
+
+def test_what_artemis_offers_over_amqp(broker, queue, settings_for, named):
+    found = named(amqp_findings(settings_for(broker, "amqp"), queue))
+    assert "apache-activemq-artemis/2." in found["connection"].value
+    assert found["dialect"].value == "artemis"
+    assert found["column destination"].verdict is found["transactions"].verdict is Verdict.FINE

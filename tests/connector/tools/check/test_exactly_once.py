@@ -12,7 +12,6 @@ from pyspark_jms.amqp.link.connection import connect
 from pyspark_jms.amqp.link.management import open_amqp_management
 from pyspark_jms.amqp.link.read_register import ReadRegister, RegisterName
 from pyspark_jms.delivery.commit_token import CommitToken, LedgerOwner
-from pyspark_jms.network.address import parse_broker_url
 from pyspark_jms.testing import AddressSettings, EmbeddedArtemis, User
 from pyspark_jms.tools.check.exactly_once import ExactlyOnce
 from pyspark_jms.tools.check.findings import Verdict
@@ -55,7 +54,7 @@ def strict():
 @pytest.fixture
 def amqp_settings(settings_for):
     def amqp_settings(broker, user=None):
-        return settings_for(broker, user=user, addresses=parse_broker_url(broker.amqp_url))
+        return settings_for(broker, "amqp", user=user)
 
     return amqp_settings
 

@@ -1,7 +1,7 @@
 import json
 
 from pyspark_jms.errors import JMSSecurityError
-from pyspark_jms.tools.check.findings import Finding, Verdict, as_json, as_table, failed
+from pyspark_jms.tools.check.findings import Finding, Verdict, as_json, as_markdown, as_table, failed
 
 FINE = Finding(name="broker", value="artemis")
 NOTE = Finding(name="management", value="not for this user", verdict=Verdict.NOTE, advice="It needs a permission.")
@@ -50,3 +50,19 @@ def test_an_error_is_a_finding():
         name="x", value="Refused.", verdict=Verdict.NOTE, advice="Ask for it."
     )
     assert Finding.of_error("x", error, Verdict.PROBLEM, "Other.").advice == "Other."
+
+
+def test_the_report_is_markdown():
+    findings = (
+        Finding("order", "kept"),
+        Finding("selector", "a|b\nc", Verdict.NOTE, "Report it."),
+        Finding("bodies", "lost", Verdict.PROBLEM),
+    )
+    text = as_markdown("Conformance of X/1 over AMQP 1.0", {"connector": "pyspark-jms 0.1.0"}, findings)
+    assert text.startswith(
+        "# Conformance of X/1 over AMQP 1.0\n\n|  |  |\n| --- | --- |\n| connector | pyspark-jms 0.1.0 |"
+    )
+    assert (
+        "| order | as assumed | kept |\n| selector | note | a\\|b c Report it. |\n| bodies | **problem** | lost |"
+        in text
+    )

@@ -25,7 +25,6 @@ def over_stomp(*arguments):
     return receive_findings(StompSource(), *arguments, loses_bodies=True)
 
 
-@pytest.mark.broker
 def test_received_and_missing_messages_are_counted(broker, queue, settings_for, open_link, named):
     with JmsClient(broker) as java:
         for body in ([1], "first", b"bytes", {"a": 1}, [2], [1, "x"], "last", [3]):
@@ -38,7 +37,6 @@ def test_received_and_missing_messages_are_counted(broker, queue, settings_for, 
     await_value(lambda: broker.delivery_counts(queue), [0] * 8)
 
 
-@pytest.mark.broker
 def test_a_queue_of_messages_that_cannot_be_received(broker, queue, settings_for, open_link, named):
     with JmsClient(broker) as java:
         java.send(queue, [1])
@@ -47,7 +45,6 @@ def test_a_queue_of_messages_that_cannot_be_received(broker, queue, settings_for
     assert found["not received"].details == {"bodyTypes": {"stream": 1}}
 
 
-@pytest.mark.broker
 def test_the_limit_ends_receiving(broker, queue, settings_for, open_link, named):
     with RawStomp(broker) as client:
         client.send(queue, [([("n", n)], "x" * 100) for n in range(1_200)])
@@ -62,7 +59,6 @@ def test_the_limit_ends_receiving(broker, queue, settings_for, open_link, named)
     await_value(lambda: set(broker.delivery_counts(queue)), {0})
 
 
-@pytest.mark.broker
 def test_a_producer_that_is_never_quiet_does_not_hold_the_check(broker, queue, settings_for, monkeypatch):
     monkeypatch.setattr(receive, "_LONGEST_SECONDS", 1.0)
     monkeypatch.setattr(receive, "_LATE_SECONDS", 0.1)
@@ -87,14 +83,12 @@ def test_a_producer_that_is_never_quiet_does_not_hold_the_check(broker, queue, s
     broker.purge(queue)
 
 
-@pytest.mark.broker
 def test_a_queue_that_does_not_exist_is_not_created(broker, queue, settings_for):
     (found,) = over_stomp(settings_for(broker), queue, 10_000, None)
     assert (found.name, found.value) == ("received", "nothing: a subscription would create the queue")
     assert not broker.has_queue(queue)
 
 
-@pytest.mark.broker
 def test_without_management(broker, queue, settings_for, named):
     with JmsClient(broker) as java:
         for body in ("text", {"a": 1}, None):
@@ -122,7 +116,6 @@ def test_own_deliveries_are_distinguished_from_others():
     assert _ReceivedIds([]).delivered_to_us(delivering) == listed(3) + listed(6, 6)
 
 
-@pytest.mark.broker
 def test_a_message_that_cannot_be_sent_over_stomp_is_the_error(broker, queue, settings_for):
     """Its neighbours are given back, with one attempt less."""
     put_encoded(broker, queue, [section(0x77, string("before"))])
@@ -132,6 +125,6 @@ def test_a_message_that_cannot_be_sent_over_stomp_is_the_error(broker, queue, se
     await_value(lambda: broker.delivery_counts(queue), [1, 1])
     request = Check(settings=settings_for(broker), queue=queue, receive=True)
     last = run_checks(request)[-1]
-    assert (last.name, last.verdict) == ("check", Verdict.PROBLEM)
+    assert (last.name, last.verdict) == ("received messages", Verdict.PROBLEM)
     assert last.value.startswith("[JMS_UNCONVERTIBLE_MESSAGE] ")
     broker.purge(queue)

@@ -1,15 +1,16 @@
-"""Whether bodies, headers, properties and a large message arrive as they were sent."""
+"""Trials of messages: do bodies, headers, properties and a large message arrive as they were sent?"""
 
 import hashlib
+import time
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from typing import Any
 
 from pyspark_jms.errors import JMSError
-from pyspark_jms.tools.check.conformance.queue import PATIENCE_SECONDS, ConformanceQueue, Row
-from pyspark_jms.tools.check.findings import Finding, Verdict
+from pyspark_jms.tools.check.findings import Finding, note, problem
+from pyspark_jms.tools.check.scratch_queue import PATIENCE_SECONDS, Row, ScratchQueue
 
-__all__ = ["bodies", "headers_and_properties", "large_message"]
+__all__ = ["bodies", "body_rule", "headers_and_properties", "large_message"]
 
 _LARGE_BYTES = 1 << 20
 _HOUR_MS = 3_600_000
@@ -29,7 +30,7 @@ _BODIES: tuple[tuple[str, str, Row], ...] = (
 """Name, the column that has the content, and the row. The object is Java's serialization of "a"."""
 
 
-def bodies(queue: ConformanceQueue) -> Iterator[Finding]:
+def bodies(queue: ScratchQueue) -> Iterator[Finding]:
     refused = {}
     for name, _, row in _BODIES:
         try:
@@ -42,19 +43,47 @@ def bodies(queue: ConformanceQueue) -> Iterator[Finding]:
     for name, column, sent in _BODIES:
         arrived = found.get(name)
         if name in refused:
-            yield Finding(name=f"body: {name}", value=f"refused: {refused[name]}", verdict=Verdict.NOTE)
+            yield note(f"body: {name}", f"refused: {refused[name]}")
         elif arrived is None:
-            yield Finding(name=f"body: {name}", value="did not arrive", verdict=Verdict.PROBLEM)
+            yield problem(f"body: {name}", "did not arrive")
         elif arrived["body_type"] != sent["body_type"]:
-            yield Finding(name=f"body: {name}", value=f"arrived as {arrived['body_type']}", verdict=Verdict.PROBLEM)
+            yield problem(f"body: {name}", f"arrived as {arrived['body_type']}")
         elif _comparable(arrived[column]) != _comparable(sent[column]):
-            yield Finding(name=f"body: {name}", value="arrived changed", verdict=Verdict.PROBLEM)
+            yield problem(f"body: {name}", "arrived changed")
         else:
-            yield Finding(name=f"body: {name}", value="arrived as it was sent")
+            yield Finding(f"body: {name}", "arrived as it was sent")
+
+
+_RULE: tuple[tuple[str, str | bytes], ...] = (("text", "text"), ("bytes", b"bytes"), ("text", ""), ("bytes", b""))
+
+
+def body_rule(queue: ScratchQueue) -> Iterator[Finding]:
+    """Find whether text and bytes, also empty ones, are received as the type that was sent, and what their timestamp
+    shows of the broker's clock.
+    """
+    wanted = [kind for kind, _ in _RULE]
+    before = time.time() * 1000
+    queue.send([{"body_type": kind, kind: body} for kind, body in _RULE])
+    with queue.reader() as reader:
+        rows = reader.receive(len(_RULE), queue.patience)
+        reader.acknowledge()
+    found, sent = [row["body_type"] for row in rows], rows[0]["JMSTimestamp"] if rows else None
+    queue.clock = None if sent is None else (before, sent.timestamp() * 1000, time.time() * 1000)
+    if found == wanted:
+        yield Finding("body rule", "text and bytes are distinguished")
+    elif len(found) < len(wanted):
+        value = f"{len(found)} of {len(wanted)} messages were received within {queue.patience:g} s"
+        yield problem("body rule", value, "Check whether the queue is paused or has a filter.")
+    else:
+        yield problem(
+            "body rule",
+            f"sent {', '.join(wanted)}; read as {', '.join(found)}",
+            "The body rule of this broker version is unknown. Use option bodyType, and please report a bug.",
+        )
 
 
 def _comparable(value: Any) -> Any:
-    """A map has no order; its entries are pairs, and the elements of a stream are not."""
+    """Return a map as a ``dict``, because it has no order. Its entries are pairs, the elements of a stream are not."""
     is_map = isinstance(value, list) and all(isinstance(entry, tuple) for entry in value)
     return dict(value) if is_map else value
 
@@ -71,7 +100,7 @@ _PROPERTIES = (
 )
 
 
-def headers_and_properties(queue: ConformanceQueue) -> Iterator[Finding]:
+def headers_and_properties(queue: ScratchQueue) -> Iterator[Finding]:
     sent = {
         "text": "x",
         "JMSCorrelationID": "correlation",
@@ -89,7 +118,7 @@ def headers_and_properties(queue: ConformanceQueue) -> Iterator[Finding]:
         found = reader.receive(1)
         reader.acknowledge()
     if len(found) != 1:
-        yield Finding(name="headers", value=f"{len(found)} of 1 message arrived", verdict=Verdict.PROBLEM)
+        yield problem("headers", f"{len(found)} of 1 message arrived")
         return
     yield _headers(sent, found[0], before)
     yield from _properties(found[0])
@@ -103,41 +132,34 @@ def _headers(sent: Row, row: Row, before: datetime) -> Finding:
         hours = (row["JMSExpiration"] - before).total_seconds() * 1000 / _HOUR_MS
         changed += [] if 0.9 < hours < 1.1 else [f"JMSExpiration is in {hours:.1f} hours and not in 1"]  # noqa: PLR2004
     if not changed:
-        return Finding(name="headers", value="all arrived as they were sent")
-    return Finding(name="headers", value="; ".join(changed) + "; the others arrived", verdict=Verdict.NOTE)
+        return Finding("headers", "all arrived as they were sent")
+    return note("headers", "; ".join(changed) + "; the others arrived")
 
 
 def _properties(row: Row) -> Iterator[Finding]:
     values, types = dict(row["properties"] or ()), dict(row["property_types"] or ())
     wrong = [name for name, _, value in _PROPERTIES if values.get(name) != value]
     untyped = [name for name, kind, _ in _PROPERTIES if kind != types.get(name, "string")]
-    yield Finding(
-        name="properties",
-        value=f"arrived otherwise: {', '.join(wrong)}" if wrong else "every value arrived",
-        verdict=Verdict.PROBLEM if wrong else Verdict.FINE,
-    )
-    yield Finding(
-        name="property types",
-        value=f"lost: {', '.join(untyped)}" if untyped else "kept",
-        verdict=Verdict.NOTE if untyped else Verdict.FINE,
-    )
+    if wrong:
+        yield problem("properties", f"arrived otherwise: {', '.join(wrong)}")
+    else:
+        yield Finding("properties", "every value arrived")
+    yield note("property types", f"lost: {', '.join(untyped)}") if untyped else Finding("property types", "kept")
 
 
-def large_message(queue: ConformanceQueue) -> Iterator[Finding]:
-    """Larger than a frame of any broker that is known."""
+def large_message(queue: ScratchQueue) -> Iterator[Finding]:
+    """Send a message that is larger than a frame of any broker that is known."""
     blocks = (hashlib.sha256(number.to_bytes(4, "big")).digest() for number in range(_LARGE_BYTES // 32))
     body = b"".join(blocks)
     try:
         queue.send([{"bytes": body}])
     except JMSError as error:
-        yield Finding(name="large message", value=f"1 MiB is refused: {error.fact}", verdict=Verdict.NOTE)
+        yield note("large message", f"1 MiB is refused: {error.fact}")
         return
     with queue.reader() as reader:
         found = [row["bytes"] for row in reader.receive(1, PATIENCE_SECONDS)]
         reader.acknowledge()
-    same = found == [body]
-    yield Finding(
-        name="large message",
-        value="1 MiB arrived" if same else "1 MiB did not arrive as it was sent",
-        verdict=Verdict.FINE if same else Verdict.PROBLEM,
-    )
+    if found == [body]:
+        yield Finding("large message", "1 MiB arrived")
+    else:
+        yield problem("large message", "1 MiB did not arrive as it was sent")

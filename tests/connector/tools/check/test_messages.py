@@ -4,8 +4,8 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from pyspark_jms.tools.check.conformance.messages import _PROPERTIES, _headers, _properties
 from pyspark_jms.tools.check.findings import Verdict
+from pyspark_jms.tools.check.messages import _PROPERTIES, _headers, _properties
 
 NOW = datetime(2026, 11, 26, tzinfo=UTC)
 SENT = {

@@ -1,20 +1,16 @@
-"""The scratch queue of the conformance tests, on Artemis. tests/brokers/test_conformance.py runs all of them."""
+"""The scratch queue of a check, on Artemis. tests/brokers/test_conformance.py tries all brokers."""
 
 import pytest
 from rawstomp import RawStomp
 from waiting import await_count, await_value
 
-from pyspark_jms.network.address import parse_broker_url
-from pyspark_jms.tools.check.conformance import queue as queue_module
-from pyspark_jms.tools.check.conformance.queue import RUN_PROPERTY, ConformanceQueue, EndedEarly
-
-pytestmark = pytest.mark.broker
+from pyspark_jms.tools.check import scratch_queue
+from pyspark_jms.tools.check.scratch_queue import RUN_PROPERTY, EndedEarly, ScratchQueue
 
 
 @pytest.fixture(params=["stomp", "amqp"])
 def scratch(request, broker, queue, settings_for):
-    url = broker.url if request.param == "stomp" else broker.amqp_url
-    return ConformanceQueue(settings_for(broker, addresses=parse_broker_url(url)), queue)
+    return ScratchQueue(settings_for(broker, request.param), queue)
 
 
 def test_rows_come_back_and_what_is_left_of_them_is_removed(scratch, broker):
@@ -49,7 +45,18 @@ def test_a_queue_with_a_consumer_is_refused(scratch, broker):
 
 def test_the_tests_have_a_time_limit(scratch, broker, monkeypatch):
     broker.create_queue(scratch.name)
-    monkeypatch.setattr(queue_module, "_LIMIT_SECONDS", 0.0)
-    late = ConformanceQueue(scratch._settings, scratch.name)
+    monkeypatch.setattr(scratch_queue, "_LIMIT_SECONDS", 0.0)
+    late = ScratchQueue(scratch._settings, scratch.name)
     with pytest.raises(EndedEarly, match="have not ended within"), late.reader() as reader:
         reader.receive(1)
+
+
+def test_deletes_only_what_is_empty(broker, queue, settings_for):
+    broker.create_queue(queue)
+    scratch = ScratchQueue(settings_for(broker, "amqp"), queue)
+    scratch.send([{"text": "one"}])
+    scratch.delete(queue, f"{queue}.no")
+    await_count(broker, queue, 1)
+    broker.purge(queue)
+    scratch.delete(queue)
+    assert queue not in broker.server.getActiveMQServerControl().getQueueNames()

@@ -1,53 +1,60 @@
-"""Transactions, selectors, browsing, acknowledgements and missing queues: what is no proof until it was seen."""
+"""Trials of deliveries: transactions, windows, selectors, browsing, acknowledgements, missing queues."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import closing
 from typing import Any
 
 from pyspark_jms.errors import JMSError
-from pyspark_jms.tools.check.conformance.queue import PATIENCE_SECONDS, ConformanceQueue, Row, trusts_selectors
-from pyspark_jms.tools.check.findings import Finding, Verdict
+from pyspark_jms.tools.check.findings import Finding, note, problem
+from pyspark_jms.tools.check.scratch_queue import PATIENCE_SECONDS, Row, ScratchQueue, trusts_selectors
 
-__all__ = ["acknowledgements", "browse", "end_of_queue", "missing_queue", "selector", "transactions"]
+__all__ = ["acknowledgements", "browse", "end_of_queue", "missing_queue", "selector", "transactions", "window"]
 
 _SELECTOR = "kind = 'a'"
 _END_SECONDS = 10.0
+_WINDOW_BYTES, _BODY_BYTES, _MESSAGES = 4_096, 1_000, 16
 
 
-def transactions(queue: ConformanceQueue) -> Iterator[Finding]:
-    """First: it decides how the other tests send."""
+def transactions(queue: ScratchQueue) -> Iterator[Finding]:
+    """Find whether a transaction is one. It comes first, because it decides how the other trials send."""
     with closing(queue.connect_sender()) as link:
         if not link.dialect.has_transactions:
             queue.uses_transactions = False
-            yield Finding(name="transactions", value="not tried: the dialect has none, and confirms each row")
+            yield Finding("transactions", "not tried: the dialect has none, and confirms each row")
             return
         try:
             for block in queue.encode(link, _texts("aborted", 3)):
                 link.send(block)
         except JMSError as error:
             queue.uses_transactions = False
-            yield Finding(
-                name="transactions",
-                value=f"refused: {error.fact}",
-                verdict=Verdict.NOTE,
-                advice="Writes need transaction=none on this broker.",
-            )
+            yield note("transactions", f"refused: {error.fact}", "Writes need transaction=none on this broker.")
             return
     queue.send(_texts("committed", 2))
     found = _received_texts(queue, 2)
-    wanted = ["committed 0", "committed 1"]
-    yield Finding(
-        name="transactions",
-        value="an aborted one left nothing, a committed one arrived" if found == wanted else f"arrived: {found}",
-        verdict=Verdict.FINE if found == wanted else Verdict.PROBLEM,
-    )
+    if found == ["committed 0", "committed 1"]:
+        yield Finding("transactions", "an aborted one left nothing, a committed one arrived")
+    else:
+        yield problem("transactions", f"arrived: {found}")
+
+
+def window(queue: ScratchQueue) -> Iterator[Finding]:
+    """Find whether the broker stops when windowBytes are in flight."""
+    queue.send([{"text": "x" * _BODY_BYTES}] * _MESSAGES)
+    with queue.reader(window_bytes=_WINDOW_BYTES) as reader:
+        ahead = reader.count_ahead(queue.patience)
+    queue.remove_own()
+    if ahead < _MESSAGES:
+        yield Finding("window", "the broker waits for acknowledgements when windowBytes are in flight")
+    else:
+        value = "the broker sends without waiting for acknowledgements"
+        yield problem("window", value, "windowBytes has no effect, so a full queue would fill the driver's memory.")
 
 
 def _texts(text: str, count: int, **columns: Any) -> list[Row]:
     return [{"text": f"{text} {number}", **columns} for number in range(count)]
 
 
-def _received_texts(queue: ConformanceQueue, count: int) -> list[str]:
+def _received_texts(queue: ScratchQueue, count: int) -> list[str]:
     with queue.reader() as reader:
         found = reader.receive(count)
         reader.acknowledge()
@@ -55,36 +62,30 @@ def _received_texts(queue: ConformanceQueue, count: int) -> list[str]:
 
 
 def _compared(name: str, *, works: bool, trusted: bool, yes: str, no: str) -> Finding:
-    """A feature that the dialect uses, or not, and that was seen to work, or not."""
+    """Judge a feature that the dialect uses, or not, and that was seen to work, or not."""
     if trusted and not works:
-        return Finding(
-            name=name, value=no, verdict=Verdict.PROBLEM, advice="The dialect relies on it: report this with the file."
-        )
+        return problem(name, no, "The dialect relies on it: report this with the file.")
     if works and not trusted:
-        advice = "The dialect does not use it on this broker: report it with this file."
-        return Finding(name=name, value=yes, verdict=Verdict.NOTE, advice=advice)
-    return Finding(name=name, value=yes if works else f"{no}; the dialect does not use it")
+        return note(name, yes, "The dialect does not use it on this broker: report it with this file.")
+    return Finding(name, yes if works else f"{no}; the dialect does not use it")
 
 
-def selector(queue: ConformanceQueue) -> Iterator[Finding]:
-    trusted = trusts_selectors(queue.dialect)
+def selector(queue: ScratchQueue) -> Iterator[Finding]:
     queue.send([{"text": kind, "properties": [("kind", kind)]} for kind in "abab"])
     try:
         with queue.reader(selector=_SELECTOR) as reader:
             found = [row["text"] for row in reader.receive(2)]
     except JMSError as error:
-        no = f"refused: {error.fact}"
-        yield _compared("selector", works=False, trusted=trusted, yes="", no=no)
-        return
-    no = f"of 2 messages that match and 2 that do not, {found.count('a')} and {found.count('b')} came"
-    yield _compared(
-        "selector", works=found == ["a", "a"], trusted=trusted, yes="only the messages that match came", no=no
-    )
+        works, no = False, f"refused: {error.fact}"
+    else:
+        works = found == ["a", "a"]
+        no = f"of 2 messages that match and 2 that do not, {found.count('a')} and {found.count('b')} came"
+    yes = "only the messages that match came"
+    yield _compared("selector", works=works, trusted=trusts_selectors(queue.dialect), yes=yes, no=no)
 
 
-def browse(queue: ConformanceQueue) -> Iterator[Finding]:
-    """Return whether another consumer receives the messages while they are shown, and they stay."""
-    trusted = queue.dialect.browses
+def browse(queue: ScratchQueue) -> Iterator[Finding]:
+    """Find whether another consumer receives the messages while they are shown, and they stay."""
     queue.send(_texts("shown", 3))
     try:
         with queue.reader(browse=True) as shown:
@@ -92,36 +93,31 @@ def browse(queue: ConformanceQueue) -> Iterator[Finding]:
             with queue.reader() as other:
                 free = len(other.receive(3, _END_SECONDS / 5))
     except JMSError as error:
-        yield _compared("browse", works=False, trusted=trusted, yes="", no=f"refused: {error.fact}")
-        return
-    stay = len(_received_texts(queue, 3))
-    no = f"{seen} of 3 messages were shown, {free} of them came to another consumer meanwhile, {stay} stayed"
-    yield _compared(
-        "browse",
-        works=seen == free == stay == 3,  # noqa: PLR2004
-        trusted=trusted,
-        yes="messages are shown, come to other consumers meanwhile, and stay",
-        no=no,
-    )
+        works, no = False, f"refused: {error.fact}"
+    else:
+        stay = len(_received_texts(queue, 3))
+        works = seen == free == stay == 3  # noqa: PLR2004
+        no = f"{seen} of 3 messages were shown, {free} of them came to another consumer meanwhile, {stay} stayed"
+    yes = "messages are shown, come to other consumers meanwhile, and stay"
+    yield _compared("browse", works=works, trusted=queue.dialect.browses, yes=yes, no=no)
 
 
-def end_of_queue(queue: ConformanceQueue) -> Iterator[Finding]:
-    """AvailableNow asks for it."""
+def end_of_queue(queue: ScratchQueue) -> Iterator[Finding]:
+    """Find whether a drain is answered, by which AvailableNow finds the end of a queue."""
     with queue.reader() as reader:
         proven = reader.proves_end(_END_SECONDS)
         reader.receive(0)  # a message of another program would be the reason
-    yield Finding(
-        name="end of queue",
-        value="a drain of the empty queue is answered" if proven else "a drain of the empty queue is not answered",
-        verdict=Verdict.FINE if proven else Verdict.PROBLEM,
-        advice="" if proven else "AvailableNow does not find the end of a queue.",
-    )
+    if proven:
+        yield Finding("end of queue", "a drain of the empty queue is answered")
+    else:
+        advice = "AvailableNow does not find the end of a queue."
+        yield problem("end of queue", "a drain of the empty queue is not answered", advice)
 
 
 # --- acknowledgements and redelivery -------------------------------------------------------------------------
 
 
-def acknowledgements(queue: ConformanceQueue) -> Iterator[Finding]:
+def acknowledgements(queue: ScratchQueue) -> Iterator[Finding]:
     """Two of six are acknowledged, the connection is lost, a reader stops in order, and the others are acknowledged."""
     queue.send(_texts("n", 6))
     with queue.reader() as reader:
@@ -147,9 +143,8 @@ def acknowledgements(queue: ConformanceQueue) -> Iterator[Finding]:
 
 def _order(found: list[str]) -> Finding:
     if found == sorted(found):
-        return Finding(name="order", value="messages came in the order in which they were sent")
-    value = f"messages came as {', '.join(found)}"
-    return Finding(name="order", value=value, verdict=Verdict.NOTE)
+        return Finding("order", "messages came in the order in which they were sent")
+    return note("order", f"messages came as {', '.join(found)}")
 
 
 def _came_back(
@@ -160,15 +155,14 @@ def _came_back(
     confirmed = "acknowledgements are confirmed" if confirms else "acknowledgements are not confirmed"
     if len(first) == 6 and again == [wanted, wanted] and not left:  # noqa: PLR2004
         value = f"{confirmed}; exactly the messages without one came back after a lost connection and after a stop"
-        return Finding(name="acknowledgements", value=value)
-    missing = len(first) != 6 or any(set(wanted) - set(each) for each in again)  # noqa: PLR2004
-    return Finding(
-        name="acknowledgements",
-        value=f"{confirmed}; {len(first)} of 6 messages came, 2 were acknowledged, {len(lost)} came after a lost"
-        f" connection, {len(stopped)} after a stop, and {len(left)} after all were acknowledged",
-        verdict=Verdict.PROBLEM if missing else Verdict.NOTE,
-        advice="Messages were lost." if missing else "Acknowledged messages came again: reads are at-least-once.",
+        return Finding("acknowledgements", value)
+    value = (
+        f"{confirmed}; {len(first)} of 6 messages came, 2 were acknowledged, {len(lost)} came after a lost"
+        f" connection, {len(stopped)} after a stop, and {len(left)} after all were acknowledged"
     )
+    if len(first) != 6 or any(set(wanted) - set(each) for each in again):  # noqa: PLR2004
+        return problem("acknowledgements", value, "Messages were lost.")
+    return note("acknowledgements", value, "Acknowledged messages came again: reads are at-least-once.")
 
 
 def _redelivered(
@@ -185,8 +179,8 @@ def _redelivered(
     if after_loss and after_stop:
         value += f"; failed deliveries: {max(after_loss)} after a lost connection, {max(after_stop)} after a stop"
     if flags[1] == len(lost):
-        return Finding(name="redelivery", value=value)
-    return Finding(name="redelivery", value=value, verdict=Verdict.NOTE, advice="Some redeliveries are not marked.")
+        return Finding("redelivery", value)
+    return note("redelivery", value, "Some redeliveries are not marked.")
 
 
 def _recognised(first: Sequence[Row], lost: Sequence[Row], dialect: Any) -> Finding:
@@ -206,25 +200,24 @@ def _recognised(first: Sequence[Row], lost: Sequence[Row], dialect: Any) -> Find
 # --- a queue that does not exist -----------------------------------------------------------------------------
 
 
-def missing_queue(queue: ConformanceQueue) -> Iterator[Finding]:
-    """A message that is accepted must be there: some brokers accept and drop it."""
+def missing_queue(queue: ScratchQueue) -> Iterator[Finding]:
+    """Find whether a message that is accepted is there: some brokers accept and drop it."""
     missing = queue.missing
     try:
         queue.remove_own(queue=missing)
-        yield Finding(name="read missing queue", value="the broker creates it, or it exists")
+        yield Finding("read missing queue", "the broker creates it, or it exists")
     except JMSError as error:
-        yield Finding(name="read missing queue", value=f"refused: [{error.code}] {error.fact}")
+        yield Finding("read missing queue", f"refused: [{error.code}] {error.fact}")
     try:
         queue.send(_texts("missing", 1), queue=missing)
     except JMSError as error:
-        yield Finding(name="write missing queue", value=f"refused: [{error.code}] {error.fact}")
+        yield Finding("write missing queue", f"refused: [{error.code}] {error.fact}")
         return
     with queue.reader(queue=missing) as reader:
         found = reader.receive(1)
     queue.remove_own(queue=missing)
-    yield Finding(
-        name="write missing queue",
-        value=f"accepted, and {missing} {'has' if found else 'does not have'} the message",
-        verdict=Verdict.FINE if found else Verdict.PROBLEM,
-        advice="" if found else "Rows for a wrong name are lost.",
-    )
+    if found:
+        yield Finding("write missing queue", f"accepted, and {missing} has the message")
+    else:
+        value = f"accepted, and {missing} does not have the message"
+        yield problem("write missing queue", value, "Rows for a wrong name are lost.")

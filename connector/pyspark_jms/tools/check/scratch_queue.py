@@ -1,4 +1,4 @@
-"""The scratch queue of the conformance tests: rows to the broker and back, over either protocol, without Spark.
+"""The scratch queue of a check: rows to the broker and back, over either protocol, without Spark.
 
 Every row has a property with the id of the run. Only messages with this id are acknowledged. Any other message ends the
 tests, and is given back. Where the dialect trusts the broker's selectors, the tests select by the id, so that messages
@@ -32,13 +32,25 @@ from pyspark_jms.source.links import SourceLink, SourceProtocol
 from pyspark_jms.stomp.sink import StompSinkLink
 from pyspark_jms.stomp.source import StompSource
 
-__all__ = ["PATIENCE_SECONDS", "RUN_PROPERTY", "ConformanceQueue", "EndedEarly", "Reader", "Row", "trusts_selectors"]
+__all__ = [
+    "PATIENCE_SECONDS",
+    "RUN_PROPERTY",
+    "Clock",
+    "EndedEarly",
+    "Reader",
+    "Row",
+    "ScratchQueue",
+    "trusts_selectors",
+]
 
 RUN_PROPERTY = "pyspark_jms_check"
 """Property of a test message: the run that has sent it."""
 
 Row = Mapping[str, Any]
 """The columns of the sink that a message has."""
+
+Clock = tuple[float, float, float]
+"""This machine's time before a message, the broker's time, this machine's time afterwards; epoch milliseconds."""
 
 PATIENCE_SECONDS = 75.0
 """How long unacknowledged messages may take to come back: a broker may lock them for a minute."""
@@ -59,16 +71,18 @@ def trusts_selectors(dialect: Any) -> bool:
     return dialect.selector_dialect is not None and not dialect_of(dialect.selector_dialect).unknown_broker
 
 
-class ConformanceQueue:
+class ScratchQueue:
     def __init__(self, settings: ConnectionSettings, name: str) -> None:
         self.is_amqp = settings.protocol == "amqp"
         self.name = name
         self.dialect: Any = None
-        """The broker's dialect, which ``run_conformance`` finds out."""
+        """The broker's dialect, which the first trial finds out."""
         self.uses_transactions = True
-        """Whether ``send`` commits. The test of transactions decides it."""
+        """Whether ``send`` commits. The trial of transactions decides it."""
+        self.clock: Clock | None = None
+        """What the messages of ``body_rule`` have shown of the broker's clock."""
         self.patience = settings.receipt_timeout
-        """How long messages may take to arrive at ``check``, in seconds."""
+        """How long the messages of ``body_rule`` and ``window`` may take to arrive, in seconds."""
         self._settings = settings
         self.run = uuid.uuid4().hex
         self.missing = f"{name}.missing.{self.run[:8]}"
@@ -115,45 +129,34 @@ class ConformanceQueue:
         queue: str | None = None,
         selector: str | None = None,
         browse: bool = False,
+        every: bool = False,
         window_bytes: int = _WINDOW_BYTES,
     ) -> Iterator["Reader"]:
-        """A connection that reads the messages of this run. At its end it gives back what was not acknowledged."""
+        """Connect, and read the messages of this run. What was not acknowledged at the end is given back.
+
+        ``browse``: ask the broker for a browse even if the dialect does not trust it. ``every``: read also messages of
+        other programs, by a browse where the dialect trusts it.
+        """
         condition = StateCondition()
         with closing(self.connect_reader(condition)) as link:
-            if browse:
-                self._ask_for_browse(link)
-            own = f"{RUN_PROPERTY} = '{self.run}'" if trusts_selectors(link.dialect) else None
+            if browse and self.is_amqp:
+                link.connection.dialect = replace(link.dialect, browses=True)
+            own = f"{RUN_PROPERTY} = '{self.run}'" if not every and trusts_selectors(link.dialect) else None
             link.subscribe(
                 Subscription(
                     destination=Destination(DestinationKind.QUEUE, queue or self.name),
                     window_bytes=window_bytes,
                     transform=True,
-                    browse=browse,
+                    browse=browse or (every and link.dialect.browses),
                     selector=" AND ".join(filter(None, (selector, own))) or None,
                 )
             )
-            yield self._reader(link, condition)
-
-    def _reader(self, link: Any, condition: StateCondition) -> "Reader":
-        return Reader(link, condition, self._source, self.run, self._deadline)
-
-    def _ask_for_browse(self, link: Any) -> None:
-        """Ask the broker for a browse even if the dialect does not trust it."""
-        if self.is_amqp:
-            link.connection.dialect = replace(link.dialect, browses=True)
+            yield Reader(link, condition, self._source, self.run, self._deadline)
 
     def require_alone(self) -> None:
         """Raise ``EndedEarly`` if the queue has a message that this run did not send."""
-        condition = StateCondition()
-        with closing(self.connect_reader(condition)) as link:
-            link.subscribe(
-                Subscription(
-                    destination=Destination(DestinationKind.QUEUE, self.name),
-                    window_bytes=_LOOK_BYTES,
-                    browse=link.dialect.browses,
-                )
-            )
-            self._reader(link, condition).receive(0)
+        with self.reader(every=True, window_bytes=_LOOK_BYTES) as reader:
+            reader.receive(0)
 
     def look_up(self) -> QueueFacts | None:
         """Return the facts of the queue. Raise ``InvalidDestinationError`` for a topic, which messages would
@@ -202,7 +205,7 @@ class ConformanceQueue:
 
 
 class Reader:
-    """What one connection has received."""
+    """The messages that one connection has received."""
 
     def __init__(
         self, link: SourceLink, condition: StateCondition, source: SourceProtocol, run: str, deadline: float
@@ -214,7 +217,7 @@ class Reader:
         """The id and the bytes of each message that this run has sent."""
 
     def receive(self, count: int, seconds: float = _ARRIVAL_SECONDS) -> list[Row]:
-        """The messages that come until there are ``count``, at most for ``seconds``, and a moment longer.
+        """Return the messages that come until there are ``count``, at most for ``seconds``, and a moment longer.
 
         ``EndedEarly`` if one of them is not of this run. It is given back when the connection ends.
         """

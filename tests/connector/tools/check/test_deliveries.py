@@ -1,11 +1,21 @@
 """What is said of what came, and what came again."""
 
 import pytest
+from proton_broker import ProtonBroker
 
 from pyspark_jms.amqp.dialects import AMQP
 from pyspark_jms.stomp.dialects import dialect_named
-from pyspark_jms.tools.check.conformance.delivery import _came_back, _compared, _order, _recognised, _redelivered
+from pyspark_jms.tools.check.deliveries import (
+    _came_back,
+    _compared,
+    _order,
+    _recognised,
+    _redelivered,
+    selector,
+    transactions,
+)
 from pyspark_jms.tools.check.findings import Verdict
+from pyspark_jms.tools.check.scratch_queue import ScratchQueue
 
 
 def rows(numbers, *, again=False, ids=True):
@@ -62,3 +72,13 @@ def test_a_redelivery_is_recognised_where_the_dialect_says_so():
     assert _recognised(first, again, AMQP).verdict is Verdict.FINE
     assert _recognised(first, rows(range(2, 6), ids=False), AMQP).verdict is Verdict.PROBLEM
     assert _recognised(first, rows(range(2, 6), ids=False), dialect_named("rabbitmq")).verdict is Verdict.FINE
+
+
+def test_an_echo_of_the_selector_is_no_proof_and_a_refused_coordinator_is_a_note():
+    with ProtonBroker() as broker:
+        queue = ScratchQueue(broker.settings, "q")
+        queue.dialect = AMQP
+        (found,) = transactions(queue)
+        assert (found.verdict, queue.uses_transactions) == (Verdict.NOTE, False)
+        (found,) = selector(queue)
+        assert found.value == "of 2 messages that match and 2 that do not, 2 and 2 came; the dialect does not use it"
