@@ -1,7 +1,7 @@
 """The words of a broker's management: names of attributes and operations, and the keys of their replies. Data."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from pyspark_jms.jms.headers import Annotation
 from pyspark_jms.jms.model import ANNOTATED_BODY_TYPES, BodyType, DestinationKind
@@ -10,73 +10,39 @@ __all__ = [
     "ARTEMIS_MANAGEMENT",
     "BROKER_J_MANAGEMENT",
     "READ",
-    "ConsumerList",
     "Inspection",
     "Listing",
     "Management",
     "QueueAttributes",
-    "QueueList",
     "SettingKeys",
 ]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QueueAttributes:
-    """The broker's names of the attributes of a queue."""
+    """The broker's names of the attributes of a queue, by the fields of ``QueueFacts``, which says what they are. None:
+    the broker does not show it.
+    """
 
     messages: str
-    """The number of messages in the queue, those in flight included."""
-
     delivering: str
-    """The number of messages in flight."""
-
     consumers: str
-    """The number of consumers."""
-
     address: str
-    """The address that routes messages to the queue."""
-
     scheduled: str | None = None
-    """The number of messages whose delivery time has not come, or None if the broker does not count them."""
-
     paused: str | None = None
-    """Whether the delivery is paused, or None if the broker does not tell it."""
-
     filter: str | None = None
-    """The selector of the queue itself, or None if the broker does not show it."""
-
     routing_type: str | None = None
-    """Whether the queue is of a queue or of a topic subscription, or None if its name is its address."""
-
-    multicast: str = ""
-    """That value for a topic subscription."""
-
     durable: str | None = None
-    """Whether the queue is kept without a consumer, or None if the broker does not show it."""
-
     non_destructive: str | None = None
-    """Whether an acknowledgement removes nothing, or None if the broker does not show it."""
-
     purge_on_no_consumers: str | None = None
-    """Whether the queue deletes its messages when its last consumer leaves, and keeps none without a consumer."""
-
     ring_size: str | None = None
-    """How many messages the queue keeps; negative without a limit."""
-
     last_value: str | None = None
-    """Whether a message replaces the one before with the same key."""
-
     exclusive: str | None = None
-    """Whether one consumer gets all messages."""
-
     max_consumers: str | None = None
-    """How many consumers the queue takes; negative without a limit."""
-
     consumers_before_dispatch: str | None = None
-    """How many consumers must be there before the queue delivers."""
-
     auto_delete: str | None = None
-    """Whether the broker deletes the queue when it is empty."""
+    multicast: str = ""
+    """The value of ``routing_type`` for a topic subscription."""
 
     def kind(self, routing_type: str) -> DestinationKind:
         return DestinationKind.TOPIC if routing_type == self.multicast else DestinationKind.QUEUE
@@ -87,8 +53,6 @@ class Listing:
     """An operation that lists what the broker has, and the keys of its JSON reply."""
 
     operation: str
-    """The operation."""
-
     filter: Mapping[str, str]
     """The filter that selects some of the rows, without its value."""
 
@@ -97,34 +61,6 @@ class Listing:
 
     rows_key: str = "data"
     """The key of the list of rows in the reply."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class QueueList(Listing):
-    """Lists the queue with a name, or the queues whose names contain a text. A row has the attributes of a queue."""
-
-    name_key: str = "name"
-    """The key of a queue's name."""
-
-    contains: Mapping[str, str]
-    """The filter that selects by a part of the name."""
-
-    def containing(self) -> Listing:
-        return replace(self, filter=self.contains)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ConsumerList(Listing):
-    """Lists the consumers of one queue."""
-
-    session_key: str = "session"
-    """The key of a consumer's session."""
-
-    protocol_key: str = "protocol"
-    """The key of a consumer's protocol."""
-
-    stomp: str = "STOMP"
-    """The protocol of a consumer over STOMP."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -179,7 +115,7 @@ class SettingKeys:
 class Inspection:
     """The words for what a broker answers beside the metrics of a queue: its messages, consumers and settings.
 
-    The defaults here, in ``SettingKeys``, ``Listing`` and ``ConsumerList`` are the words of Artemis.
+    The defaults here, in ``SettingKeys`` and ``Listing`` are the words of Artemis.
     """
 
     address_resource: str = "address.{}"
@@ -218,8 +154,14 @@ class Inspection:
     list_delivering: str = "listDeliveringMessages"
     """The operation of a queue that lists its messages in flight."""
 
-    consumers: ConsumerList
-    """The operation of the broker that lists consumers."""
+    consumers: Listing
+    """The operation of the broker that lists the consumers of one queue."""
+
+    session_key: str = "session"
+    """The key, in a listed consumer, of its session."""
+
+    protocol_key: str = "protocol"
+    """The key, in a listed consumer, of its protocol, as ``STOMP``."""
 
     connections: Listing
     """The operation of the broker that lists the connections of one client id."""
@@ -304,8 +246,15 @@ class Management:
     it.
     """
 
-    queues: QueueList | None = None
-    """The operation of the broker that lists queues, or None if each attribute of each queue is asked for."""
+    queues: Listing | None = None
+    """The operation that lists the queue with a name, and its attributes by their names, or None if each attribute of
+    each queue is asked for."""
+
+    queues_containing: Listing | None = None
+    """The operation that lists the queues whose names contain a text, where there is ``queues``."""
+
+    queue_name_key: str = "name"
+    """The key, in a listed queue, of its name."""
 
     queue_names: str | None = None
     """The attribute of the broker with the names of all queues."""
@@ -350,15 +299,12 @@ ARTEMIS_MANAGEMENT = Management(
         consumers_before_dispatch="consumersBeforeDispatch",
         auto_delete="autoDelete",  # 2.19 does not have it
     ),
-    queues=QueueList(
-        operation="listQueues",
-        filter={"field": "name", "operation": "EQUALS"},
-        contains={"field": "name", "operation": "CONTAINS"},
-    ),
+    queues=Listing(operation="listQueues", filter={"field": "name", "operation": "EQUALS"}),
+    queues_containing=Listing(operation="listQueues", filter={"field": "name", "operation": "CONTAINS"}),
     queue_names="queueNames",
     delete_queue="destroyQueue",
     inspection=Inspection(
-        consumers=ConsumerList(operation="listConsumers", filter={"field": "queue", "operation": "EQUALS"}),
+        consumers=Listing(operation="listConsumers", filter={"field": "queue", "operation": "EQUALS"}),
         connections=Listing(operation="listConnections", filter={"field": "clientID", "operation": "EQUALS"}),
         body_types={
             0: BodyType.MESSAGE,

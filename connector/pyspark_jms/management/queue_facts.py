@@ -3,17 +3,18 @@
 Most brokers create a queue for a subscription, without a word, so a misspelled name looks like an empty queue.
 """
 
+import contextlib
 import itertools
 import json
 import logging
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from pyspark_jms.errors import InvalidDestinationError
 from pyspark_jms.jms.model import DestinationKind, DurableSubscription
 from pyspark_jms.jms.names import has_wildcards
-from pyspark_jms.management.attributes import Inspection, QueueAttributes
+from pyspark_jms.management.attributes import Inspection, Listing, QueueAttributes
 from pyspark_jms.management.link import ManagementLink, ask
 from pyspark_jms.management.routing import is_topic_only, queue_names
 from pyspark_jms.network.settings import ConnectionSettings
@@ -118,32 +119,30 @@ def _missing(link: ManagementLink, name: str) -> QueueFacts:
 
 
 def _rows(link: ManagementLink, queues: Collection[str]) -> dict[str, Mapping[str, Any]]:
-    """Queue → attributes, by the broker's words. Queues that do not exist are left out."""
+    """Return queue → attributes, by the broker's words. Queues that do not exist are left out."""
     if link.words.queues is not None:
         try:
-            return {row.get(link.words.queues.name_key, ""): row for row in _listed(link, queues)}
+            return {row.get(link.words.queue_name_key, ""): row for row in _listed(link, queues, link.words.queues)}
         except InvalidDestinationError as error:  # the user may read attributes, and may not call this operation
             _log.debug("= the broker lists no queues: %s", error.fact)
     read = {queue: _attributes(link, queue) for queue in queues}
     return {queue: row for queue, row in read.items() if row is not None}
 
 
-def _listed(link: ManagementLink, queues: Collection[str]) -> Iterator[dict[str, Any]]:
-    words = link.words.queues
-    assert words is not None
-    left = set(queues)
-    if len(left) > _FEW:
+def _listed(link: ManagementLink, queues: Collection[str], one: Listing) -> Iterator[dict[str, Any]]:
+    left, several, key = set(queues), link.words.queues_containing, link.words.queue_name_key
+    if len(left) > _FEW and several is not None:
         start = _common_start(left)
         for page in itertools.count(1):
-            rows = link.rows(words.containing(), start, _PAGE, page=page)
-            wanted = [row for row in rows if row.get(words.name_key) in left]
-            left -= {row[words.name_key] for row in wanted}
+            rows = link.rows(several, start, _PAGE, page=page)
+            wanted = [row for row in rows if row.get(key) in left]
+            left -= {row[key] for row in wanted}
             yield from wanted
             if not left or len(rows) < _PAGE:
                 break
     if len(left) <= _FEW:  # while the broker creates or deletes queues, a row may move from one page to another
         for queue in left:
-            yield from link.rows(words, queue, 1)
+            yield from link.rows(one, queue, 1)
 
 
 def _common_start(names: Collection[str]) -> str:
@@ -154,61 +153,33 @@ def _common_start(names: Collection[str]) -> str:
 
 
 def _attributes(link: ManagementLink, queue: str) -> dict[str, Any] | None:
-    names = [name for each in fields(QueueAttributes) if each.name != "multicast" and (name := _word(link, each.name))]
-    read: dict[str, Any] = {}
+    words = link.words.queue
     try:
-        read[link.words.queue.address] = link.queue_attribute(queue, link.words.queue.address)
+        read = {words.address: link.queue_attribute(queue, words.address)}
     except InvalidDestinationError:
         return None
-    for name in names:
+    for name in filter(None, (getattr(words, field) for field in _READ)):
         if name not in read:
-            try:
+            with contextlib.suppress(InvalidDestinationError):  # an older broker
                 read[name] = link.queue_attribute(queue, name)
-            except InvalidDestinationError:  # an older broker
-                continue
     return read
 
 
-def _word(link: ManagementLink, field: str) -> str | None:
-    word: str | None = getattr(link.words.queue, field)
-    return word
-
-
 def _facts(name: str, row: Mapping[str, Any], words: QueueAttributes) -> QueueFacts:
-    def value(word: str | None) -> Any:
-        return None if word is None else row.get(word)
-
-    routing = value(words.routing_type)
-    return QueueFacts(
-        name=name,
-        exists=True,
-        address=str(value(words.address)),
-        routing_type=None if routing is None else words.kind(str(routing)),
-        durable=_flag(value(words.durable)),
-        filter=value(words.filter) or None,
-        non_destructive=_flag(value(words.non_destructive)),
-        purge_on_no_consumers=_flag(value(words.purge_on_no_consumers)),
-        ring_size=_limit(_number(value(words.ring_size))),
-        last_value=_flag(value(words.last_value)),
-        exclusive=_flag(value(words.exclusive)),
-        max_consumers=_limit(_number(value(words.max_consumers))),
-        consumers_before_dispatch=_number(value(words.consumers_before_dispatch)),
-        auto_delete=_flag(value(words.auto_delete)),
-        paused=_flag(value(words.paused)),
-        messages=_number(value(words.messages)),
-        delivering=_number(value(words.delivering)),
-        scheduled=_number(value(words.scheduled)),
-        consumers=_number(value(words.consumers)),
-    )
+    facts = {field: read(row.get(getattr(words, field))) for field, read in _READ.items()}
+    routing = facts.pop("routing_type")
+    kind = None if routing is None else words.kind(str(routing))
+    return QueueFacts(name=name, exists=True, address=str(row.get(words.address)), routing_type=kind, **facts)
 
 
 def _flag(value: object) -> bool | None:
-    """A listing of Artemis has texts, an attribute has values of JSON."""
+    """Read a text of a listing, or a JSON value of an attribute (Artemis)."""
     return {"true": True, "false": False}.get(str(value).lower())
 
 
-def _limit(number: int | None) -> int | None:
-    """-1 is no limit."""
+def _limit(value: object) -> int | None:
+    """Read a number of which -1 is no limit."""
+    number = _number(value)
     return None if number is None or number < 0 else number
 
 
@@ -217,6 +188,17 @@ def _number(value: object) -> int | None:
         return int(str(value))
     except ValueError:
         return None
+
+
+_READ: Mapping[str, Callable[[Any], Any]] = {
+    "routing_type": lambda value: value,
+    "filter": lambda value: value or None,
+    **dict.fromkeys(("durable", "non_destructive", "purge_on_no_consumers", "last_value"), _flag),
+    **dict.fromkeys(("exclusive", "auto_delete", "paused"), _flag),
+    **dict.fromkeys(("ring_size", "max_consumers"), _limit),
+    **dict.fromkeys(("consumers_before_dispatch", "messages", "delivering", "scheduled", "consumers"), _number),
+}
+"""Field → how the broker's value is read."""
 
 
 # --- the settings of an address ---------------------------------------------------------------------
@@ -234,14 +216,13 @@ def with_settings(facts: QueueFacts, settings: Mapping[str, Any], keys: Inspecti
     )
     if facts.exists:
         return known
-    ring_size, max_consumers = _number(settings.get(words.ring_size)), _number(settings.get(words.max_consumers))
     return replace(
         known,
         non_destructive=_flag(settings.get(words.non_destructive)),
         purge_on_no_consumers=_flag(settings.get(words.purge_on_no_consumers)),
-        ring_size=_limit(ring_size),
+        ring_size=_limit(settings.get(words.ring_size)),
         last_value=bool(_flag(settings.get(words.last_value)) or settings.get(words.last_value_key)),
-        max_consumers=_limit(max_consumers),
+        max_consumers=_limit(settings.get(words.max_consumers)),
         consumers_before_dispatch=_number(settings.get(words.consumers_before_dispatch)),
     )
 

@@ -9,7 +9,7 @@ import pytest
 from pyspark_jms.columns.schema import COLUMNS, SINK_ONLY
 from pyspark_jms.jms.model import DestinationKind
 from pyspark_jms.jms.names import RefusedName
-from pyspark_jms.management.attributes import ConsumerList, Management, QueueAttributes
+from pyspark_jms.management.attributes import Management
 from pyspark_jms.stomp.dialects import DIALECTS
 from pyspark_jms.stomp.dialects.addresses import Addresses
 from pyspark_jms.stomp.dialects.base import Dialect
@@ -96,11 +96,9 @@ def test_a_property_is_reserved_or_left_out_or_the_client_s(dialect):
     "data",
     [
         Addresses,
-        ConsumerList,
         Dialect,
         DurableSubscriptionHeaders,
         Management,
-        QueueAttributes,
         RefusedName,
     ],
 )
