@@ -3,7 +3,7 @@
 import time
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, TypeAlias
+from typing import Any
 
 import pyarrow as pa
 
@@ -27,14 +27,13 @@ from pyspark_jms.jms.features import Feature
 from pyspark_jms.jms.model import Destination, DestinationKind
 from pyspark_jms.network.connection import StateCondition
 from pyspark_jms.network.settings import ConnectionSettings
+from pyspark_jms.tools.moving.engine import OutgoingMessages
 
 __all__ = ["AmqpMover"]
 
-OutgoingMessages: TypeAlias = tuple[Destination, Sequence[MessageBlock]]
-
 
 class AmqpMover(AmqpSourceLink):
-    """A ``source.moving.MovingLink``."""
+    """A ``moving.engine.MovingLink``."""
 
     def __init__(self, settings: ConnectionSettings, condition: StateCondition | None = None) -> None:
         super().__init__(settings, condition)

@@ -6,7 +6,6 @@ that is lost between the two steps leaves them on both queues.
 
 import time
 from collections.abc import Sequence
-from typing import TypeAlias
 
 import pyarrow as pa
 
@@ -20,14 +19,13 @@ from pyspark_jms.stomp.dialects import Dialect
 from pyspark_jms.stomp.sink import StompSinkLink
 from pyspark_jms.stomp.source import StompSourceLink
 from pyspark_jms.stomp.wire.frame import header_of, unescape
+from pyspark_jms.tools.moving.engine import OutgoingMessages
 
 __all__ = ["StompMover"]
 
-OutgoingMessages: TypeAlias = tuple[Destination, Sequence[MessageBlock]]
-
 
 class StompMover(StompSourceLink):
-    """A ``source.moving.MovingLink``."""
+    """A ``moving.engine.MovingLink``."""
 
     def __init__(self, settings: ConnectionSettings, condition: StateCondition | None = None) -> None:
         super().__init__(settings, condition)

@@ -8,8 +8,9 @@ import socket
 import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass
+from operator import attrgetter
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 from urllib.parse import urlsplit
 
 from py4j.protocol import Py4JError, Py4JJavaError
@@ -94,12 +95,38 @@ def _parse_address(url: str) -> ExternalBroker:
     return ExternalBroker(url)
 
 
+class _Client(NamedTuple):
+    """The Java client of a protocol. ``{address}`` etc. are filled in."""
+
+    classpath: Callable[[], list[str]]
+    factory: str
+    url: str
+    fact: str
+    remedy: str
+
+
+_CORE = _Client(
+    broker_classpath,
+    "org.apache.activemq.artemis.jms.client.ActiveMQConnectionFactory",
+    "tcp://{address}?callTimeout={wait}&initialConnectAttempts=1",
+    "Only the embedded broker and `pyspark-jms broker` accept Java clients on their STOMP port; {address} does not:"
+    " {reason}.",
+    "Use the port of an Artemis acceptor for CORE: JmsClient('tcp://HOST:61616', user, password).",
+)
+_QPID = _Client(
+    qpid_classpath,
+    "org.apache.qpid.jms.JmsConnectionFactory",
+    "amqp://{address}?amqp.saslMechanisms=PLAIN&jms.connectTimeout={wait}",
+    "{address} does not accept an AMQP client: {reason}.",
+    "Use a port for AMQP 1.0.",
+)
+
+
 def _start_machine(broker: ExternalBroker) -> ClientMachine:
     _require_listening(broker)
-    is_amqp = broker.url.startswith("amqp")
-    create = _create_qpid_connection if is_amqp else _create_core_connection
+    client = _QPID if broker.url.startswith("amqp") else _CORE
     folder = Path(tempfile.mkdtemp(prefix="jms-client-"))
-    machine = JavaMachine(qpid_classpath() if is_amqp else broker_classpath(), log=folder / "client.log")
+    machine = JavaMachine(client.classpath(), log=folder / "client.log")
 
     def close() -> None:
         machine.kill()
@@ -107,7 +134,7 @@ def _start_machine(broker: ExternalBroker) -> ClientMachine:
 
     def connect(user: str | None, password: str | None) -> Any:
         with machine.killed_after(2 * _CONNECT_SECONDS):
-            return create(machine, broker, user or broker.user, password or broker.password)
+            return _create_connection(machine, client, broker, user or broker.user, password or broker.password)
 
     try:
         machine.connect()
@@ -128,39 +155,17 @@ def _require_listening(broker: ExternalBroker) -> None:
         ) from None
 
 
-def _create_core_connection(machine: JavaMachine, broker: ExternalBroker, user: str, password: str) -> Any:
-    url = f"tcp://{broker.host}:{broker.port}?callTimeout={int(_CONNECT_SECONDS * 1000)}&initialConnectAttempts=1"
+def _create_connection(machine: JavaMachine, client: _Client, broker: ExternalBroker, user: str, password: str) -> Any:
+    address = f"{broker.host}:{broker.port}"
     try:
-        factory = machine.jvm.org.apache.activemq.artemis.jms.client.ActiveMQConnectionFactory(url)
-        return factory.createConnection(user, password)
-    except (Py4JJavaError, Py4JError) as error:
-        reason = _reason(error, broker, user)
-    raise EmbeddedBrokerError(
-        "Only the embedded broker and `pyspark-jms broker` accept Java clients on their STOMP port;"
-        f" {broker.host}:{broker.port} does not: {reason}.",
-        "Use the port of an Artemis acceptor for CORE: JmsClient('tcp://HOST:61616', user, password).",
-    ) from None
-
-
-def _create_qpid_connection(machine: JavaMachine, broker: ExternalBroker, user: str, password: str) -> Any:
-    wait = int(_CONNECT_SECONDS * 1000)
-    url = f"amqp://{broker.host}:{broker.port}?amqp.saslMechanisms=PLAIN&jms.connectTimeout={wait}"
-    try:
-        return machine.jvm.org.apache.qpid.jms.JmsConnectionFactory(url).createConnection(user, password)
-    except (Py4JJavaError, Py4JError) as error:
-        reason = _reason(error, broker, user)
-    raise EmbeddedBrokerError(
-        f"{broker.host}:{broker.port} does not accept an AMQP client: {reason}.", "Use a port for AMQP 1.0."
-    ) from None
-
-
-def _reason(error: Py4JError, broker: ExternalBroker, user: str) -> str:
-    """Read while the machine runs. ``EmbeddedBrokerError`` for a wrong password."""
-    if not isinstance(error, Py4JJavaError):
-        return "no answer"
-    reason = str(error.java_exception.getMessage())
-    if "Security" in str(error.java_exception.getClass().getSimpleName()):
-        raise EmbeddedBrokerError(
-            f"{broker.host}:{broker.port} refused user {user}: {reason}.", "Pass user and password to JmsClient."
-        ) from None
-    return reason
+        url = client.url.format(address=address, wait=int(_CONNECT_SECONDS * 1000))
+        return attrgetter(client.factory)(machine.jvm)(url).createConnection(user, password)
+    except Py4JJavaError as error:  # its text must be read while the machine runs
+        reason = str(error.java_exception.getMessage())
+        if "Security" in str(error.java_exception.getClass().getSimpleName()):
+            raise EmbeddedBrokerError(
+                f"{address} refused user {user}: {reason}.", "Pass user and password to JmsClient."
+            ) from None
+    except Py4JError:
+        reason = "no answer"
+    raise EmbeddedBrokerError(client.fact.format(address=address, reason=reason), client.remedy)

@@ -4,8 +4,9 @@ Python values -> Jakarta messages, and Jakarta messages -> Python values with th
 """
 
 import contextlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from types import TracebackType
 from typing import Any, NamedTuple, Self, TypeAlias, TypeVar
 
@@ -23,6 +24,7 @@ Body: TypeAlias = str | bytes | Mapping[str, Any] | Sequence[Any] | JavaObject |
 
 _Read = TypeVar("_Read")
 _INT = range(-(2**31), 2**31)
+_DEFAULT_TYPES = ((bool, "boolean"), (int, "int"), (float, "double"), (bytes, "bytes"), (str, "string"))
 _AUTO_ACKNOWLEDGE = 1
 
 
@@ -35,19 +37,11 @@ class Typed(NamedTuple):
     @classmethod
     def of(cls, value: Any) -> "Typed":
         """Return a Python value with its default Java type."""
-        match value:
-            case Typed():
-                return value
-            case bool():
-                return Typed("boolean", value)
-            case int():
-                return Typed("int" if value in _INT else "long", value)
-            case float():
-                return Typed("double", value)
-            case bytes():
-                return Typed("bytes", value)
-            case str():
-                return Typed("string", value)
+        if isinstance(value, Typed):
+            return value
+        for kind, name in _DEFAULT_TYPES:
+            if isinstance(value, kind):
+                return Typed("long" if name == "int" and value not in _INT else name, value)
         raise TypeError(f"a {type(value).__name__} has no JMS type")
 
 
@@ -148,7 +142,7 @@ class JmsClient:
         """Send one message and return its JMSMessageID. With ``body_type`` and without ``body`` the body is empty."""
         message = self._message(body, body_type or _body_type(body))
         for name, value in (properties or {}).items():
-            _set_property(message, name, value)
+            _set(message, "set{}Property", value, name)
         message.setJMSCorrelationID(correlation_id)
         message.setJMSType(type)
         if reply_to is not None:
@@ -182,40 +176,23 @@ class JmsClient:
             case BodyType.TEXT:
                 return self._session.createTextMessage(body)
             case BodyType.BYTES:
-                return self._bytes_message(body or b"")
+                message = self._session.createBytesMessage()
+                message.writeBytes(body or b"")
+                return message
             case BodyType.MAP:
-                return self._map_message(body or {})
+                message = self._session.createMapMessage()
+                for name, value in (body or {}).items():
+                    _set(message, "set{}", value, name)
+                return message
             case BodyType.STREAM:
-                return self._stream_message(body or [])
+                message = self._session.createStreamMessage()
+                for value in body or []:
+                    _set(message, "write{}", value)
+                return message
             case BodyType.OBJECT:
                 return self._session.createObjectMessage(body)
             case BodyType.MESSAGE:
                 return self._session.createMessage()
-
-    def _bytes_message(self, body: bytes) -> Any:
-        message = self._session.createBytesMessage()
-        message.writeBytes(body)
-        return message
-
-    def _map_message(self, body: Mapping[str, Any]) -> Any:
-        message = self._session.createMapMessage()
-        for name, value in body.items():
-            if value is None:
-                message.setObject(name, None)
-            else:
-                typed = Typed.of(value)
-                getattr(message, f"set{typed.type.capitalize()}")(name, typed.value)
-        return message
-
-    def _stream_message(self, body: Sequence[Any]) -> Any:
-        message = self._session.createStreamMessage()
-        for value in body:
-            if value is None:
-                message.writeObject(None)
-            else:
-                typed = Typed.of(value)
-                getattr(message, f"write{typed.type.capitalize()}")(typed.value)
-        return message
 
     # --- receiving ---------------------------------------------------------------------------
 
@@ -225,28 +202,27 @@ class JmsClient:
 
     def receive_all(self, destination: str, count: int, timeout: float = 5.0) -> list[JmsMessage]:
         """Return the next ``count`` messages, or fewer if no message arrives within ``timeout`` seconds."""
-        consumer, found = self._session.createConsumer(self._destination(destination)), list[JmsMessage]()
-        try:
-            while len(found) < count and (message := consumer.receive(round(timeout * 1000))) is not None:
-                found.append(self._read(message))
-                self._gateway.detach(message)
-        finally:
-            consumer.close()
-        return found
+        with contextlib.closing(self._received(self._read, destination, timeout)) as found:
+            return list(islice(found, count))
 
     def receive_as(
         self, read: Callable[[Any], _Read], destination: str, timeout: float = 5.0, *, selector: str | None = None
     ) -> _Read | None:
         """Return what ``read`` returns for the next ``jakarta.jms.Message``, which ``read`` must not store."""
+        with contextlib.closing(self._received(read, destination, timeout, selector)) as found:
+            return next(found, None)
+
+    def _received(
+        self, read: Callable[[Any], _Read], destination: str, timeout: float, selector: str | None = None
+    ) -> Generator[_Read, None, None]:
+        """Yield what ``read`` returns for each message, until none arrives in time."""
         consumer = self._session.createConsumer(self._destination(destination), selector)
         try:
-            message = consumer.receive(round(timeout * 1000))
-            if message is None:
-                return None
-            try:
-                return read(message)
-            finally:
-                self._gateway.detach(message)
+            while (message := consumer.receive(round(timeout * 1000))) is not None:
+                try:
+                    yield read(message)
+                finally:
+                    self._gateway.detach(message)
         finally:
             consumer.close()
 
@@ -304,25 +280,26 @@ class JmsClient:
         return found and Typed(*found)
 
 
+_BODY_TYPES = (
+    (JavaObject, BodyType.OBJECT),  # before Mapping and Sequence, because Java maps and lists match them
+    (str, BodyType.TEXT),
+    (bytes, BodyType.BYTES),
+    (Mapping, BodyType.MAP),
+    (Sequence, BodyType.STREAM),
+)
+
+
 def _body_type(body: Any) -> BodyType:
-    match body:
-        case None:
-            return BodyType.MESSAGE
-        case JavaObject():  # before Mapping and Sequence, because Java maps and lists match them
-            return BodyType.OBJECT
-        case str():
-            return BodyType.TEXT
-        case bytes():
-            return BodyType.BYTES
-        case Mapping():
-            return BodyType.MAP
-        case Sequence():
-            return BodyType.STREAM
+    if body is None:
+        return BodyType.MESSAGE
+    for kind, body_type in _BODY_TYPES:
+        if isinstance(body, kind):
+            return body_type
     raise TypeError(f"no JMS message holds a {type(body).__name__}")
 
 
 def _body_type_of(message: Any) -> BodyType:
-    """The body type of ``ActiveMQTextMessage``, ``JmsTextMessage`` etc.; ``ActiveMQMessage`` has no body."""
+    """Return the body type of ``ActiveMQTextMessage``, ``JmsTextMessage`` etc.; ``ActiveMQMessage`` has no body."""
     name = _plain_name(message).removesuffix("Message")
     return BodyType(name.lower() or "message")
 
@@ -339,13 +316,11 @@ def _destination_of(destination: Any) -> str | None:
 
 
 def _plain_name(value: Any) -> str:
-    """The name of a class of ActiveMQ or Qpid JMS without that of its library."""
+    """Return the name of a class of ActiveMQ or Qpid JMS without that of its library."""
     return str(value.getClass().getSimpleName()).removeprefix("ActiveMQ").removeprefix("Jms")
 
 
-def _set_property(message: Any, name: str, value: Any) -> None:
-    if value is None:
-        message.setObjectProperty(name, None)
-        return
-    typed = Typed.of(value)
-    getattr(message, f"set{typed.type.capitalize()}Property")(name, typed.value)
+def _set(message: Any, setter: str, value: Any, *name: str) -> None:
+    """Call the setter for the value's type, as ``setInt`` of ``set{}``."""
+    kind, plain = ("object", None) if value is None else Typed.of(value)
+    getattr(message, setter.format(kind.capitalize()))(*name, plain)
