@@ -14,7 +14,6 @@ __all__ = [
     "Listing",
     "Management",
     "QueueAttributes",
-    "SettingKeys",
 ]
 
 
@@ -64,58 +63,10 @@ class Listing:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SettingKeys:
-    """The keys of the settings of an address, beside those of dead letters. The broker leaves out what is not set."""
-
-    full_policy: str = "addressFullMessagePolicy"
-    """What the broker does with messages to a full address."""
-
-    page_full_policy: str = "pageFullMessagePolicy"
-    """What the broker does with messages to an address whose pages have reached a limit."""
-
-    page_limits: tuple[str, ...] = ("pageLimitBytes", "pageLimitMessages")
-    """Those limits; negative or absent without one."""
-
-    non_destructive: str = "defaultNonDestructive"
-    purge_on_no_consumers: str = "defaultPurgeOnNoConsumers"
-    ring_size: str = "defaultRingSize"
-    last_value: str = "defaultLastValueQueue"
-    last_value_key: str = "defaultLastValueKey"
-    max_consumers: str = "defaultMaxConsumers"
-    consumers_before_dispatch: str = "defaultConsumersBeforeDispatch"
-    """What a queue gets that is created in the address."""
-
-    max_expiry_delay: str = "maxExpiryDelay"
-    """After this time messages expire, even those with a later expiry; milliseconds, negative without a limit."""
-
-    redelivery_delay: str = "redeliveryDelay"
-    """How long the broker waits before it delivers a message again; milliseconds."""
-
-    redelivery_multiplier: str = "redeliveryMultiplier"
-    """The factor of the redelivery delay for each further delivery."""
-
-    max_redelivery_delay: str = "maxRedeliveryDelay"
-    """The limit of the multiplied redelivery delay; milliseconds."""
-
-    max_redelivery_factor: int = 10
-    """That limit where it is not set, as a multiple of the redelivery delay."""
-
-    id_cache_size: str = "idCacheSize"
-    """How many duplicate ids of an address the broker remembers."""
-
-    undetecting_acceptors: str = "undetectingAcceptors"
-    """A key of ``pyspark-jms check``: the acceptors that ignore duplicate ids."""
-
-    redistribution_delay: str = "redistributionDelay"
-    """After how long without a consumer a queue's messages move to a node of the cluster that has one; milliseconds,
-    negative for never."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Inspection:
     """The words for what a broker answers beside the metrics of a queue: its messages, consumers and settings.
 
-    The defaults here, in ``SettingKeys`` and ``Listing`` are the words of Artemis.
+    The defaults here and in ``Listing`` are the words of Artemis.
     """
 
     address_resource: str = "address.{}"
@@ -175,8 +126,20 @@ class Inspection:
     default_delivery_attempts: int = 10  # Artemis 2.44 leaves it out of the settings that it returns
     """The maximum number of deliveries where the broker leaves its default out of the settings."""
 
-    settings: SettingKeys = SettingKeys()
-    """The other keys of the settings of an address."""
+    new_queue: Mapping[str, str]
+    """Field of ``QueueFacts`` → the key, in the settings of an address, of what a queue gets that is created there."""
+
+    last_value_key: str = "defaultLastValueKey"
+    """The key, in the settings of an address, of the property by which new queues replace messages."""
+
+    full_policy: str = "addressFullMessagePolicy"
+    """The key, in the settings of an address, of what the broker does with messages when the address is full."""
+
+    page_full_policy: str = "pageFullMessagePolicy"
+    """The key, in the settings of an address, of what it does when the pages have reached a limit."""
+
+    page_limits: tuple[str, ...] = ("pageLimitBytes", "pageLimitMessages")
+    """Those limits; negative or absent without one."""
 
     message_id_key: str = "messageID"
     """The key, in a listed message, of the broker's number of it."""
@@ -306,6 +269,14 @@ ARTEMIS_MANAGEMENT = Management(
     inspection=Inspection(
         consumers=Listing(operation="listConsumers", filter={"field": "queue", "operation": "EQUALS"}),
         connections=Listing(operation="listConnections", filter={"field": "clientID", "operation": "EQUALS"}),
+        new_queue={
+            "non_destructive": "defaultNonDestructive",
+            "purge_on_no_consumers": "defaultPurgeOnNoConsumers",
+            "ring_size": "defaultRingSize",
+            "last_value": "defaultLastValueQueue",
+            "max_consumers": "defaultMaxConsumers",
+            "consumers_before_dispatch": "defaultConsumersBeforeDispatch",
+        },
         body_types={
             0: BodyType.MESSAGE,
             2: BodyType.OBJECT,

@@ -204,27 +204,19 @@ _READ: Mapping[str, Callable[[Any], Any]] = {
 # --- the settings of an address ---------------------------------------------------------------------
 
 
-def with_settings(facts: QueueFacts, settings: Mapping[str, Any], keys: Inspection) -> QueueFacts:
+def with_settings(facts: QueueFacts, settings: Mapping[str, Any], words: Inspection) -> QueueFacts:
     """Add what the settings of its address say of a queue, and of one that does not exist yet, what it would be."""
-    words = keys.settings
     has_page_limit = any((_number(settings.get(limit)) or -1) >= 0 for limit in words.page_limits)
     known = replace(
         facts,
-        dead_letter_address=settings.get(keys.dead_letter_key) or None,
+        dead_letter_address=settings.get(words.dead_letter_key) or None,
         full_policy=settings.get(words.full_policy),
         page_full_policy=settings.get(words.page_full_policy) if has_page_limit else None,
     )
     if facts.exists:
         return known
-    return replace(
-        known,
-        non_destructive=_flag(settings.get(words.non_destructive)),
-        purge_on_no_consumers=_flag(settings.get(words.purge_on_no_consumers)),
-        ring_size=_limit(settings.get(words.ring_size)),
-        last_value=bool(_flag(settings.get(words.last_value)) or settings.get(words.last_value_key)),
-        max_consumers=_limit(settings.get(words.max_consumers)),
-        consumers_before_dispatch=_number(settings.get(words.consumers_before_dispatch)),
-    )
+    new = {field: _READ[field](settings.get(key)) for field, key in words.new_queue.items()}
+    return replace(known, **new | {"last_value": bool(new["last_value"] or settings.get(words.last_value_key))})
 
 
 def facts_with_settings(link: ManagementLink, names: Iterable[str]) -> dict[str, QueueFacts]:

@@ -67,14 +67,18 @@ def has_queues(link: ManagementLink, address: str) -> bool:
 
 
 def _routes_only(link: ManagementLink, address: str, kind: DestinationKind) -> bool:
+    return {link.words.queue.kind(each) for each in _routing_types(link, address)} == {kind}
+
+
+def _routing_types(link: ManagementLink, address: str) -> list[str]:
+    """Return the routing types of an address in the broker's words, or none if they are not known."""
     inspection = link.words.inspection
     if inspection is None:
-        return False
+        return []
     try:
-        types = link.attribute(inspection.address_resource.format(address), inspection.address_routing_types)
+        return list(link.attribute(inspection.address_resource.format(address), inspection.address_routing_types))
     except InvalidDestinationError:
-        return False
-    return {link.words.queue.kind(each) for each in types} == {kind}
+        return []
 
 
 def routing_of(link: ManagementLink, destination: Destination) -> DestinationKind:
@@ -100,15 +104,9 @@ def routing_of(link: ManagementLink, destination: Destination) -> DestinationKin
 
 
 def _require_creatable(link: ManagementLink, destination: Destination) -> None:
-    inspection = link.words.inspection
-    if inspection is None:
-        return
     address, _, queue = destination.name.rpartition(link.words.queue_separator)
-    try:
-        types = link.attribute(inspection.address_resource.format(address), inspection.address_routing_types)
-    except InvalidDestinationError:
-        return
-    if destination.kind not in {link.words.queue.kind(each) for each in types}:
+    types = _routing_types(link, address)
+    if types and destination.kind not in {link.words.queue.kind(each) for each in types}:
         raise InvalidDestinationError(
             f"Address {address} has no queue {queue}, and its routing type is {' and '.join(types)}.",
             "Check the name. The queue of a durable subscription is TOPIC::CLIENTID.SUBSCRIPTIONNAME, or"

@@ -3,6 +3,7 @@
 import dataclasses
 
 import pytest
+from configured_artemis import ConfiguredArtemis
 from proxy import Proxy
 from rawstomp import RawStomp
 from waiting import wait_until
@@ -16,7 +17,6 @@ from pyspark_jms.errors import (
 )
 from pyspark_jms.management.link import _value, broker_identity
 from pyspark_jms.network.address import Address, parse_broker_url
-from pyspark_jms.testing import EmbeddedArtemis
 
 
 @pytest.fixture
@@ -100,16 +100,10 @@ def test_silence_and_loss_are_errors(broker, settings_for, open_link, port_of, p
                 link.attribute("queue.DLQ", "messageCount")
 
 
-class _ManagedElsewhere(EmbeddedArtemis):
-    def _configure(self):
-        super()._configure()
-        xml, address = self.directory / "broker.xml", "<management-address>ops</management-address>"
-        xml.write_text(xml.read_text().replace("<acceptors>", f"{address}<acceptors>"))
-
-
 def test_a_broker_with_another_management_address(settings_for, open_link):
     """It confirms the request, as it does a message to any address."""
-    with _ManagedElsewhere() as broker, open_link(settings_for(broker, receipt_timeout=60)) as link:
+    elsewhere = ConfiguredArtemis(core="<management-address>ops</management-address>")
+    with elsewhere as broker, open_link(settings_for(broker, receipt_timeout=60)) as link:
         with pytest.raises(ReceiptTimeoutError, match=r"to activemq\.management within 5 s") as unanswered:
             link.attribute("queue.DLQ", "messageCount")
         assert "set its management-address to activemq.management" in unanswered.value.remedy

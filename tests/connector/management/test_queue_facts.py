@@ -5,8 +5,7 @@ import re
 from dataclasses import replace
 
 import pytest
-from artemis_244 import EmbeddedArtemis244
-from old_brokers import OldArtemis
+from old_brokers import EmbeddedArtemis244, OldArtemis
 from proxy import Proxy
 from rawstomp import RawStomp
 from waiting import wait_until
@@ -44,7 +43,6 @@ def test_who_may_not_ask_is_left_in_peace(restricted, settings_for, open_link, c
     assert caplog.text == ""
 
 
-@pytest.mark.broker
 def test_a_broker_that_cannot_be_asked_or_reached(classic, settings_for, open_link, caplog):
     settings = settings_for(classic)
     assert warn_of_missing(look_up_queues(open_link, settings, ["missing"]).values()) == ()
@@ -189,7 +187,6 @@ def test_a_message_in_flight_shows_whether_the_queue_is_non_destructive(
 
 
 @pytest.mark.deep
-@pytest.mark.broker
 @pytest.mark.parametrize("release", [EmbeddedArtemis244, OldArtemis])
 def test_older_releases_show_the_same(release, settings_for, open_link, consume, queue):
     with release() as broker:

@@ -4,6 +4,7 @@ import contextlib
 from dataclasses import replace
 
 import pytest
+from addresses import types_of
 from rawstomp import RawStomp
 from waiting import wait_until
 
@@ -45,12 +46,6 @@ def stomp_settings(settings_for):
     return lambda broker: settings_for(broker, addresses=parse_broker_url(broker.url))
 
 
-def routing_types(broker, address):
-    name = broker.jvm.org.apache.activemq.artemis.api.core.SimpleString.of(address)
-    found = broker.server.getAddressInfo(name)
-    return None if found is None else found.getRoutingTypes().toString()
-
-
 def test_reading_the_queue_of_a_subscription_leaves_the_topic_as_it_is(
     broker, queue, settings_for, stomp_settings, consume
 ):
@@ -60,7 +55,7 @@ def test_reading_the_queue_of_a_subscription_leaves_the_topic_as_it_is(
     link = consume(settings_for(broker), f"{queue}::app.{queue}")
     wait_until(lambda: link.waiting()[0] == 1)
     link.close()
-    assert routing_types(broker, queue) == "[MULTICAST]"
+    assert types_of(broker, queue) == "[MULTICAST]"
     subscribe(stomp_settings(broker), queue)
     assert broker.message_count(f"app.{queue}") == 1
 
@@ -71,10 +66,10 @@ def test_the_queue_of_a_queue_is_read_as_before(broker, queue, settings_for, con
         client.send(queue, [((), "kept")])
     link = consume(settings_for(broker), f"{queue}::{queue}")
     wait_until(lambda: link.waiting()[0] == 1)
-    assert routing_types(broker, queue) == "[ANYCAST]"
+    assert types_of(broker, queue) == "[ANYCAST]"
     new = consume(settings_for(broker), f"{queue}.new::{queue}.new")
     assert new.waiting() == (0, 0)
-    assert routing_types(broker, f"{queue}.new") == "[ANYCAST]"
+    assert types_of(broker, f"{queue}.new") == "[ANYCAST]"
 
 
 def test_a_name_that_would_change_the_topic_is_refused(broker, queue, settings_for, stomp_settings, consume):
@@ -84,7 +79,7 @@ def test_a_name_that_would_change_the_topic_is_refused(broker, queue, settings_f
         consume(settings_for(broker), f"{queue}::app.typo")
     with pytest.raises(InvalidDestinationError, match=rf"app\.{queue} belongs to address {queue}, not to"):
         consume(settings_for(broker), f"{queue}.other::app.{queue}")
-    assert (routing_types(broker, queue), routing_types(broker, f"{queue}.other")) == ("[MULTICAST]", "[ANYCAST]")
+    assert (types_of(broker, queue), types_of(broker, f"{queue}.other")) == ("[MULTICAST]", "[ANYCAST]")
     assert not broker.has_queue("app.typo")
 
 
@@ -112,7 +107,7 @@ def test_a_topic_is_not_read_as_a_queue(broker, queue, settings_for, stomp_setti
         with pytest.raises(InvalidDestinationError, match=f"{queue} is a topic .*queue={queue}::CLIENTID"):
             look_up_queues(open_link, settings_for(broker), [queue])
         subscribe(stomp_settings(broker), queue)
-    assert routing_types(broker, queue) == "[MULTICAST]"
+    assert types_of(broker, queue) == "[MULTICAST]"
 
 
 @pytest.mark.parametrize("protocol", ["stomp"], indirect=True)
@@ -130,12 +125,12 @@ def test_a_queue_is_not_read_as_a_topic(broker, queue, stomp_settings, durable):
         contextlib.closing(Consumer(settings)) as consumer,
     ):
         consumer.subscribe(subscription)
-    assert routing_types(broker, queue) == "[ANYCAST]"
+    assert types_of(broker, queue) == "[ANYCAST]"
     broker.create_queue(f"{queue}.t", topic=True)
     for name in (f"{queue}.t", f"{queue}.new"):
         with contextlib.closing(Consumer(settings)) as consumer:
             consumer.subscribe(replace(subscription, destination=Destination(DestinationKind.TOPIC, name)))
-        assert routing_types(broker, name) in {"[MULTICAST]", None}
+        assert types_of(broker, name) in {"[MULTICAST]", None}
 
 
 def test_a_selector_that_the_broker_would_ignore_is_refused(
@@ -162,7 +157,7 @@ def test_a_user_who_may_not_ask_changes_nothing(restricted, queue, settings_for,
             consume(worker, f"{queue}::app.{queue}")
     else:
         consume(worker, f"{queue}::app.{queue}")
-    assert routing_types(restricted, queue) == "[MULTICAST]"
+    assert types_of(restricted, queue) == "[MULTICAST]"
 
 
 @pytest.mark.parametrize("protocol", ["stomp"], indirect=True)

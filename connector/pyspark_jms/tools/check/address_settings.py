@@ -5,7 +5,7 @@ A broker with a harmful setting confirms every request, and deletes or withholds
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 from pyspark_jms.jms.features import Feature
 from pyspark_jms.management.attributes import Inspection
@@ -13,7 +13,13 @@ from pyspark_jms.management.queue_facts import QueueFacts, with_settings
 from pyspark_jms.management.queue_rules import Effect, judge
 from pyspark_jms.tools.check.findings import Finding, Verdict, note, problem
 
-__all__ = ["AddressNeeds", "settings_finding"]
+__all__ = ["UNDETECTING_ACCEPTORS", "AddressNeeds", "settings_finding"]
+
+UNDETECTING_ACCEPTORS = "undetectingAcceptors"
+"""A key beside those of Artemis: the acceptors that ignore duplicate ids."""
+
+_DEFAULT_GROWTH = 10
+"""The limit of the multiplied redelivery delay where it is not set, as a multiple of the delay (Artemis)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,12 +48,6 @@ class AddressNeeds:
     """True: the broker must drop a second first token, by its duplicate id."""
 
 
-class _Fault(NamedTuple):
-    verdict: Verdict
-    fact: str
-    remedy: str
-
-
 def settings_finding(
     needs: AddressNeeds, shown: Iterable[Mapping[str, Any]], words: Inspection, found: Iterable[QueueFacts] = ()
 ) -> Finding:
@@ -61,91 +61,90 @@ def settings_finding(
     details = {"addresses": needs.match, "settings": every}
     if not faults:
         return Finding(needs.name, f"the broker keeps what queries store in {needs.match}", details=details)
-    value = f"{needs.match}: {'; '.join(fault.fact for fault in faults)}"
-    advice = f"In the address-setting of {needs.match}: {'; '.join(fault.remedy for fault in faults)}."
+    value = f"{needs.match}: {'; '.join(fault.value for fault in faults)}"
+    advice = f"In the address-setting of {needs.match}: {'; '.join(fault.advice for fault in faults)}."
     is_problem = any(fault.verdict is Verdict.PROBLEM for fault in faults)
     return (problem if is_problem else note)(needs.name, value, advice, details)
 
 
-def _faults_of_queue(needs: AddressNeeds, facts: QueueFacts) -> Iterator[_Fault]:
+def _faults_of_queue(needs: AddressNeeds, facts: QueueFacts) -> Iterator[Finding]:
     for each in judge(facts, needs.feature):
-        verdict = Verdict.PROBLEM if each.effect is Effect.REFUSE else Verdict.NOTE
-        yield _Fault(verdict, f"a queue there {each.sentence}", each.remedy)
+        fault = problem if each.effect is Effect.REFUSE else note
+        yield fault(needs.name, f"a queue there {each.sentence}", each.remedy)
 
 
-def _faults(needs: AddressNeeds, settings: Mapping[str, Any], words: Inspection) -> Iterator[_Fault]:
-    if (expiry := float(settings.get(words.settings.max_expiry_delay, -1))) >= 0:
-        yield _Fault(
-            Verdict.PROBLEM,
+def _faults(needs: AddressNeeds, settings: Mapping[str, Any], words: Inspection) -> Iterator[Finding]:
+    if (expiry := float(settings.get("maxExpiryDelay", -1))) >= 0:
+        yield problem(
+            needs.name,
             f"max-expiry-delay is {expiry / 1000:g} s, after which the broker removes messages that are still needed",
             "set max-expiry-delay to -1",
         )
     yield from _delivery_limit(needs, settings, words)
-    yield from _redelivery_delay(needs, settings, words)
+    yield from _redelivery_delay(needs, settings)
     if needs.has_first_token:
-        yield from _id_cache(settings, words)
+        yield from _id_cache(needs, settings, words)
 
 
-def _id_cache(settings: Mapping[str, Any], words: Inspection) -> Iterator[_Fault]:
+def _id_cache(needs: AddressNeeds, settings: Mapping[str, Any], words: Inspection) -> Iterator[Finding]:
     """One id is enough: only first tokens have one. A negative size is no limit."""
     harm = "so a batch whose token is lost is written again"
-    if acceptors := ", ".join(settings.get(words.settings.undetecting_acceptors, ())):
-        yield _Fault(
-            Verdict.NOTE,  # whether the query uses such an acceptor, the trial of the ledger finds out
+    if acceptors := ", ".join(settings.get(UNDETECTING_ACCEPTORS, ())):
+        yield note(
+            needs.name,  # whether the query uses such an acceptor, the trial of the ledger finds out
             f"{words.detects_duplicates} is false at acceptor {acceptors}, {harm} by clients of this acceptor",
             f"remove {words.detects_duplicates} from the acceptor in broker.xml",
         )
-    if int(settings.get(words.settings.id_cache_size, 1)) == 0:
-        yield _Fault(Verdict.PROBLEM, f"id-cache-size is 0, {harm}", "set id-cache-size to 20000, the broker's default")
+    if int(settings.get("idCacheSize", 1)) == 0:
+        yield problem(needs.name, f"id-cache-size is 0, {harm}", "set id-cache-size to 20000, the broker's default")
     elif not settings.get(words.persists_id_cache, True):
-        yield _Fault(
-            Verdict.PROBLEM,
+        yield problem(
+            needs.name,
             f"persist-id-cache is false, {harm} after a restart of the broker",
             "remove persist-id-cache from the core element of broker.xml",
         )
 
 
-def _delivery_limit(needs: AddressNeeds, settings: Mapping[str, Any], words: Inspection) -> Iterator[_Fault]:
+def _delivery_limit(needs: AddressNeeds, settings: Mapping[str, Any], words: Inspection) -> Iterator[Finding]:
     """Judge max-delivery-attempts, which is no limit if it is not positive (Artemis)."""
     attempts = int(settings.get(words.delivery_attempts_key, words.default_delivery_attempts))
     if 0 < attempts <= needs.deliveries:
-        yield _Fault(
-            Verdict.PROBLEM,
+        yield problem(
+            needs.name,
             f"max-delivery-attempts is {attempts}, so the broker removes a token before a query can replace it"
             f" (after {needs.deliveries} deliveries)",
             "set max-delivery-attempts to 10 or more, or to -1",
         )
     if attempts > 0 and not settings.get(words.dead_letter_key):
-        yield _Fault(
-            Verdict.NOTE,
+        yield note(
+            needs.name,
             f"there is no dead-letter-address, so a token is deleted after {attempts} deliveries",
             "set a dead-letter-address, from which the token can be moved back",
         )
 
 
-def _redelivery_delay(needs: AddressNeeds, settings: Mapping[str, Any], words: Inspection) -> Iterator[_Fault]:
-    longest = _longest_delay_ms(settings, words) / 1000
+def _redelivery_delay(needs: AddressNeeds, settings: Mapping[str, Any]) -> Iterator[Finding]:
+    longest = _longest_delay_ms(settings) / 1000
     if longest >= needs.patience_seconds:
-        yield _Fault(
-            Verdict.PROBLEM,
+        yield problem(
+            needs.name,
             f"redelivery-delay is up to {longest:g} s, and a query waits {needs.patience_seconds:g} s for its token:"
             f" after a crash, {needs.harm}",
             "set redelivery-delay to 0",
         )
     elif longest > 0:
-        yield _Fault(
-            Verdict.NOTE,
+        yield note(
+            needs.name,
             f"redelivery-delay is up to {longest:g} s, for which a restart after a crash may wait",
             "set redelivery-delay to 0",
         )
 
 
-def _longest_delay_ms(settings: Mapping[str, Any], words: Inspection) -> float:
+def _longest_delay_ms(settings: Mapping[str, Any]) -> float:
     """Return the longest delay: with a multiplier it grows with each delivery, up to its limit."""
-    keys = words.settings
-    delay = float(settings.get(keys.redelivery_delay, 0))
-    limit = float(settings.get(keys.max_redelivery_delay, -1))
+    delay = float(settings.get("redeliveryDelay", 0))
+    limit = float(settings.get("maxRedeliveryDelay", -1))
     if limit < 0:
-        limit = delay * keys.max_redelivery_factor
-    grows = float(settings.get(keys.redelivery_multiplier, 1)) > 1
+        limit = delay * _DEFAULT_GROWTH
+    grows = float(settings.get("redeliveryMultiplier", 1)) > 1
     return limit if grows and delay > 0 else min(delay, limit)

@@ -36,7 +36,7 @@ from pyspark_jms.management.link import ManagementLink
 from pyspark_jms.management.queue_facts import queue_facts
 from pyspark_jms.network.connection import StateCondition
 from pyspark_jms.network.settings import ConnectionSettings
-from pyspark_jms.tools.check.address_settings import AddressNeeds, settings_finding
+from pyspark_jms.tools.check.address_settings import UNDETECTING_ACCEPTORS, AddressNeeds, settings_finding
 from pyspark_jms.tools.check.findings import Finding, Verdict, note, problem
 
 __all__ = ["ExactlyOnce"]
@@ -185,10 +185,10 @@ def _shown(management: ManagementLink, words: Inspection, needs: AddressNeeds, a
     if not needs.has_first_token:
         return shown
     cache = {
-        words.settings.id_cache_size: management.attribute(broker, words.id_cache_size),
+        "idCacheSize": management.attribute(broker, words.id_cache_size),
         words.persists_id_cache: management.attribute(broker, words.persists_id_cache),
     }
-    return cache | shown | {words.settings.undetecting_acceptors: _undetecting_acceptors(management, words)}
+    return cache | shown | {UNDETECTING_ACCEPTORS: _undetecting_acceptors(management, words)}
 
 
 def _undetecting_acceptors(management: ManagementLink, words: Inspection) -> list[str]:

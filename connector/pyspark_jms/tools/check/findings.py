@@ -43,7 +43,7 @@ class Finding:
     value: str
     verdict: Verdict = Verdict.FINE
     advice: str = ""
-    details: Mapping[str, object] = field(default_factory=dict)
+    details: Mapping[str, object] = field(default_factory=dict, hash=False)
     """The numbers in ``value``, for programs."""
 
     @classmethod

@@ -163,7 +163,7 @@ def _cluster(inspected: Queue) -> Iterator[Finding]:
     nodes = inspected.nodes()
     if nodes <= 1:
         return
-    delay = int(inspected.settings().get(inspected.inspection.settings.redistribution_delay, -1))
+    delay = int(inspected.settings().get("redistributionDelay", -1))
     details = {"nodes": nodes, "redistributionDelay": delay}
     if delay >= 0:
         yield Finding(
