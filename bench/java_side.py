@@ -14,7 +14,7 @@ from typing import Self
 from bench.job import Job, Measured, orders
 from bench.processes import Meter
 from pyspark_jms.testing import EmbeddedArtemis
-from pyspark_jms.tools.testing.jars import ResolverSettings, broker_classpath, cache_directory, resolve
+from pyspark_jms.tools.testing.jars import broker_classpath, resolve
 from pyspark_jms.tools.testing.java import find_java
 
 __all__ = ["JavaSide"]
@@ -41,7 +41,7 @@ class JavaSide:
 
     def __enter__(self) -> Self:
         self._folder = Path(tempfile.mkdtemp(prefix="bench-java-"))
-        qpid = resolve(_QPID, ResolverSettings.from_environment(), cache_directory())
+        qpid = resolve(_QPID)
         classpath = os.pathsep.join([*broker_classpath(), *qpid])
         try:
             self._compile(classpath)

@@ -46,8 +46,8 @@ def test_a_queue_with_arguments_is_read_and_written_as_the_error_says(rabbit, ki
         write_rows(access, queue, ROW, transaction="none")
     with pytest.raises(InvalidDestinationError, match=refused):
         OpenReceiver(SourceOptions.parse(access | {"queue": queue}))
-    with rabbit.amqp() as amqp:
-        amqp._channel.queue_bind(queue, "amq.direct", "key")
+    with rabbit.amqp() as channel:
+        channel.queue_bind(queue, "amq.direct", "key")
     write_rows(access, None, ROW, topic="/exchange/amq.direct/key", transaction="none")
     if kind == "stream":
         await_count(rabbit, queue, 1)  # it is read by offset, over AMQP

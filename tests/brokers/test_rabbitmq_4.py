@@ -174,10 +174,10 @@ def test_a_row_that_no_queue_takes_fails_its_task(rabbit, destination, kind):
 
 def test_rows_name_queues_and_exchanges(rabbit):
     name = uuid.uuid4().hex[:8]
-    with rabbit.amqp() as amqp:
+    with rabbit.amqp() as channel:
         for queue in (f"q.{name}", f"t.{name}"):
-            amqp.declare(queue)
-        amqp._channel.queue_bind(f"t.{name}", "amq.topic", f"orders.{name}.#")
+            channel.queue_declare(queue, durable=True)
+        channel.queue_bind(f"t.{name}", "amq.topic", f"orders.{name}.#")
     rows = [f"queue://q.{name}", f"queue:///queues/q.{name}", f"topic://orders.{name}.de"]
     rows += [f"topic:///exchanges/amq.topic/orders.{name}.at", f"q.{name}"]
     assert write(rabbit, [*"abcde"], {"destination": rows}) == (5, 0)
@@ -187,8 +187,8 @@ def test_rows_name_queues_and_exchanges(rabbit):
 
 def test_a_full_queue_refuses_a_row(rabbit):
     name = uuid.uuid4().hex[:8]
-    with rabbit.amqp() as amqp:
-        amqp._channel.queue_declare(name, durable=True, arguments={"x-max-length": 3, "x-overflow": "reject-publish"})
+    with rabbit.amqp() as channel:
+        channel.queue_declare(name, durable=True, arguments={"x-max-length": 3, "x-overflow": "reject-publish"})
     with pytest.raises(BrokerError, match=r"maximum length|amqp:rejected"):
         write(rabbit, ["x"] * 10, queue=name)
 

@@ -1,8 +1,8 @@
 """The brokers that the tests of AMQP 1.0 run on."""
 
-from artemis_244 import EmbeddedArtemis244
 from broker_j import EmbeddedBrokerJ
 from chosen_brokers import Artemis, Classic
+from old_brokers import EmbeddedArtemis244
 
 AMQP_BROKERS = {
     "artemis": Artemis,

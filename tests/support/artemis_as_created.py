@@ -6,7 +6,7 @@ from pathlib import Path
 
 from pyspark_jms.errors import EmbeddedBrokerError
 from pyspark_jms.testing import EmbeddedArtemis
-from pyspark_jms.tools.testing.jars import ResolverSettings, cache_directory, resolve
+from pyspark_jms.tools.testing.jars import resolve
 from pyspark_jms.tools.testing.java import JavaMachine, tail
 from pyspark_jms.tools.testing.ports import free_port
 
@@ -21,12 +21,7 @@ _UNPUBLISHED = ("org.jline:jline-native",)
 
 def create(folder, user, password):
     """Run ``artemis create FOLDER``."""
-    jars = resolve(
-        (f"org.apache.artemis:artemis-cli:{CREATE}",),
-        ResolverSettings.from_environment(),
-        cache_directory(),
-        _UNPUBLISHED,
-    )
+    jars = resolve((f"org.apache.artemis:artemis-cli:{CREATE}",), exclusions=_UNPUBLISHED)
     with tempfile.TemporaryDirectory() as logs:
         machine = JavaMachine(jars, log=Path(logs) / "create.log")
         try:

@@ -4,7 +4,7 @@ import json
 import time
 
 from pyspark_jms.errors import EmbeddedBrokerError
-from pyspark_jms.tools.testing.jars import ResolverSettings, cache_directory, resolve
+from pyspark_jms.tools.testing.jars import resolve
 from pyspark_jms.tools.testing.lifecycle import JavaBroker
 
 VERSION = "10.1.0"
@@ -52,12 +52,7 @@ class EmbeddedBrokerJ(JavaBroker):
 
     def _classpath(self):
         packages = (f"org.apache.qpid:qpid-broker-{module}:{self.version}" for module in _MODULES)
-        return resolve(
-            (*packages, "org.slf4j:slf4j-jdk14:2.0.17"),
-            ResolverSettings.from_environment(),
-            cache_directory(),
-            _EXCLUDED,
-        )
+        return resolve((*packages, "org.slf4j:slf4j-jdk14:2.0.17"), exclusions=_EXCLUDED)
 
     def _configure(self):
         super()._configure()

@@ -1,10 +1,8 @@
 """A broker under its name, with a STOMP client that spells destinations in its form and shares no code with us."""
 
 import functools
-import itertools
 import os
 import re
-import socket
 import urllib.parse
 
 import pytest
@@ -50,15 +48,7 @@ class Client(rawstomp.RawStomp):
 
     def __init__(self, stage, timeout=60):
         self._stage = stage
-        address = urllib.parse.urlsplit(stage.broker.url)
-        self._socket = socket.create_connection((address.hostname, address.port), timeout)
-        self._buffer = bytearray()
-        self._receipts = itertools.count(1)
-        login = f"login:{stage.broker.user}\npasscode:{stage.broker.password}\n"
-        self.write(f"CONNECT\naccept-version:1.2\nhost:/\n{login}heart-beat:0,0\n\n\0".encode())
-        answer = self.receive()
-        assert answer.command == "CONNECTED", answer
-        self.server = answer.headers["server"]
+        super().__init__(stage.broker, timeout=timeout)
 
     def _queue(self, name):
         match self._stage.name:

@@ -7,7 +7,7 @@ from ivy_archive import archive
 from pyspark_jms.errors import EmbeddedBrokerError
 from pyspark_jms.testing import EmbeddedClassic
 from pyspark_jms.tools.testing import jars
-from pyspark_jms.tools.testing.jars import CLASSIC_VERSION, ResolverSettings, cache_directory, resolve
+from pyspark_jms.tools.testing.jars import CLASSIC_VERSION, resolve
 from pyspark_jms.tools.testing.java import tail
 from pyspark_jms.tools.testing.ports import free_port
 
@@ -40,7 +40,7 @@ class ClassicAsRun(EmbeddedClassic):
     """
 
     def _classpath(self):
-        return resolve(_PACKAGES, ResolverSettings.from_environment(), cache_directory())
+        return resolve(_PACKAGES)
 
     def _configure(self):
         super()._configure()

@@ -31,7 +31,7 @@ _EXCLUDED = ("org.apache.artemis:artemis-jms-client",)  # of javax, which artemi
 
 
 def _resolve(packages):
-    return jars.resolve(packages, jars.ResolverSettings.from_environment(), jars.cache_directory(), _EXCLUDED)
+    return jars.resolve(packages, exclusions=_EXCLUDED)
 
 
 class Artemis(EmbeddedArtemis):
@@ -89,14 +89,16 @@ class Rabbit(_WithMqtt, Rabbit4):
 # --- producers -----------------------------------------------------------------------------------------
 
 
-def _core(broker, queue):
-    with JmsClient(broker) as client:
-        client.send(queue, BODY)
+def _qpid(broker):
+    return JmsClient(broker.amqp_url, broker.user, broker.password)
 
 
-def _qpid(broker, queue):
-    with JmsClient(broker.amqp_url, broker.user, broker.password) as client:
-        client.send(queue, BODY)
+def _java(connect, **parts):
+    def send(broker, queue):
+        with connect(broker) as client:
+            client.send(queue, BODY, **parts)
+
+    return send
 
 
 @contextmanager
@@ -114,14 +116,20 @@ def openwire(broker, url="tcp://{}"):
         machine.kill()
 
 
-def _openwire(broker, queue):
+def _openwire(broker, queue, time_to_live=0, **parts):
+    """``parts`` are setters of the message and their values."""
     with openwire(broker) as session:
-        session.createProducer(session.createQueue(queue)).send(session.createTextMessage(BODY))
+        message = session.createTextMessage(BODY)
+        for name, value in parts.pop("properties", {}).items():
+            message.setObjectProperty(name, value)
+        for setter, value in parts.items():
+            getattr(message, setter)(session.createQueue(value) if setter == "setJMSReplyTo" else value)
+        session.createProducer(session.createQueue(queue)).send(message, 2, 4, time_to_live)
 
 
-def _stomp(broker, queue):
+def _stomp(broker, queue, **headers):
     with Client(Stage(broker.dialect, broker)) as client:
-        client.put(queue, [([], BODY)])
+        client.put(queue, [(list(headers.items()), BODY)])
 
 
 class _ToQueue(SenderOption):
@@ -135,15 +143,14 @@ def proton_send(broker, queue, message):
         connection.create_sender(queue, options=_ToQueue()).send(message)
 
 
-def _amqp(broker, queue):
-    proton_send(broker, f"/queues/{queue}" if broker.dialect == "rabbitmq" else queue, _message_for(broker))
-
-
-def _message_for(broker):
-    if broker.dialect != "rabbitmq":
-        return Message(id="1", body=BODY)
-    # To its other protocols, RabbitMQ gives a section that is not data as encoded bytes.
-    return Message(id="1", body=BODY.encode(), inferred=True, content_type="text/plain")
+def _amqp(broker, queue, **parts):
+    message = Message(id="1", body=BODY)
+    if broker.dialect == "rabbitmq":
+        # To its other protocols, RabbitMQ gives a section that is not data as encoded bytes.
+        message = Message(id="1", body=BODY.encode(), inferred=True, content_type="text/plain")
+    for name, value in parts.items():
+        setattr(message, name, value)
+    proton_send(broker, f"/queues/{queue}" if broker.dialect == "rabbitmq" else queue, message)
 
 
 @contextmanager
@@ -226,23 +233,14 @@ _MQTT_5 = {
 
 
 def pika_send(broker, queue, **given):
-    with pika_channel(broker) as channel:
+    with broker.amqp() as channel:
         channel.basic_publish("", queue, BODY.encode(), pika.BasicProperties(**given))
-
-
-@contextmanager
-def pika_channel(broker):
-    login = pika.PlainCredentials(broker.user, broker.password)
-    with closing(
-        pika.BlockingConnection(pika.ConnectionParameters(broker.host, broker.amqp_port, "/", login))
-    ) as found:
-        yield found.channel()
 
 
 def make_queue(broker, queue):
     """A queue that gets what is sent to it over each protocol: MQTT clients publish to topics."""
     if broker.dialect == "rabbitmq":
-        with pika_channel(broker) as channel:
+        with broker.amqp() as channel:
             channel.queue_declare(queue, durable=True)
             channel.queue_bind(queue, "amq.topic", queue)
     else:
@@ -251,11 +249,11 @@ def make_queue(broker, queue):
 
 PRODUCERS = {
     "artemis": {
-        "CORE": _core,
+        "CORE": _java(JmsClient),
         "OpenWire": _openwire,
         "STOMP": _stomp,
         "AMQP 1.0": _amqp,
-        "Qpid JMS": _qpid,
+        "Qpid JMS": _java(_qpid),
         **_MQTT_3,
         **_MQTT_5,
     },
@@ -263,7 +261,7 @@ PRODUCERS = {
         "OpenWire": _openwire,
         "STOMP": _stomp,
         "AMQP 1.0": _amqp,
-        "Qpid JMS": _qpid,
+        "Qpid JMS": _java(_qpid),
         **_MQTT_3,
     },
     "rabbitmq": {
@@ -282,46 +280,27 @@ PROPERTIES = {"i": 5, "d": 1.5, "b": True}
 """Of each protocol with types; JMSXGroupID beside them."""
 
 
-def _java_full(client, queue):
-    given = {"properties": PROPERTIES | {"JMSXGroupID": "g"}, "reply_to": "queue://answers", "time_to_live": 3_600_000}
-    client.send(queue, BODY, type="T", correlation_id="c", **given)
-
-
-def _core_full(broker, queue):
-    with JmsClient(broker) as client:
-        _java_full(client, queue)
-
-
-def _qpid_full(broker, queue):
-    with JmsClient(broker.amqp_url, broker.user, broker.password) as client:
-        _java_full(client, queue)
+_LIFE = {"time_to_live": 3_600_000}
+_GROUPED = PROPERTIES | {"JMSXGroupID": "g"}
+_JAVA = {"properties": _GROUPED, "type": "T", "correlation_id": "c", "reply_to": "queue://answers", **_LIFE}
+_OPENWIRE = {"properties": _GROUPED, "setJMSType": "T", "setJMSCorrelationID": "c", "setJMSReplyTo": "answers"}
 
 
 def _openwire_full(broker, queue):
-    with openwire(broker) as session:
-        message = session.createTextMessage(BODY)
-        for name, value in (PROPERTIES | {"JMSXGroupID": "g"}).items():
-            message.setObjectProperty(name, value)
-        message.setJMSType("T")
-        message.setJMSCorrelationID("c")
-        message.setJMSReplyTo(session.createQueue("answers"))
-        session.createProducer(session.createQueue(queue)).send(message, 2, 4, 3_600_000)
+    _openwire(broker, queue, **_OPENWIRE, **_LIFE)
 
 
 def _stomp_full(broker, queue):
     own = {"artemis": "queue://answers", "classic": "/queue/answers", "rabbitmq": "/queue/answers"}[broker.dialect]
     given = {"type": "T", "correlation-id": "c", "reply-to": own, "content-type": "application/json", "i": "5"}
-    with Client(Stage(broker.dialect, broker)) as client:
-        client.put(queue, [(list(given.items()), BODY)])
+    _stomp(broker, queue, **given)
 
 
 def _amqp_full(broker, queue):
-    message = _message_for(broker)
-    message.subject, message.correlation_id, message.reply_to, message.group_id = "T", "c", "answers", "g"
-    message.ttl, message.creation_time, message.content_type = 3600, time.time(), "application/json"
-    message.body, message.inferred = BODY.encode(), True
-    message.properties = PROPERTIES  # over STOMP, RabbitMQ and Artemis end a connection for other types of AMQP
-    proton_send(broker, f"/queues/{queue}" if broker.dialect == "rabbitmq" else queue, message)
+    parts = {"subject": "T", "correlation_id": "c", "reply_to": "answers", "group_id": "g", "body": BODY.encode()}
+    parts |= {"ttl": 3600, "creation_time": time.time(), "content_type": "application/json", "inferred": True}
+    # Over STOMP, RabbitMQ and Artemis end a connection for other types of AMQP.
+    _amqp(broker, queue, **parts, properties=PROPERTIES)
 
 
 def _mqtt_full(broker, queue):
@@ -338,14 +317,19 @@ def _pika_full(broker, queue):
 
 FULL = {
     "artemis": {
-        "CORE": _core_full,
+        "CORE": _java(JmsClient, **_JAVA),
         "OpenWire": _openwire_full,
         "STOMP": _stomp_full,
         "AMQP 1.0": _amqp_full,
-        "Qpid JMS": _qpid_full,
+        "Qpid JMS": _java(_qpid, **_JAVA),
         "MQTT 5": _mqtt_full,
     },
-    "classic": {"OpenWire": _openwire_full, "STOMP": _stomp_full, "AMQP 1.0": _amqp_full, "Qpid JMS": _qpid_full},
+    "classic": {
+        "OpenWire": _openwire_full,
+        "STOMP": _stomp_full,
+        "AMQP 1.0": _amqp_full,
+        "Qpid JMS": _java(_qpid, **_JAVA),
+    },
     "rabbitmq": {"AMQP 0.9.1": _pika_full, "STOMP": _stomp_full, "AMQP 1.0": _amqp_full, "MQTT 5": _mqtt_full},
 }
 """What arrives of each is a line of a table of docs/typed-messages.md."""

@@ -6,7 +6,6 @@ Erlang needs a port mapper (epmd) and would leave it running, so the port mapper
 import base64
 import contextlib
 import hashlib
-import importlib
 import json
 import logging
 import os
@@ -17,20 +16,29 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Self
+from typing import Any
+
+import pika
+from pika.exceptions import AMQPError, ChannelClosedByBroker
 
 from pyspark_jms.errors import EmbeddedBrokerError
 from pyspark_jms.tools.testing.java import tail
 from pyspark_jms.tools.testing.lifecycle import OwnBroker
 from pyspark_jms.tools.testing.ports import free_port, is_free
 
-__all__ = ["Amqp", "InstalledRabbit", "RabbitUser", "require_pika"]
+__all__ = ["InstalledRabbit", "RabbitUser"]
+
+_pika_log = logging.getLogger("pika")
+if _pika_log.level == logging.NOTSET:
+    _pika_log.setLevel(logging.CRITICAL)  # it logs every refused connection with a stack trace
 
 _SERVER = Path("/usr/lib/rabbitmq/bin/rabbitmq-server")
 """Debian's path. The script on the PATH requires root or the user rabbitmq."""
 
 _STOP_SECONDS = 60
 _END_SECONDS = 20
+_SECONDS = 30.0
+"""Limits of a connection over AMQP 0-9-1."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +105,6 @@ class InstalledRabbit(OwnBroker):
     def _fetch(self) -> None:
         if not self.installed():
             raise EmbeddedBrokerError("No rabbitmq-server is installed.", "apt-get install rabbitmq-server.")
-        require_pika()
 
     def _ports(self) -> tuple[int, ...]:
         return (self.port, self.amqp_port, self._node_port, self._mapper_port)
@@ -140,7 +147,7 @@ class InstalledRabbit(OwnBroker):
             try:
                 with self.amqp():
                     return
-            except EmbeddedBrokerError:
+            except (AMQPError, OSError):
                 if time.monotonic() > deadline or not self.running:
                     raise EmbeddedBrokerError("nobody answers at its AMQP port.") from None
                 time.sleep(0.05)
@@ -180,40 +187,45 @@ class InstalledRabbit(OwnBroker):
 
     # --- queues ----------------------------------------------------------------------------------
 
-    def amqp(self) -> "Amqp":
-        """Open a connection over AMQP 0-9-1, for tests that need another client."""
+    @contextlib.contextmanager
+    def amqp(self) -> Iterator[Any]:
+        """Open a channel of pika over AMQP 0-9-1, for tests that need another client."""
         self._require_running()
-        return Amqp(self.host, self.amqp_port, self.user, self.password)
+        login = pika.PlainCredentials(self.user, self.password)
+        limits = dict.fromkeys(("socket_timeout", "stack_timeout", "blocked_connection_timeout"), _SECONDS)
+        with pika.BlockingConnection(
+            pika.ConnectionParameters(self.host, self.amqp_port, credentials=login, heartbeat=0, **limits)
+        ) as connection:
+            yield connection.channel()
+
+    def _declared(self, queue: str) -> Any:
+        with self.amqp() as channel:
+            return channel.queue_declare(queue, passive=True).method
 
     def has_queue(self, queue: str) -> bool:
         try:
-            with self.amqp() as amqp:
-                amqp.count(queue)
-        except EmbeddedBrokerError as error:
-            if "NOT_FOUND" not in error.fact:
+            self._declared(queue)
+        except ChannelClosedByBroker as error:
+            if "NOT_FOUND" not in error.reply_text:
                 raise
             return False
         return True
 
     def message_count(self, queue: str) -> int:
         """Return the number of waiting messages, without those in delivery; 0 if the queue does not exist."""
-        if not self.has_queue(queue):
-            return 0
-        with self.amqp() as amqp:
-            return amqp.count(queue)[0]
+        return int(self._declared(queue).message_count) if self.has_queue(queue) else 0
 
     def consumer_count(self, queue: str) -> int:
-        with self.amqp() as amqp:
-            return amqp.count(queue)[1]
+        return int(self._declared(queue).consumer_count)
 
-    def create_queue(self, name: str, arguments: dict[str, str] | None = None) -> None:
-        with self.amqp() as amqp:
-            amqp.declare(name, arguments)
+    def create_queue(self, name: str, arguments: Mapping[str, str] | None = None) -> None:
+        with self.amqp() as channel:
+            channel.queue_declare(name, durable=True, arguments=dict(arguments or {}))
 
     def purge(self, queue: str) -> int:
         """Delete the waiting messages and return their number."""
-        with self.amqp() as amqp:
-            return amqp.purge(queue)
+        with self.amqp() as channel:
+            return int(channel.queue_purge(queue).method.message_count)
 
 
 def _server() -> Path | None:
@@ -239,90 +251,3 @@ def _definitions(users: Sequence[RabbitUser]) -> dict[str, object]:
 def _hashed(password: str) -> str:
     salt = os.urandom(4)
     return base64.b64encode(salt + hashlib.sha256(salt + password.encode()).digest()).decode()
-
-
-# --- messages over AMQP 0-9-1 ------------------------------------------------------------------------
-
-# pika has queue operations that STOMP does not have, and is a foreign producer. One channel, one request at a time.
-# It is imported when a connection is made: it is in the extra ``test``.
-
-_SECONDS = 30.0
-
-_pika_log = logging.getLogger("pika")
-if _pika_log.level == logging.NOTSET:
-    _pika_log.setLevel(logging.CRITICAL)  # it logs every refused connection with a stack trace
-
-
-def require_pika() -> Any:
-    """The module ``pika``; ``EmbeddedBrokerError`` if it is not installed."""
-    try:
-        return importlib.import_module("pika")
-    except ImportError:
-        raise EmbeddedBrokerError(
-            "The package pika, which RabbitMQ in tests needs, is not installed.", "pip install 'pyspark-jms[test]'."
-        ) from None
-
-
-class Amqp:
-    """``with Amqp(host, port, user, password) as amqp: amqp.count("orders")``. Raises ``EmbeddedBrokerError``."""
-
-    def __init__(self, host: str, port: int, user: str, password: str) -> None:
-        self._pika = require_pika()
-        parameters = self._pika.ConnectionParameters(
-            host=host,
-            port=port,
-            credentials=self._pika.PlainCredentials(user, password),
-            heartbeat=0,
-            socket_timeout=_SECONDS,
-            stack_timeout=_SECONDS,
-            blocked_connection_timeout=_SECONDS,
-        )
-        with self._errors():
-            self._connection = self._pika.BlockingConnection(parameters)
-            self._channel = self._connection.channel()
-            self._channel.confirm_delivery()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        with contextlib.suppress(self._pika.exceptions.AMQPError):
-            self._connection.close()
-
-    def count(self, queue: str) -> tuple[int, int]:
-        """Waiting messages, without those in delivery, and consumers. An error if the queue does not exist."""
-        with self._errors():
-            declared = self._channel.queue_declare(queue, passive=True).method
-        return declared.message_count, declared.consumer_count
-
-    def declare(self, queue: str, arguments: Mapping[str, str] | None = None) -> None:
-        """Create a durable queue."""
-        with self._errors():
-            self._channel.queue_declare(queue, durable=True, arguments=dict(arguments or {}))
-
-    def purge(self, queue: str) -> int:
-        """Delete the waiting messages, and return their number."""
-        with self._errors():
-            return int(self._channel.queue_purge(queue).method.message_count)
-
-    def publish(
-        self, queue: str, body: bytes, *, content_type: str | None = None, message_id: str | None = None
-    ) -> None:
-        """Send a persistent message, and wait for the broker's confirmation."""
-        properties = self._pika.BasicProperties(content_type=content_type, message_id=message_id, delivery_mode=2)
-        with self._errors():
-            self._channel.basic_publish("", queue, body, properties)
-
-    @contextlib.contextmanager
-    def _errors(self) -> Iterator[None]:
-        known = self._pika.exceptions
-        try:
-            yield
-        except (known.ChannelClosedByBroker, known.ConnectionClosedByBroker) as error:
-            raise EmbeddedBrokerError(
-                f"RabbitMQ refuses: {error.reply_text}.", "Check that there is such a queue."
-            ) from None
-        except (known.AMQPError, OSError) as error:
-            raise EmbeddedBrokerError(
-                f"The AMQP connection to RabbitMQ failed: {error or type(error).__name__}.", "Look at RabbitMQ's log."
-            ) from None

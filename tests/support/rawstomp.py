@@ -51,14 +51,16 @@ class RawStomp:
         self._buffer = bytearray()
         self._receipts = itertools.count(1)
         login = (("login", user or broker.user), ("passcode", password or broker.password))
+        # The host is the virtual host of RabbitMQ. The other brokers ignore it.
         head = b"".join(
-            f"{name}:{value}\n".encode() for name, value in (("accept-version", "1.2"), ("host", "x"), *login)
+            f"{name}:{value}\n".encode() for name, value in (("accept-version", "1.2"), ("host", "/"), *login)
         )
         try:
             # Without a heart-beat Artemis ends a connection that is quiet for 60 s, as many are while a query runs.
             self._socket.sendall(b"CONNECT\n" + head + b"heart-beat:600000,0\n\n\0")
             answer = self.receive()
             assert answer.command == "CONNECTED", answer
+            self.server = answer.headers.get("server")
         except BaseException:
             self._socket.close()
             raise
@@ -67,7 +69,7 @@ class RawStomp:
         return self
 
     def __exit__(self, *_):
-        with contextlib.closing(self._socket), contextlib.suppress(OSError):
+        with contextlib.closing(self._socket), contextlib.suppress(OSError, EOFError):
             self.request("DISCONNECT", [])
 
     def close_abruptly(self):

@@ -16,7 +16,7 @@ from ivy_archive import archive
 
 from jms_selector.meaning.conversions import java_text
 from pyspark_jms.errors import EmbeddedBrokerError
-from pyspark_jms.tools.testing.jars import ResolverSettings, cache_directory, resolve
+from pyspark_jms.tools.testing.jars import resolve
 
 JAVA = Path(__file__).parent / "java"
 SECONDS = 300
@@ -48,9 +48,7 @@ class Engine:
 
     def classpath(self, folder):
         if not self.archives:
-            return resolve(
-                (f"{self.module}:{self.version}{self.suffix}",), ResolverSettings.from_environment(), cache_directory()
-            )
+            return resolve((f"{self.module}:{self.version}{self.suffix}",))
         found = []
         for module, extension, part in self.archives:
             packed = archive(*module.split(":"), self.version, extension=extension)

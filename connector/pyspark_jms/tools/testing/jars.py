@@ -102,21 +102,28 @@ def cache_directory() -> Path:
 
 
 def broker_classpath() -> list[str]:
-    return resolve(_PACKAGES, ResolverSettings.from_environment(), cache_directory())
+    return resolve(_PACKAGES)
 
 
 def classic_classpath() -> list[str]:
-    return resolve(_CLASSIC_PACKAGES, ResolverSettings.from_environment(), cache_directory())
+    return resolve(_CLASSIC_PACKAGES)
 
 
 def qpid_classpath() -> list[str]:
-    return resolve(_QPID_PACKAGES, ResolverSettings.from_environment(), cache_directory())
+    return resolve(_QPID_PACKAGES)
 
 
 def resolve(
-    packages: tuple[str, ...], settings: ResolverSettings, cache: Path, exclusions: tuple[str, ...] = ()
+    packages: tuple[str, ...],
+    settings: ResolverSettings | None = None,
+    cache: Path | None = None,
+    exclusions: tuple[str, ...] = (),
 ) -> list[str]:
-    """The jars of ``packages`` and their dependencies. Runs Ivy only if they are not in ``cache``."""
+    """Return the jars of ``packages`` and their dependencies. Run Ivy only if they are not in ``cache``.
+
+    Without ``settings`` those of the environment count, without ``cache`` it is that of the user.
+    """
+    settings, cache = settings or ResolverSettings.from_environment(), cache or cache_directory()
     wanted = _Packages(packages, exclusions)
     digest = hashlib.sha256(repr((wanted, settings)).encode()).hexdigest()[:16]
     listing = cache / f"{digest}.classpath"

@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 from amqp_messages import string
 from amqp_sending import put, subscription_to
-from artemis_244 import EmbeddedArtemis244
+from old_brokers import EmbeddedArtemis244
 from proxy import Proxy
 from waiting import await_count, wait_until
 
