@@ -30,7 +30,6 @@ _CERTIFICATE_REMEDIES = {9: _TIME_REMEDY, 10: _TIME_REMEDY, 62: _NAME_REMEDY, 64
 _CLIENT_CERTIFICATE = ("CERTIFICATE", "UNKNOWN_CA")
 """Parts of OpenSSL's names of the alerts by which a peer refuses the certificate of a client, or misses it."""
 _FIRST_ANSWER = {"stomp": "CONNECTED", "amqp": "it answered"}
-_PLAIN = {"stomp": "stomp://", "amqp": "amqp://"}
 _TLS = {"stomp": "stomp+ssl://", "amqp": "amqps://"}
 
 
@@ -65,7 +64,7 @@ def _why(address: Address, error: BaseException | None) -> str:
     if isinstance(error, ResolveTimeoutError):
         return "the name service did not answer within connectTimeout"
     if isinstance(error, TimeoutError):
-        hint = f"; for a port without TLS use {_PLAIN[address.protocol]}" if address.tls else ""
+        hint = f"; for a port without TLS use {address.protocol}://" if address.tls else ""
         return f"no answer within connectTimeout{hint}"
     if isinstance(error, ConnectionRefusedError):
         return "connection refused"

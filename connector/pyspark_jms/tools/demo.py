@@ -64,6 +64,14 @@ class Order:
             return {name: Typed.of(value) for name, value in order.items()} | typed
         return json.dumps(order | {"quantity": self.quantity, "price": float(self.price)}, ensure_ascii=False)
 
+    @property
+    def headers(self) -> dict[str, Any]:
+        return {"type": "order", "priority": 9 if self.channel == "phone" else 4}
+
+    @property
+    def properties(self) -> dict[str, Any]:
+        return {"channel": self.channel, "gift": self.number % 5 == 0, "weight": Typed("float", 1.5)}
+
 
 def _orders() -> Iterator[Order]:
     customers = (("Ada", "DE"), ("Grace", "US"), ("José", "ES"), ("花子", "JP"), ("Łukasz", "PL"), ("Noor", "NL"))
@@ -212,14 +220,8 @@ def _output_to(log: Path) -> Iterator[None]:
 def _send(broker: EmbeddedArtemis) -> None:
     with JmsClient(broker) as java:
         for order in ORDERS:
-            java.send(
-                QUEUE,
-                order.body,
-                type="order",
-                correlation_id=str(order.number),
-                properties={"channel": order.channel, "gift": order.number % 5 == 0, "weight": Typed("float", 1.5)},
-                priority=9 if order.channel == "phone" else 4,
-            )
+            number = str(order.number)
+            java.send(QUEUE, order.body, correlation_id=number, properties=order.properties, **order.headers)
 
 
 def _receive(broker: EmbeddedArtemis) -> Iterator[tuple[str, JmsMessage]]:
@@ -259,26 +261,14 @@ def differences(received: Sequence[tuple[str, JmsMessage]]) -> list[str]:
 
 def _wanted(order: Order) -> dict[str, Any]:
     queue, total = expected(order)
-    return {
-        "queue": queue,
-        "total": total and Typed("string", str(total)),
-        "body": order.body,
-        "type": "order",
-        "channel": Typed("string", order.channel),
-        "gift": Typed("boolean", order.number % 5 == 0),
-        "weight": Typed("float", 1.5),
-        "priority": 9 if order.channel == "phone" else 4,
-    }
+    properties = {name: Typed.of(value) for name, value in order.properties.items()}
+    total_of = None if total is None else Typed("string", str(total))
+    return {"queue": queue, "body": order.body, **order.headers, **properties, "total": total_of}
 
 
 def _facts(queue: str, message: JmsMessage) -> dict[str, Any]:
-    return {
-        "queue": queue,
-        "body": message.body,
-        "type": message.type,
-        "priority": message.priority,
-        **{name: message.properties.get(name) for name in _PROPERTIES},
-    }
+    properties = {name: message.properties.get(name) for name in _PROPERTIES}
+    return {"queue": queue, "body": message.body, "type": message.type, "priority": message.priority} | properties
 
 
 def _find_remaining_messages(broker: EmbeddedArtemis) -> list[str]:

@@ -96,7 +96,10 @@ def _unescaped(queue: str) -> str:
 
 
 def list_registers(settings: ConnectionSettings, prefix: str) -> list[ListedRegister]:
-    """Needs the permissions ``manage`` and ``browse``. A queue that has no token of a reader is of another kind."""
+    """List the registers. A queue that has no token of a reader is of another kind.
+
+    Needs the permissions ``manage`` and ``browse``.
+    """
     with AmqpManagementLink(settings) as link:
         found = {name: queue_in(link, name) for name in registers_in(_queues(link), prefix)}
         owned = {name: _is_owned(link, name) for name, queue in found.items() if queue}
@@ -120,7 +123,7 @@ def queue_in(link: ManagementLink, name: RegisterName) -> str | None:
 
 
 def _is_owned(link: ManagementLink, name: RegisterName) -> bool:
-    """The driver has a connection while the query runs, and a task has the lock."""
+    """Return whether a query uses it: the driver has a connection while the query runs, and a task has the lock."""
     words, inspection = link.words, link.words.inspection
     assert inspection is not None, "so is every broker that keeps registers"
     queue = queue_in(link, name)
@@ -151,7 +154,7 @@ def _listed(name: RegisterName, tokens: Sequence[Token], *, is_owned: bool) -> L
 
 
 def names_of_registers(settings: ConnectionSettings, name: str, client_id: str | None) -> list[RegisterName]:
-    """The register of this name, or all registers below it.
+    """Return the register of this name, or all registers below it.
 
     Those below it are found by management. Without the permission it is ``BASE.N``, or the first one of ``BASE``.
     """
@@ -166,10 +169,8 @@ def names_of_registers(settings: ConnectionSettings, name: str, client_id: str |
 
 
 def show_register(settings: ConnectionSettings, name: RegisterName) -> ShownRegister:
-    """By browsing: nothing changes, and the query may run meanwhile."""
-    queue = queue_at(settings, name)
-    with contextlib.closing(connect(settings)) as connection:
-        tokens, blocks = _tokens(connection, name, queue), _blocks(connection, queue)
+    """Show what a register has, by browsing: nothing changes, and the query may run meanwhile."""
+    tokens, blocks = _contents(settings, name)
     last = max(tokens, key=lambda token: token.batch, default=None)
     return ShownRegister(
         name=name.address,
@@ -185,16 +186,17 @@ def show_register(settings: ConnectionSettings, name: RegisterName) -> ShownRegi
     )
 
 
-def _blocks(connection: Connection, queue: str | None) -> list[StagedRange]:
-    messages = browse(connection, queue) if queue else ()
-    return [seen_block(message) for message in messages if stream_of(message) is not None]
+def _contents(settings: ConnectionSettings, name: RegisterName) -> tuple[list[Token], list[StagedRange]]:
+    queue = queue_at(settings, name)
+    with contextlib.closing(connect(settings)) as connection:
+        tokens = _tokens(connection, name, queue)
+        messages = browse(connection, queue) if queue else ()
+        return tokens, [seen_block(message) for message in messages if stream_of(message) is not None]
 
 
 def staged_in(settings: ConnectionSettings, name: RegisterName) -> tuple[Counter[str], int | None]:
     """Return how many messages a register has of each source, and of which batch."""
-    queue = queue_at(settings, name)
-    with contextlib.closing(connect(settings)) as connection:
-        tokens, blocks = _tokens(connection, name, queue), _blocks(connection, queue)
+    tokens, blocks = _contents(settings, name)
     counts: Counter[str] = Counter()
     for block in blocks:
         counts[block.block.source] += block.end - block.first
@@ -202,7 +204,7 @@ def staged_in(settings: ConnectionSettings, name: RegisterName) -> tuple[Counter
 
 
 def require_registers(settings: ConnectionSettings, names: Sequence[RegisterName]) -> None:
-    """``InvalidDestinationError`` if a queue of such a name is, or may be, the subscription of another application."""
+    """Raise ``InvalidDestinationError`` if a queue of such a name may be the subscription of another application."""
     with AmqpManagementLink(settings) as link:
         queues = {name: queue for name in names if (queue := queue_in(link, name))}
     with contextlib.closing(connect(settings)) as connection:
@@ -220,8 +222,10 @@ def require_registers(settings: ConnectionSettings, names: Sequence[RegisterName
 
 
 def drop_registers(settings: ConnectionSettings, names: Sequence[RegisterName]) -> None:
-    """``SubscriptionInUseError`` while a query runs. Needs the permission ``manage``: between its batches a query has
-    no lock, and only the connection of its driver shows that it runs.
+    """Delete the registers. ``SubscriptionInUseError``: a query runs.
+
+    Needs the permission ``manage``: between its batches a query has no lock, and only the connection of its driver
+    shows that it runs.
     """
     with AmqpManagementLink(settings) as link:
         used = [name.address for name in names if _is_owned(link, name)]

@@ -262,25 +262,10 @@ def test_a_bad_value_names_the_option_and_what_would_do(name, text, wanted):
         assert SECRET not in str(error.value)
 
 
-@pytest.mark.parametrize(
-    ("key", "nearest"),
-    [
-        ("que", "queue"),
-        ("brokerURI", "brokerUrl"),
-        ("maxMesagesPerTrigger", "maxMessagesPerTrigger"),
-        ("passwordfiel", "passwordFile"),
-        ("sslCa", "sslCaFile"),
-    ],
-)
-def test_an_unknown_key_gets_the_nearest_name(key, nearest):
+def test_an_unknown_key_does_not_show_its_value():
     with pytest.raises(UnknownOptionError) as error:
-        SourceOptions.parse(SOURCE | {key: SECRET})
-    assert str(error.value) == f"[JMS_UNKNOWN_OPTION] There is no option {key}. Did you mean {nearest}?"
-
-
-def test_a_key_like_none_gets_the_list():
-    with pytest.raises(UnknownOptionError, match=r"xyzzy.*brokerUrl, user, .*heartbeat"):
-        SinkOptions.parse(URL | {"xyzzy": "1"})
+        SourceOptions.parse(SOURCE | {"passwordfiel": SECRET})
+    assert str(error.value) == "[JMS_UNKNOWN_OPTION] There is no option passwordfiel. Did you mean passwordFile?"
 
 
 @pytest.mark.parametrize("parser", [SourceOptions, SinkOptions])
@@ -333,13 +318,6 @@ def test_no_secret_is_in_an_error(parser, wrong):
 def test_options_travel_to_executors(parser):
     options = parser.parse(SECRETS)
     assert pickle.loads(pickle.dumps(options)) == options
-
-
-def test_the_reference_says_something_about_every_option():
-    for option in OPTIONS:
-        assert option.meaning
-        assert option.default is None or option.parse(option.default) is not None
-        assert option.secret == (option.name in NEVER_WRONG)
 
 
 # --- the settings of a connection --------------------------------------------------------------------

@@ -28,23 +28,21 @@ def run_demo(**environment):
 def message(order, **changes):
     """The expected message of an order."""
     _, total = demo.expected(order)
-    values = {"channel": order.channel, "gift": order.number % 5 == 0, "weight": Typed("float", 1.5)}
-    values |= {"total": str(total)} if total is not None else {}
+    values = order.properties | ({"total": str(total)} if total is not None else {})
     right = JmsMessage(
         body_type=BodyType.MAP if order.is_map else BodyType.TEXT,
         body=order.body,
         properties={name: Typed.of(value) for name, value in values.items()},
         message_id=None,
         correlation_id=str(order.number),
-        type="order",
         reply_to=None,
         destination=None,
         delivery_mode=DeliveryMode.PERSISTENT,
-        priority=9 if order.channel == "phone" else 4,
         expiration=0,
         timestamp=1,
         delivery_time=0,
         redelivered=False,
+        **order.headers,
     )
     return replace(right, **changes)
 

@@ -22,7 +22,7 @@ from pyspark_jms.jms.conversions import ValueType, render
 __all__ = ["batches_of", "json_of", "read_lines", "row_of"]
 
 _BATCH_ROWS = 1_000
-_BITS = ((31, ValueType.INT), (63, ValueType.LONG))
+_INT_BITS, _LONG_BITS = 31, 63
 _TYPES = {field.name: field.type for field in ARROW_SCHEMA} | {
     "destination": pa.string(),
     **{name: pa.int64() for name in SINK_ONLY if name != "destination"},
@@ -38,7 +38,7 @@ class _WrongValueError(ValueError):
 
 
 def read_lines(lines: Iterable[str], *, has_default: bool) -> Iterator[dict[str, Any]]:
-    """A row for each line that is not blank. ``has_default``: the rows go where the command line says."""
+    """Yield a row for each line that is not blank. ``has_default``: the rows go where the command line says."""
     for number, line in enumerate(lines, 1):
         if line.strip():
             yield _line(f"Line {number}", line, has_default=has_default)
@@ -64,7 +64,7 @@ def _line(label: str, line: str, *, has_default: bool) -> dict[str, Any]:
 
 
 def row_of(message: Mapping[str, Any], label: str) -> dict[str, Any]:
-    """The values of a row, by the names of its columns. ``label`` begins the sentence of an error."""
+    """Return the values of a row, by the names of its columns. ``label`` begins the sentence of an error."""
     row: dict[str, Any] = {}
     for name, value in message.items():
         column = _BY_LOWER_NAME.get(name.lower(), name)
@@ -88,7 +88,7 @@ def _text(value: object) -> str:
 
 
 def _integer(value: object) -> int:
-    if not isinstance(value, int) or isinstance(value, bool) or value.bit_length() > _BITS[-1][0]:
+    if not isinstance(value, int) or isinstance(value, bool) or value.bit_length() > _LONG_BITS:
         raise _WrongValueError("is not an integer of 64 bits")
     return value
 
@@ -123,7 +123,7 @@ def _object(value: object) -> Mapping[str, Any]:
 
 
 def _typed(value: object) -> dict[str, str | None]:
-    """``{"type": …, "value": …}`` of a plain JSON value, or of one that has this form already."""
+    """Return ``{"type": …, "value": …}`` for a plain JSON value, or for one that has this form already."""
     match value:
         case {"type": str() as kind, **others} if others.keys() <= {"value"}:
             text = others.get("value")
@@ -134,20 +134,17 @@ def _typed(value: object) -> dict[str, str | None]:
             return _rendered(value)
 
 
-def _rendered(value: object) -> dict[str, str | None]:
-    if isinstance(value, bool):
-        kind = ValueType.BOOLEAN
-    elif isinstance(value, int):
-        bits = value.bit_length()
-        kind = next((kind for limit, kind in _BITS if bits <= limit), ValueType.STRING)
-    elif isinstance(value, float):
-        kind = ValueType.DOUBLE
-    elif isinstance(value, str):
-        kind = ValueType.STRING
-    else:
+_KINDS = ((bool, ValueType.BOOLEAN), (int, ValueType.INT), (float, ValueType.DOUBLE), (str, ValueType.STRING))
+
+
+def _rendered(value: Any) -> dict[str, str | None]:
+    kind = next((kind for of, kind in _KINDS if isinstance(value, of)), None)
+    if kind is None:
         raise _WrongValueError("has a value that is neither a JSON scalar nor an object of type and value")
-    if isinstance(value, int) and kind is ValueType.STRING:
-        raise _WrongValueError("has an integer of more than 64 bits")
+    if kind is ValueType.INT and isinstance(value, int) and value.bit_length() > _INT_BITS:
+        kind = ValueType.LONG
+        if value.bit_length() > _LONG_BITS:
+            raise _WrongValueError("has an integer of more than 64 bits")
     return {"type": str(kind), "value": render(value, kind)}
 
 
@@ -166,7 +163,7 @@ def _texts(value: object) -> list[tuple[str, str]]:
 
 
 def _add_property_types(row: dict[str, Any]) -> None:
-    """Property types that the values have in JSON, unless the row names them itself."""
+    """Add the types that the values of properties have in JSON, unless the row names them itself."""
     entries = row.get("properties")
     if entries is None:
         return
@@ -195,7 +192,7 @@ def _reader(kind: pa.DataType | None) -> Callable[[object], Any]:
 
 
 def batches_of(rows: Iterator[dict[str, Any]], *, has_default: bool) -> Iterator[pa.RecordBatch]:
-    """Every batch has the columns of its rows. An unknown column has no type: the sink names the nearest one."""
+    """Yield batches with the columns of their rows. An unknown column has no type: the sink names the nearest one."""
     while part := list(islice(rows, _BATCH_ROWS)):
         names = dict.fromkeys(name for row in part for name in row)
         if not has_default:
@@ -217,7 +214,7 @@ def _column(rows: Sequence[Mapping[str, Any]], field: pa.Field) -> pa.Array:
 
 
 def json_of(row: Mapping[str, Any]) -> dict[str, Any]:
-    """The object of a row, without its nulls and without empty properties."""
+    """Return the object of a row, without its nulls and without empty properties."""
     plain = {name: _plain(name, value) for name, value in row.items() if value is not None}
     return {name: value for name, value in plain.items() if value or name not in _PROPERTIES}
 

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from operator import attrgetter
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
 from py4j.protocol import Py4JError, Py4JJavaError
@@ -19,28 +19,11 @@ from pyspark_jms.errors import EmbeddedBrokerError
 from pyspark_jms.tools.testing.external import ExternalBroker
 from pyspark_jms.tools.testing.jars import broker_classpath, qpid_classpath
 from pyspark_jms.tools.testing.java import JavaMachine
+from pyspark_jms.tools.testing.lifecycle import JavaBroker
 
-__all__ = ["ClientMachine", "JvmBroker", "client_machine"]
+__all__ = ["ClientMachine", "client_machine"]
 
 _CONNECT_SECONDS = 10.0
-
-
-class JvmBroker(Protocol):
-    """A broker in a virtual machine that this process started: ``EmbeddedArtemis``, ``EmbeddedClassic``."""
-
-    user: str
-    password: str
-
-    @property
-    def jvm(self) -> Any: ...
-
-    @property
-    def gateway(self) -> Any: ...
-
-    @property
-    def running(self) -> bool: ...
-
-    def connection_factory(self) -> Any: ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,23 +38,18 @@ class ClientMachine:
     """End the machine, unless it is the broker's."""
 
 
-def client_machine(broker: "JvmBroker | ExternalBroker | str") -> ClientMachine:
-    """The machine for a client of ``broker``: a broker of this process, another broker, or its address."""
+def client_machine(broker: JavaBroker | ExternalBroker | str) -> ClientMachine:
+    """Return the machine for a client of ``broker``: a broker of this process, another broker, or its address."""
     if isinstance(broker, str):
         broker = _parse_address(broker)
     if isinstance(broker, ExternalBroker):
         return _start_machine(broker)
-    return _use_broker_machine(broker)
-
-
-def _use_broker_machine(broker: JvmBroker) -> ClientMachine:
-    def connect(user: str | None, password: str | None) -> Any:
-        return broker.connection_factory().createConnection(user or broker.user, password or broker.password)
-
     return ClientMachine(
         jvm=broker.jvm,
         gateway=broker.gateway,
-        connect=connect,
+        connect=lambda user, password: broker.connection_factory().createConnection(
+            user or broker.user, password or broker.password
+        ),
         alive=lambda: broker.running,
         close=lambda: None,
     )

@@ -14,9 +14,10 @@ from py4j.java_gateway import JavaObject
 from py4j.protocol import Py4JJavaError
 
 from pyspark_jms.jms.model import BodyType, DeliveryMode, Destination, DestinationKind
-from pyspark_jms.tools.testing.client_machine import JvmBroker, client_machine
+from pyspark_jms.tools.testing.client_machine import client_machine
 from pyspark_jms.tools.testing.external import ExternalBroker
 from pyspark_jms.tools.testing.java import JavaTypes, strings
+from pyspark_jms.tools.testing.lifecycle import JavaBroker
 
 __all__ = ["JmsClient", "JmsMessage", "Typed"]
 
@@ -86,7 +87,7 @@ class JmsClient:
     """
 
     def __init__(
-        self, broker: JvmBroker | ExternalBroker | str, user: str | None = None, password: str | None = None
+        self, broker: JavaBroker | ExternalBroker | str, user: str | None = None, password: str | None = None
     ) -> None:
         self._machine = client_machine(broker)
         self._gateway = self._machine.gateway

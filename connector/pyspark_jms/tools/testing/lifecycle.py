@@ -171,6 +171,10 @@ class JavaBroker(OwnBroker):
     def _shut_down(self) -> None:
         """Stop the broker's objects."""
 
+    def connection_factory(self) -> Any:
+        """Return a Jakarta JMS connection factory for clients in the broker's virtual machine."""
+        raise NotImplementedError(f"{type(self).__name__} has no JMS client of its own")
+
     def _await_ready(self, deadline: float) -> None:
         self._wait_until_ready(deadline, self.port)
 

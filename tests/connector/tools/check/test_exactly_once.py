@@ -4,7 +4,8 @@ from contextlib import closing
 from dataclasses import replace
 
 import pytest
-from artemis_244 import EmbeddedArtemis244
+from configured_artemis import ConfiguredArtemis
+from old_brokers import EmbeddedArtemis244
 from waiting import await_value
 
 from pyspark_jms.amqp.link.commit_ledger import ledger_register
@@ -107,17 +108,6 @@ def test_settings_of_one_level_of_names_and_on_an_older_release(amqp_settings, f
     assert "up to 29 s" in found["ledger settings"].value
 
 
-class _Forgetful(EmbeddedArtemis):
-    """A broker with more elements of ``core``."""
-
-    core = ""
-
-    def _configure(self):
-        super()._configure()
-        xml = self.directory / "broker.xml"
-        xml.write_text(xml.read_text().replace("<acceptors>", f"{self.core}<acceptors>"))
-
-
 @pytest.mark.broker
 @pytest.mark.parametrize(
     ("core", "addresses", "fact"),
@@ -136,9 +126,7 @@ class _Forgetful(EmbeddedArtemis):
     ],
 )
 def test_a_broker_that_remembers_no_duplicate_id(amqp_settings, findings_of, core, addresses, fact):
-    broker = _Forgetful(address_settings=addresses)
-    broker.core = core
-    with broker:
+    with ConfiguredArtemis(core=core, address_settings=addresses) as broker:
         settings = amqp_settings(broker)
         every = findings_of(settings)
         found, trial = every["ledger settings"], every["writing, ledger"]
@@ -162,23 +150,17 @@ def test_an_acceptor_that_ignores_duplicate_ids(amqp_settings, findings_of):
     assert "amqpDuplicateDetection is false at acceptor stomp" in named.value
 
 
-class _Withholding(EmbeddedArtemis):
-    """A broker that delivers nothing to the first consumer of the connector's own queues."""
-
-    def _configure(self):
-        super()._configure()
-        xml = self.directory / "broker.xml"
-        setting = (
-            '<address-setting match="pyspark-jms.#">'
-            "<default-consumers-before-dispatch>2</default-consumers-before-dispatch></address-setting>"
-        )
-        xml.write_text(xml.read_text().replace("</address-settings>", f"{setting}</address-settings>"))
+_WITHHOLDING = (
+    '<address-setting match="pyspark-jms.#">'
+    "<default-consumers-before-dispatch>2</default-consumers-before-dispatch></address-setting>"
+)
+"""The broker delivers nothing to the first consumer of the connector's own queues."""
 
 
 @pytest.mark.broker
 @pytest.mark.deep
 def test_a_broker_that_withholds_tokens_is_a_problem_with_its_cause(amqp_settings):
-    with _Withholding() as broker:
+    with ConfiguredArtemis(replaced=[("</address-settings>", f"{_WITHHOLDING}</address-settings>")]) as broker:
         state = ExactlyOnce(amqp_settings(broker))
         for found in (state.reading(), state.writing()):
             assert found.verdict is Verdict.PROBLEM

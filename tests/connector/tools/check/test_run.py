@@ -5,6 +5,7 @@ import json
 import threading
 
 import pytest
+from addresses import types_of
 from amqp_sending import put
 from broker_stage import require_rabbitmq
 from installed_rabbit import InstalledRabbit
@@ -115,8 +116,7 @@ def test_a_topic_with_a_queue_of_its_name_is_a_problem_and_stays_a_topic(broker,
         assert found["queue"].verdict is Verdict.PROBLEM
         assert f"{queue}::{name}" in found["queue"].advice
         assert "received" not in found
-    address = broker.jvm.org.apache.activemq.artemis.api.core.SimpleString.of(queue)
-    assert broker.server.getAddressInfo(address).getRoutingTypes().toString() == "[MULTICAST]"
+    assert types_of(broker, queue) == "[MULTICAST]"
     found = named(run_checks(Check(settings=settings, queue=f"{queue}::{queue}")))
     assert found["queue"].verdict is Verdict.FINE
 

@@ -7,7 +7,6 @@ from pyspark_jms.testing import JmsClient
 from pyspark_jms.tools import cli
 
 
-@pytest.mark.broker
 def test_check_prints_a_table_or_json_and_returns_0_or_1(broker, queue, capsys, monkeypatch):
     monkeypatch.setenv("CHECK_PASSWORD", broker.password)
     command = ["check", "--broker-url", broker.url, "--user", broker.user, "--password-env", "CHECK_PASSWORD"]

@@ -6,6 +6,7 @@ import pty
 import time
 
 import pytest
+from addresses import types_of
 
 from pyspark_jms.tools import cli
 from pyspark_jms.tools.cli import _COMMANDS
@@ -140,7 +141,6 @@ def test_there_is_one_password(capsys):
     assert "not allowed with" in capsys.readouterr().err
 
 
-@pytest.mark.broker
 @pytest.mark.parametrize(
     "command",
     [
@@ -157,5 +157,4 @@ def test_no_command_makes_a_queue_of_a_topic(commands, broker, queue, tmp_path, 
     assert commands(*command.format(topic=topic, queue=queue, folder=tmp_path).split()) == 1
     printed = " ".join(f"{commands.output} {commands.errors}".split())
     assert f"{topic} is a topic on the broker, and no queue." in printed
-    address = broker.jvm.org.apache.activemq.artemis.api.core.SimpleString.of(topic)
-    assert broker.server.getAddressInfo(address).getRoutingTypes().toString() == "[MULTICAST]"
+    assert types_of(broker, topic) == "[MULTICAST]"

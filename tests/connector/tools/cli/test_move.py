@@ -12,7 +12,6 @@ from pyspark_jms.tools import cli
 NOWHERE = ["move", "--broker-url", "stomp://127.0.0.1:1"]
 
 
-@pytest.mark.broker
 def test_messages_go_to_another_queue_all_or_some_or_those_that_match(commands, broker, queue):
     fill(broker, queue, 2_500)
     to = f"{queue}.to"
@@ -31,7 +30,6 @@ def test_messages_go_to_another_queue_all_or_some_or_those_that_match(commands, 
     assert in_queue(broker, to) == dict.fromkeys(range(2_500), 1)
 
 
-@pytest.mark.broker
 def test_a_move_of_nothing_says_why(commands, broker, queue):
     to = ["--to", f"{queue}.to", "--only-text-and-bytes"]
     assert commands("move", "--queue", queue, *to) == 1
@@ -78,7 +76,6 @@ def test_dead_letters_of_the_broker_go_back_and_other_messages_stay(commands_on,
         assert java.receive(expiry).body == "of nobody"
 
 
-@pytest.mark.broker
 def test_the_queues_that_a_property_names_are_printed_and_used_with_yes(commands, broker, queue):
     named = [[("spark_jms_source", f"queue://{queue}.{name}")] for name in ("a", "a", "b")]
     with RawStomp(broker) as raw:
@@ -98,7 +95,6 @@ def test_the_queues_that_a_property_names_are_printed_and_used_with_yes(commands
     assert seen_before is (not certain)
 
 
-@pytest.mark.broker
 def test_stomp_refuses_a_queue_whose_bodies_it_does_not_carry(broker, commands_on, queue):
     commands = commands_on(broker)
     with JmsClient(broker) as java:
@@ -113,7 +109,6 @@ def test_stomp_refuses_a_queue_whose_bodies_it_does_not_carry(broker, commands_o
     assert commands("move", "--queue", f"{queue}.many", "--to", f"{queue}.to", "--only-text-and-bytes") == 0
 
 
-@pytest.mark.broker
 def test_no_message_is_moved_to_a_queue_whose_address_has_another_name(broker, commands_on, queue):
     if not isinstance(broker, EmbeddedArtemis):
         pytest.skip("needs an embedded Artemis")
@@ -127,7 +122,6 @@ def test_no_message_is_moved_to_a_queue_whose_address_has_another_name(broker, c
     await_count(broker, queue, 1)
 
 
-@pytest.mark.broker
 def test_an_empty_text_stays_on_its_queue_over_stomp(broker, commands_on, queue):
     commands = commands_on(broker)
     with JmsClient(broker) as java:

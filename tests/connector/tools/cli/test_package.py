@@ -41,7 +41,6 @@ COMMANDS = (
 )
 
 
-@pytest.mark.broker
 @pytest.mark.parametrize(
     "encoding", ["ascii", *(pytest.param(each, marks=pytest.mark.deep) for each in ("latin-1", "cp1252", "utf-8"))]
 )

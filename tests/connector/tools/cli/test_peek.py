@@ -2,7 +2,6 @@ import json
 import subprocess
 import sys
 
-import pytest
 from numbered import fill
 from waiting import await_count, await_value
 
@@ -10,7 +9,6 @@ from pyspark_jms.testing import JmsClient
 from pyspark_jms.tools import cli
 
 
-@pytest.mark.broker
 def test_shows_messages_and_takes_none(commands, broker, queue):
     fill(broker, queue, 15)
     assert commands("peek", "--queue", queue, "--max", "12") == 0
@@ -24,7 +22,6 @@ def test_shows_messages_and_takes_none(commands, broker, queue):
     await_value(lambda: set(broker.delivery_counts(queue)), {0})
 
 
-@pytest.mark.broker
 def test_a_selector_chooses_and_an_empty_queue_says_so(commands, broker, queue):
     broker.create_queue(queue)
     assert commands("peek", "--queue", queue) == 0
@@ -36,7 +33,6 @@ def test_a_selector_chooses_and_an_empty_queue_says_so(commands, broker, queue):
     assert commands.errors.startswith("[JMS_INVALID_SELECTOR]")
 
 
-@pytest.mark.broker
 def test_what_it_prints_can_be_sent_again(commands, broker, queue, tmp_path):
     with JmsClient(broker) as java:
         java.send(queue, "text")
@@ -63,7 +59,6 @@ def test_what_it_prints_can_be_sent_again(commands, broker, queue, tmp_path):
     ]
 
 
-@pytest.mark.broker
 def test_long_bodies_are_cut_only_for_people(commands, broker, queue):
     fill(broker, queue, 1, size=1_000)
     assert commands("peek", "--queue", queue) == 0
@@ -72,7 +67,6 @@ def test_long_bodies_are_cut_only_for_people(commands, broker, queue):
     assert len(row["text"]) == 1_000
 
 
-@pytest.mark.broker
 def test_a_reader_that_has_enough_is_no_error(broker, queue, monkeypatch):
     fill(broker, queue, 500, size=500)
     monkeypatch.setenv("CLI_PASSWORD", broker.password)

@@ -11,7 +11,6 @@ from pyspark_jms.tools import cli
 NOWHERE = ["send", "--broker-url", "stomp://127.0.0.1:1"]
 
 
-@pytest.mark.broker
 def test_a_text_with_headers_and_properties_reaches_a_java_consumer(commands, broker, queue):
     assert commands(
         "send", "--queue", queue, "--text", "hello, 😀", "--header", "JMSType=greeting", "--header", "JMSPriority=7",
@@ -26,7 +25,6 @@ def test_a_text_with_headers_and_properties_reaches_a_java_consumer(commands, br
     assert str(message.properties["id"].value) == "5"
 
 
-@pytest.mark.broker
 def test_a_file_is_a_text_or_bytes(commands, broker, queue, tmp_path, monkeypatch):
     file = tmp_path / "body"
     file.write_bytes(b"\x00\xff\n")
@@ -40,7 +38,6 @@ def test_a_file_is_a_text_or_bytes(commands, broker, queue, tmp_path, monkeypatc
         assert [java.receive(queue).body for _ in range(2)] == [b"\x00\xff\n", "ü\n"]
 
 
-@pytest.mark.broker
 def test_lines_of_json_go_where_the_command_or_the_line_says(commands, broker, queue, tmp_path):
     lines = [{"text": f"text {n}", "properties": {"n": n}} for n in range(2_500)]
     file = tmp_path / "lines.jsonl"
@@ -55,7 +52,6 @@ def test_lines_of_json_go_where_the_command_or_the_line_says(commands, broker, q
     await_value(lambda: [broker.message_count(f"{queue}.{n}") for n in "ab"], [1, 1])
 
 
-@pytest.mark.broker
 def test_a_wrong_line_late_in_the_file_means_that_nothing_is_sent(commands, broker, queue, tmp_path):
     broker.create_queue(queue)
     file = tmp_path / "lines.jsonl"

@@ -5,7 +5,6 @@ from waiting import await_count, await_value
 from pyspark_jms.tools import cli
 
 
-@pytest.mark.broker
 @pytest.mark.parametrize("client", [["--client-id", "c"], []])
 def test_the_broker_keeps_what_is_sent_before_the_first_reader(commands, broker, queue, client):
     alone = queue.replace(".", "-")
@@ -22,7 +21,6 @@ def test_the_broker_keeps_what_is_sent_before_the_first_reader(commands, broker,
     assert not any(map(broker.has_queue, found))
 
 
-@pytest.mark.broker
 def test_another_selector_is_refused(commands, broker, queue):
     name = ["--topic", f"news.{queue}", "--client-id", queue, "--subscription-name", "s"]
     (made,) = commands.json("subscribe", *name, "--selector", "a = 'x'")

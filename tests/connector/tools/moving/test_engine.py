@@ -7,6 +7,7 @@ from contextlib import closing
 from functools import partial
 
 import pytest
+from addresses import types_of
 from amqp_brokers import AMQP_BROKERS
 from amqp_messages import (
     NULL,
@@ -276,8 +277,7 @@ def test_a_message_that_came_from_a_topic_stays_and_the_topic_stays_one(broker, 
     moved = _move(broker, f"{queue}.dead", accept_claims=True, **protocol[1])
     assert dict(moved.targets) == {f"{queue}.back": 1}
     assert dict(moved.left) == {f"{queue} is a topic on the broker, and no queue.": 2}
-    address = broker.jvm.org.apache.activemq.artemis.api.core.SimpleString.of(queue)
-    assert broker.server.getAddressInfo(address).getRoutingTypes().toString() == "[MULTICAST]"
+    assert types_of(broker, queue) == "[MULTICAST]"
 
 
 def test_the_targets_are_counted_before_anything_moves_and_no_other_is_used(broker, queue):

@@ -59,16 +59,6 @@ def test_a_wrong_password_is_an_error_and_ends_the_machine(elsewhere):
         JmsClient(elsewhere, "artemis", "wrong")
 
 
-@pytest.mark.broker
-def test_a_port_without_core_is_an_error(monkeypatch):
-    monkeypatch.setattr("pyspark_jms.tools.testing.client_machine._CONNECT_SECONDS", 0.5)
-    with socket.create_server(("127.0.0.1", 0)) as silent:
-        url = f"stomp://127.0.0.1:{silent.getsockname()[1]}"
-        with pytest.raises(EmbeddedBrokerError, match=r"\[JMS_EMBEDDED_BROKER\].*tcp://HOST:61616"):
-            JmsClient(url)
-
-
-@pytest.mark.broker
 def test_qpid_jms_is_the_client_of_an_amqp_address(broker, queue):
     with JmsClient(broker.amqp_url, broker.user, broker.password) as java:
         java.send(queue, {"price": Typed("float", 1.5)}, properties={"n": Typed("short", 3)}, reply_to="topic://t")
@@ -80,12 +70,12 @@ def test_qpid_jms_is_the_client_of_an_amqp_address(broker, queue):
 
 
 @pytest.mark.broker
-def test_a_port_without_amqp_is_an_error(monkeypatch):
+@pytest.mark.parametrize(("scheme", "remedy"), [("stomp", "tcp://HOST:61616"), ("amqp", "AMQP")])
+def test_a_port_without_the_protocol_is_an_error(monkeypatch, scheme, remedy):
     monkeypatch.setattr("pyspark_jms.tools.testing.client_machine._CONNECT_SECONDS", 0.5)
-    with socket.create_server(("127.0.0.1", 0)) as silent:
-        url = f"amqp://127.0.0.1:{silent.getsockname()[1]}"
-        with pytest.raises(EmbeddedBrokerError, match=r"\[JMS_EMBEDDED_BROKER\].*AMQP"):
-            JmsClient(url)
+    error = rf"\[JMS_EMBEDDED_BROKER\].*{remedy}"
+    with socket.create_server(("127.0.0.1", 0)) as silent, pytest.raises(EmbeddedBrokerError, match=error):
+        JmsClient(f"{scheme}://127.0.0.1:{silent.getsockname()[1]}")
 
 
 def test_a_port_without_a_broker_is_an_error():

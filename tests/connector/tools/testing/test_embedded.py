@@ -197,14 +197,6 @@ def test_tls_with_client_certificates_and_plain_at_once(fresh_broker, connect, c
     assert answer.startswith("CONNECTED")
 
 
-def test_a_folder_has_one_broker_and_a_temporary_folder_is_removed():
-    with EmbeddedArtemis() as broker:
-        with pytest.raises(EmbeddedBrokerError, match=rf"\[JMS_EMBEDDED_BROKER\].*{broker.directory}"):
-            EmbeddedArtemis(broker.directory).start()
-        assert broker.directory.is_dir()
-    assert not broker.directory.exists()
-
-
 def test_a_used_port_is_an_error_before_the_start():
     with (
         socket.create_server(("127.0.0.1", 0)) as taken,
@@ -220,12 +212,6 @@ def test_a_port_that_is_used_during_the_start_is_an_error(monkeypatch):
         pytest.raises(EmbeddedBrokerError, match=r"\[JMS_EMBEDDED_BROKER\](.|\n)*Address already in use"),
     ):
         EmbeddedArtemis(port=taken.getsockname()[1]).start()
-
-
-def test_the_log_is_quoted_if_the_machine_cannot_start():
-    with pytest.raises(EmbeddedBrokerError, match="Invalid maximum heap size: -Xmx1x") as caught:
-        EmbeddedArtemis(heap="1x").start()
-    assert str(caught.value).startswith("[JMS_EMBEDDED_BROKER] ")
 
 
 def test_the_log_is_quoted_if_artemis_refuses_the_configuration():

@@ -63,11 +63,6 @@ def test_queue_operations(classic, connect, queue):
     await_count(classic, queue, 0)
 
 
-def test_a_created_queue_exists(classic, queue):
-    classic.create_queue(queue)
-    assert classic.has_queue(queue)
-
-
 def test_dead_letters_have_their_original_queue(classic, connect, queue):
     stomp, _ = connect(classic)
     assert classic.dead_letters() == []
@@ -105,14 +100,3 @@ def test_messages_are_delayed_where_the_scheduler_is_on(scheduler, classic, conn
         await_count(broker, queue, (0 if scheduler else 1))
         stomp.send(queue, "now")
         wait_until(lambda: broker.message_count(queue) == (1 if scheduler else 2))
-
-
-def test_a_stopped_broker_has_no_operations(tmp_path):
-    broker = EmbeddedClassic(tmp_path)
-    for question in (lambda: broker.message_count("q"), lambda: broker.jvm, lambda: broker.server):
-        with pytest.raises(EmbeddedBrokerError, match=r"\[JMS_EMBEDDED_BROKER\].*start\(\)"):
-            question()
-
-
-def test_repr_holds_no_password(tmp_path):
-    assert "sesame" not in repr(EmbeddedClassic(tmp_path, password="sesame"))

@@ -1,12 +1,11 @@
 import os
-import subprocess
 from pathlib import Path
 
 import pytest
 from py4j.protocol import Py4JJavaError
 
 from pyspark_jms.errors import EmbeddedBrokerError
-from pyspark_jms.tools.testing.java import JavaMachine, JavaTypes, find_java, spark_jars, strings, tail
+from pyspark_jms.tools.testing.java import JavaMachine, find_java, tail
 
 
 def fake_java(folder, answer):
@@ -16,10 +15,6 @@ def fake_java(folder, answer):
     java.write_text(f"#!/bin/sh\ncat >&2 <<'END'\n{answer}\nEND\n")
     java.chmod(0o755)
     return str(java)
-
-
-def test_the_java_of_this_machine_is_found():
-    assert subprocess.run([find_java(), "-version"], capture_output=True, check=True).returncode == 0
 
 
 def test_no_java_on_the_path(monkeypatch, tmp_path):
@@ -73,10 +68,6 @@ def test_java_that_cannot_run(monkeypatch, tmp_path):
         find_java()
 
 
-def test_spark_jars_contain_py4j():
-    assert list(spark_jars().glob("py4j-*.jar"))
-
-
 def test_the_machine_logs_to_its_file_and_ends(tmp_path):
     log = tmp_path / "java.log"
     machine = JavaMachine([], log=log, options=["-Xmx64m", "-Dgreeting=hello"]).connect()
@@ -108,14 +99,6 @@ def test_killed_after_ends_a_hanging_call(tmp_path):
     machine.kill()
 
 
-def test_killed_after_does_not_affect_a_quick_call(tmp_path):
-    machine = JavaMachine([], log=tmp_path / "java.log").connect()
-    with machine.killed_after(60):
-        machine.jvm.System.nanoTime()
-    assert machine.alive()
-    machine.kill()
-
-
 def test_tail_omits_stack_frames(tmp_path):
     log = tmp_path / "a.log"
     log.write_text("first\n\tat java.base/x.y(Z.java:1)\n\t... 24 more\nCaused by: second\n")
@@ -136,35 +119,3 @@ def test_a_java_exception_is_the_right_one_beside_spark(spark, tmp_path):
     with pytest.raises(Py4JJavaError, match=r"calling o\d+\.charAt"):
         machine.jvm.StringBuilder("abc").charAt(7)
     machine.kill()
-
-
-@pytest.fixture(scope="module")
-def jvm(tmp_path_factory):
-    machine = JavaMachine([], log=tmp_path_factory.mktemp("java") / "java.log").connect()
-    yield machine.jvm
-    machine.kill()
-
-
-@pytest.mark.parametrize(
-    ("value", "typed"),
-    [
-        (True, ("boolean", True)),
-        (1, ("int", 1)),
-        (2**40, ("long", 2**40)),
-        (0.5, ("double", 0.5)),
-        ("x", ("string", "x")),
-        (b"\0\xff", ("bytes", b"\0\xff")),
-        (None, None),
-    ],
-)
-def test_class_and_value(jvm, value, typed):
-    reference = jvm.java.util.concurrent.atomic.AtomicReference()
-    reference.set(value)
-    assert JavaTypes(jvm).typed(reference, "java.util.concurrent.atomic.AtomicReference", "get") == typed
-
-
-def test_strings(jvm):
-    tokens = jvm.java.util.StringTokenizer("a b c")
-    names = jvm.java.util.Collections.list(tokens)
-    assert strings(jvm.java.util.Collections.enumeration(names)) == ["a", "b", "c"]
-    assert strings(jvm.java.util.Collections.emptyEnumeration()) == []

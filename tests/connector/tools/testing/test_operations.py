@@ -1,4 +1,5 @@
 import pytest
+from addresses import types_of
 from waiting import await_count, await_value, wait_until
 
 from pyspark_jms.errors import EmbeddedBrokerError
@@ -45,8 +46,7 @@ def test_create_queue_twice_is_one_queue(broker, queue):
 def test_create_topic_makes_the_address_alone(broker, queue):
     broker.create_queue(queue, topic=True)
     assert not broker.has_queue(queue)
-    address = broker.server.getAddressInfo(broker.jvm.org.apache.activemq.artemis.api.core.SimpleString.of(queue))
-    assert address.getRoutingTypes().toString() == "[MULTICAST]"
+    assert types_of(broker, queue) == "[MULTICAST]"
 
 
 def test_unknown_queue(broker):
