@@ -5,14 +5,13 @@ import re
 from pathlib import Path
 
 import pyarrow as pa
-from pyspark_jms.source.stream import StreamSource
 from waiting import wait_until
 
 from pyspark_jms.options.sink import SinkOptions
 from pyspark_jms.options.source import SourceOptions
 from pyspark_jms.sink.sending import send_at_least_once
 from pyspark_jms.source.peek import peek
-from pyspark_jms.spark.protocols import connect_sink, reading_of
+from pyspark_jms.spark.protocols import connect_sink, query_of, reading_of
 
 PAGE = Path(__file__).parents[2] / "docs" / "security.md"
 
@@ -70,7 +69,7 @@ def use(feature, access, name, put):
 def reading(options):
     """A subscribed source. The value gives its newest offset."""
     parsed = SourceOptions.parse(options)
-    source = StreamSource(reading_of(parsed))
+    source = query_of(reading_of(parsed))
     try:
         start = source.initial_offset()
         source.latest_offset(start)
