@@ -22,6 +22,8 @@ FROM_FILES = {"amqp-sink", "amqp-sink-once"}
 TO_QUEUE = {"amqp-sink", "amqp-sink-once", "amqp-both-once"}
 WITH_TOKEN = {"amqp-sink-once", "amqp-both-once"}
 """Their sink replaces a token in the transaction of its rows."""
+IN_DOUBT = {"amqp"}
+"""They read a message without an id again if the confirmation of its acknowledgement is lost (docs/amqp.md)."""
 READERS = {"amqp-once", "amqp-both-once"}
 """Their tasks receive, and their offsets are numbers of batches."""
 FAULTS = {
@@ -142,7 +144,8 @@ class Cell:
         return f"{self.mode}/{self.fault}/{self.point}"
 
     def most_duplicates(self, endings):
-        """How many duplicates the guarantee allows after these ends of queries. Returns None if it allows any number.
+        """How many duplicates the guarantee allows after these ends of queries, beside messages whose acknowledgement
+        is in doubt. Returns None if it allows any number.
 
         An at-least-once source duplicates messages if its process dies, and not if it loses a connection. A task of an
         at-least-once sink duplicates its rows if their confirmation is lost, and a query repeats its last batch.

@@ -124,7 +124,8 @@ class Driver:
     def close(self):
         self.kill()
         if self._lines is not None:
-            self._lines.close()
+            with contextlib.suppress(BrokenPipeError):  # an order was not sent whole
+                self._lines.close()
         self._server.close()
         shutil.rmtree(self._folder, ignore_errors=True)
 

@@ -84,7 +84,8 @@ def _cell(cell, by_name, letters):
     record = by_name.get(cell.name)
     if record is None:
         return "not run"
-    counts = f"{record.lost} / {record.duplicated}"
+    whose = " without ids" if record.without_id == record.duplicated > 0 else ""
+    counts = f"{record.lost} / {record.duplicated}{whose}"
     return counts if record.ok else f"**{counts}: {record.verdict.splitlines()[0]}**"
 
 

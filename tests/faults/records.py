@@ -12,6 +12,7 @@ class Record:
     sent: int
     lost: int
     duplicated: int
+    without_id: int = 0
     verdict: str
     day: str
     """As in 2026-11-24."""
@@ -29,7 +30,7 @@ def record_of(result, day):
     cell = result.cell
     return Record(
         mode=cell.mode, fault=cell.fault, point=cell.point, sent=result.sent, lost=result.lost,
-        duplicated=result.duplicated, verdict=result.verdict, day=day,
+        duplicated=result.duplicated, without_id=result.without_id, verdict=result.verdict, day=day,
     )  # fmt: skip
 
 

@@ -19,6 +19,8 @@ COPIES = 2
 """So many messages, one after the other, are equal to each other: number, text, times, and the id that they have."""
 _NUMBERS_OF_AN_ID = 5
 """So many numbers have one message-id, where a producer gives the id."""
+_FROM_A_CLIENT = 100
+"""So many messages come from one client, the next ones from the other."""
 _FILE_LINES = 100
 FILES_A_BATCH = 2
 
@@ -33,27 +35,31 @@ def expected(sent):
     return Counter(map(number_of, range(sent)))
 
 
+def has_id(number):
+    """Return whether the messages of this number come from the client that gives ids, where there are two."""
+    return number * COPIES // _FROM_A_CLIENT % 2 == 1
+
+
 class QueueInput:
     """Messages with their number as property ``n``, read by format jms; ``journal``: a folder, or None.
 
-    Every second portion comes from an AMQP client, the others from STOMP, without ids. The AMQP client's ids are not
+    Every second hundred comes from an AMQP client, the others from STOMP, without ids. The AMQP client's ids are not
     unique: equal messages have the same one, and so have some others.
     """
 
     def __init__(self, broker, proxy, queue, journal):
         self._broker, self._proxy, self.queue, self.journal = broker, proxy, queue, journal
         self.sent = 0
-        self._with_ids = False
 
     def send(self, count):
         numbers = map(number_of, range(self.sent, self.sent + count))
-        if self._with_ids:
-            self._send_with_ids(numbers)
-        else:
-            with RawStomp(self._broker) as client:
-                client.send(self.queue, [([("n", str(n))], f"message {n} of {self.queue}") for n in numbers])
+        for with_ids, these in itertools.groupby(numbers, has_id):
+            (self._send_with_ids if with_ids else self._send_without)(these)
         self.sent += count
-        self._with_ids = not self._with_ids
+
+    def _send_without(self, numbers):
+        with RawStomp(self._broker) as client:
+            client.send(self.queue, [([("n", str(n))], f"message {n} of {self.queue}") for n in numbers])
 
     def _send_with_ids(self, numbers):
         given = access(self._broker) | {"brokerUrl": self._broker.amqp_url, "queue": self.queue}

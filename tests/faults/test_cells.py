@@ -1,9 +1,12 @@
 """The matrix itself, and some of its cells: those whose points are the narrowest. `make faults` runs them all."""
 
+from collections import Counter
+
 import pytest
 from cells import FAULTS, MODES, POINTS, Cell, cells, faults_of, points_of
-from play import play
+from play import Result, compare, play
 from stage import Slot
+from streams import expected, has_id
 
 BITING = [
     "journal/kill-driver/durable",
@@ -13,6 +16,7 @@ BITING = [
     "plain/cut/mid-batch",
     "amqp/kill-driver/discharging",
     "amqp/cut/unconfirmed",
+    "amqp/cut/accepting",
     "amqp/broker-full/discharging",
     "amqp-sink/broker-full/offered",
     "amqp-once/kill-driver/task-unconfirmed",
@@ -44,6 +48,25 @@ def test_every_cell_is_run_or_has_its_reason():
 
 def test_these_are_cells_that_are_run():
     assert set(BITING) <= {cell.name for cell in cells() if cell.reason is None}
+
+
+def test_only_messages_without_an_id_that_were_in_flight_are_excused():
+    sent = expected(400)
+    named, nameless = ([number for number in sent if has_id(number) is each] for each in (True, False))
+
+    def verdict(name, counted, in_flight=100):
+        result = Result(Cell(*name.split("/")), in_flight=in_flight)
+        compare(result, sent, counted)
+        return result.verdict
+
+    for name in ("amqp/cut/accepting", "amqp/stall/done", "amqp/kill-broker/discharging"):
+        assert verdict(name, sent) == "ok"
+        assert verdict(name, sent + Counter(nameless[:100])) == "ok"
+        assert verdict(name, sent + Counter(nameless[:100]), in_flight=99) == "1 duplicated"
+        assert verdict(name, sent + Counter(nameless[:99] + named[:1])) == "1 duplicated"
+        assert verdict(name, sent - Counter(named[:1]) + Counter(nameless[:1])) == "1 lost"
+    assert verdict("plain/cut/mid-batch", sent + Counter(nameless[:1])) == "1 duplicated"
+    assert verdict("amqp-once/cut/mid-batch", sent + Counter(nameless[:1])) == "1 duplicated"
 
 
 @pytest.fixture(scope="module")
