@@ -72,6 +72,9 @@ class JMSError(Exception):
 
     def __init__(self, fact: str, remedy: str | None = None) -> None:
         self.fact, self.remedy = one_full_stop(fact), one_full_stop(self.usual_remedy if remedy is None else remedy)
+        self.missing = False
+        """Whether a queue or an address is not there, and was not created: the user may not, or the broker never does.
+        One that was there may be again: RabbitMQ (4.0) refuses a stream for some seconds after its start."""
         super().__init__(self.fact, self.remedy)
 
     def __str__(self) -> str:

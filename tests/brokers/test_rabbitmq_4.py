@@ -2,6 +2,7 @@
 
 import json
 import uuid
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager
 from urllib.parse import quote
 
@@ -141,6 +142,20 @@ def test_a_connection_that_the_broker_ends_is_made_again(rabbit, protocol, endin
         wait_until(lambda: receiver.next_batch_end() or receiver.progress()["reconnects"] == 1)
     finally:
         receiver.close()
+
+
+def test_a_queue_that_is_deleted_and_declared_again_is_read_on(rabbit):
+    name = uuid.uuid4().hex
+    rabbit.create_queue(name)
+    with receiving(rabbit, queue=name) as receiver:
+        receiver.next_batch_end()
+        rabbit.control("delete_queue", name)
+        with ThreadPoolExecutor(1) as thread:
+            waiting = thread.submit(lambda: wait_until(receiver.next_batch_end))
+            rabbit.create_queue(name)
+            write(rabbit, ["text"], queue=name)
+            waiting.result()
+        assert receiver.progress()["reconnects"] == 1
 
 
 def test_redeliveries_are_recognised(rabbit, queue):

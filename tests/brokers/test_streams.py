@@ -56,11 +56,11 @@ def access(rabbit, **more):
     return access_over(rabbit, "amqp") | more
 
 
-def send(rabbit, stream, numbers):
+def send(rabbit, stream, numbers, **patience):
     texts, kinds = [str(n) for n in numbers], [[("kind", "ab"[n % 2])] for n in numbers]
     types = pa.schema([("text", pa.string()), ("properties", pa.map_(pa.string(), pa.string()))])
     rows = pa.RecordBatch.from_pydict({"text": texts, "properties": kinds}, schema=types)
-    send_at_least_once(AmqpSinkLink, SinkOptions.parse(access(rabbit, queue=stream)), iter([rows]))
+    send_at_least_once(AmqpSinkLink, SinkOptions.parse(access(rabbit, queue=stream)), iter([rows]), **patience)
 
 
 class Reading:
@@ -289,12 +289,12 @@ def test_available_now_reads_what_was_there_and_ends(rabbit, stream):
 def test_a_killed_broker_loses_nothing_and_repeats_nothing(rabbit, stream):
     rabbit.stop()  # 4.0 that is killed at once does not know a new stream afterwards
     rabbit.start()
-    send(rabbit, stream, range(200))
+    send(rabbit, stream, range(200), patience=60)
     with reading(rabbit, stream) as one:
         found = one.read(80)
         rabbit.kill()
         rabbit.start()
-        send(rabbit, stream, range(200, 240))
+        send(rabbit, stream, range(200, 240), patience=60)
         found += one.read(240 - len(found))
         assert found == list(range(240))
         assert one.source.progress()["reconnects"] == 1

@@ -1,14 +1,21 @@
-"""Exactly-once reads on an Artemis that deletes empty queues, as it does without auto-delete-queues=false."""
+"""Reads on an Artemis that deletes empty queues, as it does without auto-delete-queues=false."""
 
 import logging
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 
 import pytest
 from amqp_sending import put
+from broker_rows import access_over
 from configured_artemis import ConfiguredArtemis
 from registers import ReaderQuery
 from waiting import wait_until
 
-from pyspark_jms.errors import JMSSecurityError
+from pyspark_jms.errors import InvalidDestinationError, JMSSecurityError
+from pyspark_jms.options.source import SourceOptions
+from pyspark_jms.source.receiver import BatchReceiver
+from pyspark_jms.source.stopping import StopRequest
+from pyspark_jms.spark.protocols import reading_of
 from pyspark_jms.testing import User
 
 pytestmark = pytest.mark.broker
@@ -66,6 +73,28 @@ def test_a_task_reads_the_queues_that_are_there(artemis):
     put(artemis, "orders.three", "four")
     assert running.texts(1) == ["four"]
     running.source.stop()
+
+
+@pytest.mark.parametrize("protocol", ["amqp", "stomp"])
+def test_an_at_least_once_read_waits_for_its_queue_and_a_new_one_does_not(artemis, caplog, protocol):
+    caplog.set_level(logging.WARNING, "pyspark_jms")
+    name = f"orders.again.{protocol}"
+    put(artemis, name, "a")
+    given = access_over(artemis, protocol) | {"queue": name, "user": SPARK.name, "password": SPARK.password}
+    reading = reading_of(SourceOptions.parse(given))
+    receiver = BatchReceiver(reading, StopRequest(), store=None, sequence=0)
+    with closing(receiver), ThreadPoolExecutor(1) as thread:
+        wait_until(lambda: receiver.next_batch_end() == 1)
+        receiver.acknowledge_through(1)
+        wait_until(lambda: receiver.next_batch_end() and receiver.progress()["acknowledged"] == 1)
+        receiver.links[0].connection.drop()
+        wait_until(lambda: not artemis.has_queue(name))
+        with pytest.raises((JMSSecurityError, InvalidDestinationError)):
+            BatchReceiver(reading, StopRequest(), store=None, sequence=0)
+        waiting = thread.submit(lambda: wait_until(lambda: receiver.next_batch_end() == 2))
+        wait_until(lambda: "reconnecting to" in caplog.text)
+        put(artemis, name, "b")
+        waiting.result()
 
 
 def test_a_queue_that_never_was_there_is_an_error_with_the_right_remedy(artemis):

@@ -19,7 +19,6 @@ from pyspark_jms.amqp.link.register import not_delivered
 from pyspark_jms.amqp.link.subscriptions import (
     copy_of,
     detach,
-    is_missing,
     queue_of,
     require_harmless,
     require_same_topic,
@@ -94,7 +93,7 @@ class ReaderLink(ReadRegister):
         try:
             return ReadSource(self.connection, subscription, self._settings)
         except JMSError as error:
-            if not is_missing(error):
+            if not error.missing:
                 raise
             _log.debug("= %s is not there, so it has no messages: %s", subscription.destination, error.fact)
             return None
@@ -220,7 +219,7 @@ class Probe(OnConnection[Dialect]):
         try:
             return has_message(self.connection, source)
         except JMSError as error:
-            if not (self._was_seen and is_missing(error)):
+            if not (self._was_seen and error.missing):
                 raise
             self._warn_of_missing(source, error)
             return False

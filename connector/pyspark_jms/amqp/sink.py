@@ -3,6 +3,7 @@
 import uuid
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Unpack
 
 import pyarrow as pa
@@ -16,11 +17,12 @@ from pyspark_jms.amqp.wire.types import Target
 from pyspark_jms.blocks.block import MessageBlock
 from pyspark_jms.columns.rows import EncodeOptions
 from pyspark_jms.delivery.commit_token import LedgerEntry, LedgerOwner
-from pyspark_jms.errors import UnsupportedError
+from pyspark_jms.errors import JMSError, UnsupportedError
 from pyspark_jms.jms.features import Feature
 from pyspark_jms.jms.model import Destination
 from pyspark_jms.management.destinations import require_destinations
 from pyspark_jms.management.routing import shows_addresses
+from pyspark_jms.network.patience import keep_trying
 from pyspark_jms.network.settings import ConnectionSettings
 
 __all__ = ["AmqpSinkLink", "CommitLedger", "LedgerLink"]
@@ -30,8 +32,9 @@ class AmqpSinkLink:
     """A ``sink.links.SinkLink``: encoded bare messages are its blocks. The first rows decide where it attaches to."""
 
     def __init__(self, settings: ConnectionSettings, patience: float = 0.0, container_id: str | None = None) -> None:
-        self._producer = Producer(settings, patience=patience, container_id=container_id)
-        self._settings = settings
+        self._connect = partial(Producer, settings, patience=patience, container_id=container_id)
+        self._producer = self._connect()
+        self._settings, self._patience = settings, patience
         self._max_message_bytes = settings.max_message_bytes
         self._prefix = f"ID:{uuid.uuid4()}:"
 
@@ -69,8 +72,8 @@ class AmqpSinkLink:
         relay).
         """
         if destination is not None:
-            address = self._producer.dialect.send.target_address(destination.kind, destination.name)
-            self._producer.open(Target(address=address, capabilities=(str(destination.kind),)))
+            what = f"attaching to {destination}"
+            keep_trying(partial(self._attach, destination), what, timeout=self._patience, seen=self._patience > 0)
         elif self._producer.has_anonymous_relay:
             self._producer.open(Target())
         else:
@@ -78,6 +81,17 @@ class AmqpSinkLink:
                 f"{self._producer.dialect.name} does not route messages by their own destination over AMQP.",
                 "Write to one destination: give option queue or topic, and no column destination.",
             )
+
+    def _attach(self, destination: Destination) -> None:
+        """A target that was there may be missing while the broker starts. RabbitMQ then ends the session."""
+        address = self.dialect.send.target_address(destination.kind, destination.name)
+        try:
+            self._producer.open(Target(address=address, capabilities=(str(destination.kind),)))
+        except JMSError:
+            if self._patience:
+                self._producer.close()
+                self._producer = self._connect()
+            raise
 
     def send(self, block: MessageBlock, *, in_transaction: bool = True) -> None:
         if in_transaction:
@@ -102,7 +116,7 @@ class LedgerLink(AmqpSinkLink):
         except UnsupportedError:
             self.close()
             raise
-        producer = self._producer
+        producer, self._patience = self._producer, 0.0  # the ledger has the connection
         self._ledger = TokenLedger(producer.connection, producer.transactions, settings, owner)
 
     def send(self, block: MessageBlock, *, in_transaction: bool = True) -> None:

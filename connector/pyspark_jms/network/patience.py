@@ -1,6 +1,7 @@
 """Retries while the broker is unreachable: pauses that grow to 30 s, a log line for each attempt, a time-out.
 
-Only transient errors are retried (``JMSError.transient``). The caller passes the action and how to pause.
+Only transient errors are retried (``JMSError.transient``), and those about a missing queue that was there. The caller
+passes the action and how to pause.
 """
 
 import itertools
@@ -27,13 +28,14 @@ def keep_trying(
     *,
     timeout: float,
     failure: JMSError | None = None,
+    seen: bool = False,
     pause: Callable[[float], None] = time.sleep,
     clock: Callable[[], float] = time.monotonic,
 ) -> T:
     """Call ``act`` until it succeeds. Raise its error if the error is permanent, or after ``timeout`` seconds.
 
     ``failure``: the error of an attempt before this call, so that a pause comes first. ``what`` completes "… failed".
-    ``timeout`` may be infinite. ``pause`` may raise to give up.
+    ``seen``: the queue that ``act`` uses was there before. ``timeout`` may be infinite. ``pause`` may raise to give up.
     """
     end = clock() + timeout
     for attempt in itertools.count():
@@ -47,7 +49,7 @@ def keep_trying(
         try:
             return act()
         except JMSError as error:
-            if not error.transient:
+            if not (error.transient or (seen and error.missing)):
                 raise
             failure = error
     raise AssertionError

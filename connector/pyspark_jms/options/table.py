@@ -366,8 +366,8 @@ OPTIONS: tuple[Option, ...] = (
            " name and the TLS handshake"),
     Option("receiptTimeout", "both", "30s", _duration(), "Maximum time to wait for the broker's confirmation"),
     Option("heartbeat", "both", "10s", _duration(_SHORTEST_HEARTBEAT), "Interval of heart-beats in both directions"),
-    Option("reconnectTimeout", "both", "10m", _reconnect_timeout, "How long to try to reach the broker again, with"
-           " pauses of up to 30 s: a source that lost its connection or starts again from a checkpoint, a sink's task"
-           " before it sends. The first start and the first batch of a query, and df.write, do not wait. 0 means no"
-           " second attempt, forever no limit"),
+    Option("reconnectTimeout", "both", "10m", _reconnect_timeout, "How long to try to reach the broker, or a queue"
+           " that was there, with pauses of up to 30 s: a source that lost its connection or starts again from a"
+           " checkpoint, a sink's task before it sends. The first start and the first batch of a query, and df.write,"
+           " do not wait. 0 means no second attempt, forever no limit"),
 )  # fmt: skip

@@ -120,7 +120,7 @@ class Subscriptions:
     def _first(self, destination: Destination, patience: float, *, probes: bool) -> SourceLink:
         subscribe, what = partial(self._subscribe, destination, probes=probes), "the first connection"
         try:
-            return keep_trying(subscribe, what, timeout=patience, pause=self._pause)
+            return keep_trying(subscribe, what, timeout=patience, seen=patience > 0, pause=self._pause)
         except ConnectionLostError as error:  # the address is right: somebody closed the connection meanwhile
             allowed = min(self._options.connection.reconnect_timeout, _FIRST_SECONDS) if not patience else 0.0
             return keep_trying(subscribe, what, timeout=allowed, failure=error, pause=self._pause)
@@ -204,6 +204,7 @@ class Subscriptions:
             f"reconnecting to {link.address}",
             timeout=self._options.connection.reconnect_timeout,
             failure=silent or lost,
+            seen=True,
             pause=self._pause,
         )
         self._sessions.began(subscription, time.monotonic())

@@ -3,7 +3,13 @@ import math
 
 import pytest
 
-from pyspark_jms.errors import BrokerUnreachableError, ConnectionLostError, JMSSecurityError, StoppedError
+from pyspark_jms.errors import (
+    BrokerUnreachableError,
+    ConnectionLostError,
+    InvalidDestinationError,
+    JMSSecurityError,
+    StoppedError,
+)
 from pyspark_jms.network.patience import keep_trying
 
 
@@ -24,9 +30,9 @@ class Time:
             raise self._error(f"failure {self.calls}.")
         return "done"
 
-    def keep_trying(self, timeout, failure=None):
+    def keep_trying(self, timeout, failure=None, **how):
         return keep_trying(
-            self.act, "the link", timeout=timeout, failure=failure, pause=self.pause, clock=lambda: self.now
+            self.act, "the link", timeout=timeout, failure=failure, pause=self.pause, clock=lambda: self.now, **how
         )
 
 
@@ -42,6 +48,26 @@ def test_pauses_grow_to_half_a_minute_and_end_with_the_time():
         with pytest.raises(BrokerUnreachableError):
             time.keep_trying(150, failure)
         assert time.pauses == pytest.approx([*first, 1, 2, 4, 8, 16, 30, 30, 30, 29 - sum(first)])
+
+
+def missing(fact):
+    error = InvalidDestinationError(fact)
+    error.missing = True
+    return error
+
+
+@pytest.mark.parametrize(("error", "seen"), [(missing, False), (InvalidDestinationError, True)])
+def test_a_refused_destination_is_final(error, seen):
+    time = Time(error=error)
+    with pytest.raises(InvalidDestinationError):
+        time.keep_trying(150, seen=seen)
+    assert time.calls == 1
+
+
+def test_a_missing_queue_that_was_there_is_waited_for():
+    assert Time(fails=3, error=missing).keep_trying(150, seen=True) == "done"
+    with pytest.raises(InvalidDestinationError, match="failure 10"):
+        Time(error=missing).keep_trying(150, seen=True)
 
 
 @pytest.mark.parametrize("failure", [None, ConnectionLostError("gone.")])

@@ -245,12 +245,15 @@ class Connection:
             self.check()
             error = link.error or PeerError("amqp:internal-error", "the link was detached")
             receiver = link if isinstance(link, Receiver) else None
-            raise error_of(
+            reason = error_of(
                 self.address,
                 error,
                 selected=receiver is not None and receiver.is_selective,
                 of_queue=receiver is not None and receiver.is_plain,
             )
+            if reason.missing and receiver is not None and receiver.remote is not None and not receiver.is_refused:
+                raise ConnectionLostError(f"{link.name} has ended: {reason.fact}", _DELETED_REMEDY)
+            raise reason
 
     def check_refusal(self, sender: Sender) -> None:
         """Raise why the broker did not accept a message, if it has said so."""
@@ -508,11 +511,15 @@ _IN_USE_REMEDY = (
     "Stop other readers with this clientId and subscriptionName, or give another clientId. The broker closes a dead"
     " connection when its idle time-out is over."
 )
+_DELETED_REMEDY = "Somebody deleted the queue while it was read. The query goes on when it is there again."
 _KIND_REMEDY = (
     "Use option topic for a topic and option queue for a queue. The queue of a durable subscription is named"
     " TOPIC::QUEUE."
 )
 _SELECTOR_REMEDY = "Check the selector."
+_MISSING = ("amqp:not-found", "amqp:resource-deleted")
+_CREATE_PERMISSION = "permission='CREATE_"
+"""In Artemis' text: the address or queue is not there, and the user may not create it."""
 _RULES: tuple[tuple[type[JMSError], tuple[str, ...], tuple[str, ...], str], ...] = (
     # Error class, conditions, parts of the description (Artemis, Classic), remedy.
     (
@@ -521,7 +528,7 @@ _RULES: tuple[tuple[type[JMSError], tuple[str, ...], tuple[str, ...], str], ...]
         ("Maximum Consumer Limit", "already connected", "AMQ229019"),
         _IN_USE_REMEDY,
     ),
-    (JMSSecurityError, (), ("permission='CREATE_",), _CREATE_REMEDY),
+    (JMSSecurityError, (), (_CREATE_PERMISSION,), _CREATE_REMEDY),
     (
         JMSSecurityError,
         (),
@@ -543,7 +550,7 @@ _RULES: tuple[tuple[type[JMSError], tuple[str, ...], tuple[str, ...], str], ...]
     ),
     (
         InvalidDestinationError,
-        ("amqp:not-found", "amqp:resource-deleted"),
+        _MISSING,
         ("AMQ229216", "AMQ119002"),
         "Create the address and queue on the broker, or let it create them (auto-create).",
     ),
@@ -568,7 +575,8 @@ _RULES: tuple[tuple[type[JMSError], tuple[str, ...], tuple[str, ...], str], ...]
     (
         ConnectionLostError,
         ("amqp:connection:forced", "amqp:link:detach-forced", "amqp:session:unattached-handle"),
-        ("idle-timeout expired", "Connection forced"),  # the latter RabbitMQ 4.3 with amqp:internal-error
+        # The second, and while RabbitMQ (4.3) starts the third, with amqp:internal-error.
+        ("idle-timeout expired", "Connection forced", "' is down"),
         "The broker is stopping, an operator closed the connection, or this process was silent for too long.",
     ),
 )
@@ -583,7 +591,9 @@ def error_of(address: Address, error: PeerError, *, selected: bool = False, of_q
         if error.condition in conditions or any(text in error.description for text in texts):
             verb = "ended the connection" if kind is ConnectionLostError else "refused"
             is_full = of_queue and kind is SubscriptionInUseError
-            return kind(f"{address} {verb}: {reason}.", FULL_QUEUE_REMEDY if is_full else remedy)
+            found = kind(f"{address} {verb}: {reason}.", FULL_QUEUE_REMEDY if is_full else remedy)
+            found.missing = error.condition in _MISSING or _CREATE_PERMISSION in error.description
+            return found
     if selected and error.condition == "amqp:invalid-field":
         return InvalidSelectorError(f"{address} refused: {reason}.", _SELECTOR_REMEDY)
     return BrokerError(f"{address} answered with an error: {reason}.", "See the broker's log for the reason.")

@@ -115,7 +115,11 @@ class Consumer(OnConnection[Dialect]):
     def check(self) -> None:
         self.connection.check()
         if self._prefetch is not None:
-            self.connection.check_link(self._prefetch.receiver)
+            try:
+                self.connection.check_link(self._prefetch.receiver)
+            except ConnectionLostError:
+                self.drop()  # the broker has ended only the link: the source connects again
+                raise
             check_oversized(self._prefetch.receiver, self._settings)
 
     # --- acknowledgements, and the end of a queue -----------------------------------------------

@@ -22,7 +22,6 @@ from pyspark_jms.amqp.wire.values import Described, Symbol
 from pyspark_jms.errors import (
     InvalidDestinationError,
     InvalidSelectorError,
-    JMSError,
     JMSSecurityError,
     SubscriptionInUseError,
     UnsupportedError,
@@ -42,7 +41,6 @@ __all__ = [
     "copy_of",
     "detach",
     "end_subscription",
-    "is_missing",
     "queue_of",
     "require_at",
     "require_echo",
@@ -74,13 +72,6 @@ def copy_of(queue: str, selector: str | None = None) -> Source:
         outcomes=OUTCOMES,
         capabilities=("queue",),
     )
-
-
-def is_missing(error: JMSError) -> bool:
-    """Return whether a queue is not there and was not created: the user may not, or the broker never does."""
-    if isinstance(error, JMSSecurityError):
-        return "permission='CREATE_" in error.fact
-    return isinstance(error, InvalidDestinationError) and NOT_FOUND in error.fact
 
 
 def source_of(subscription: Subscription, dialect: Dialect) -> Source:
@@ -213,7 +204,7 @@ def require_at(connection: Connection, topic: str, queue: str, durable: DurableS
     except InvalidDestinationError:
         raise another_topic(durable, f"another topic than {topic}") from None
     except JMSSecurityError as error:
-        if is_missing(error):
+        if error.missing:
             raise another_topic(durable, f"another topic than {topic}") from None
         return
     detach(connection, receiver, closed=True)

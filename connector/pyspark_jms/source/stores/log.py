@@ -295,6 +295,7 @@ class LogStore:
             f"connecting to {log.name}",
             timeout=patience,
             failure=lost,
+            seen=patience > 0,
             pause=self._stop.pause,
         )
         try:

@@ -119,6 +119,7 @@ ARTEMIS = Dialect(
         "Security Error occurred",
         "AMQ229032",  # user does not have permission
         "AMQ229031",  # unable to validate user
+        "AMQ229213",  # may not create what is not there
     ),
     subscribe_errors=("AMQ339016",),
     lost_errors=(
@@ -134,8 +135,9 @@ ARTEMIS = Dialect(
         "closed=false] disconnected by server",
     ),  # a broker that stops sends no ERROR (2.55)
     send_errors=("AMQ339011",),
-    # The second: an ACK crossed the first. The third: an UNSUBSCRIBE did.
-    conversion_errors=("disconnected by server", "AMQ339018", "no subscription exists for id: "),
+    # The second: an UNSUBSCRIBE crossed the first.
+    conversion_errors=("disconnected by server", "no subscription exists for id: "),
+    crossed_errors=("AMQ339018", "AMQ339025"),  # no such subscription; it has no such message any more
     selector_identifiers={"timestamp": "AMQTimestamp", NATIVE_ID: "AMQUserID"},
     in_use_errors=("AMQ339017",),  # error unsubscribing: the frame gives no reason, and no other reason was observed
     selector_errors=("Invalid selector", "Selector cannot be empty"),

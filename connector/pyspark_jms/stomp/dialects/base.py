@@ -273,6 +273,11 @@ class Dialect(BrokerDialect):
     conversion_errors: tuple[str, ...] = field(default=())
     """The broker cannot convert a message to STOMP. It closes the connection after such an ERROR."""
 
+    crossed_errors: tuple[str, ...] = field(default=())
+    """An ACK crossed the end of its subscription, which an operator has ended, or a message that cannot be converted.
+    The broker closes the connection, often before it has sent the reason. Then it is taken for the second, because to
+    subscribe again would cost all messages in flight another attempt."""
+
     selector_identifiers: Mapping[str, str] = field(default_factory=dict)
     """MESSAGE header → the identifier of a selector that has the same value, for headers that differ between messages.
     For a broker with ``conversion_errors``."""

@@ -28,6 +28,9 @@ from pyspark_jms.stomp.dialects import DIALECTS, Dialect
 
 __all__ = ["ACK_REMEDY", "Listener", "Replies", "error_of", "error_text"]
 
+_REASON_SECONDS = 2.0
+"""The broker closes the connection before that."""
+
 
 class Replies:
     """``failure``: what ended the reading from the socket, if it did.
@@ -57,24 +60,35 @@ class Replies:
             self.server = self.server if server is None else server
             if receipt is not None:
                 self._receipts.add(receipt)
-            self._error = error if self._error is None else self._error  # later errors follow from the first one
+            if self._error is None or (error is not None and self._has_crossed):
+                self._error = error  # later errors follow from the first one
             self.is_down = self.is_down or down or self._is_final(error)
             self._condition.notify_all()
 
     def _is_final(self, error: str | None) -> bool:
         """Return whether the broker closes the connection after this ERROR, without a reply to what is sent."""
-        finals = (*self.dialect.lost_errors, *self.dialect.conversion_errors) if self.dialect else ()
-        return error is not None and any(text in error for text in finals)
+        if error is None or self.dialect is None:
+            return False
+        finals = (*self.dialect.lost_errors, *self.dialect.conversion_errors)
+        return any(text in error for text in finals)
 
     def check(self) -> None:
         """Raise the error that ended the session, if it has ended."""
         if self._error is not None:
+            with self._condition:
+                self._condition.wait_for(lambda: self.is_down or not self._has_crossed, _REASON_SECONDS)
+                self.is_down = self.is_down or self._has_crossed
             raise error_of(self._address, self._error, self.dialect)
         failure = self._failure()
         if failure is not None and not isinstance(failure, OSError):
             raise failure
         if self.is_down:
             raise connection_lost(self._address)
+
+    @property
+    def _has_crossed(self) -> bool:
+        """Return whether an ACK crossed the end of its subscription. The reason may come in a second ERROR."""
+        return self.dialect is not None and any(text in (self._error or "") for text in self.dialect.crossed_errors)
 
     def has_receipt(self, receipt: str) -> bool:
         return receipt in self._receipts
@@ -159,7 +173,7 @@ def error_of(address: Address, text: str, dialect: Dialect | None) -> JMSError:
     for each in known:
         text = re.sub(each.message_in_error, "", text, flags=re.DOTALL) if each.message_in_error else text
     lost = [t for d in known for t in d.lost_errors if t in text]
-    if not lost and any(each in text for dialect in known for each in dialect.conversion_errors):
+    if not lost and any(each in text for d in known for each in (*d.conversion_errors, *d.crossed_errors)):
         return UnconvertibleMessageError(f"{address} closed the subscription.", _CONVERSION_REMEDY)
     reason = text.strip()[:_MAX_CHARACTERS] or "nothing"
     for error, texts, remedy in (
@@ -175,7 +189,9 @@ def error_of(address: Address, text: str, dialect: Dialect | None) -> JMSError:
     ):
         if any(t in reason for t in texts):
             verb = "ended the session" if error is ConnectionLostError else "refused"
-            return error(f"{address} {verb}: {reason}.", remedy)
+            found = error(f"{address} {verb}: {reason}.", remedy)
+            found.missing = remedy == _DESTINATION_REMEDY or "permission='CREATE_" in reason
+            return found
     return BrokerError(f"{address} answered with an ERROR: {reason}.", "See the broker's log for the reason.")
 
 

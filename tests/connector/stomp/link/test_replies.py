@@ -73,6 +73,27 @@ def test_a_receipt_is_awaited_once(session, later):
         session.replies.await_receipt("r1", SHORT)
 
 
+CROSSED = ["AMQ339018 Error acknowledging message 1,2", "AMQ339025 failed to ack because no message with id 1"]
+OPERATOR = "closed=false] disconnected by server"
+
+
+@pytest.mark.parametrize("crossed", CROSSED)
+def test_the_reason_may_follow_the_error_of_an_acknowledgement_that_crossed_it(session, later, crossed):
+    session.listener.on_error(frame(message=crossed))
+    later(session.listener.on_error, frame(message=OPERATOR))
+    with pytest.raises(ConnectionLostError):
+        session.replies.check()
+    assert session.replies.is_down
+
+
+@pytest.mark.parametrize("crossed", CROSSED)
+def test_without_a_reason_the_cause_is_a_message(session, later, crossed):
+    session.listener.on_error(frame(message=crossed))
+    later(session.listener.on_disconnected)
+    with pytest.raises(UnconvertibleMessageError, match="start the query again"):
+        session.replies.check()
+
+
 def test_an_error_takes_precedence_over_a_receipt(session):
     session.listener.on_receipt(frame(receipt_id="r1"))
     session.listener.on_error(frame(message=DENIED))
@@ -163,7 +184,6 @@ SAID = [
     ("terminated by session expiry plugin", ConnectionLostError, "An operator closed"),
     ("AMQ339017 Error unsubscribing 1", SubscriptionInUseError, "Stop other readers"),
     ("AMQ339011 Error sending message", BrokerError, "may not send to the destination, or its address is full"),
-    ("AMQ339025 failed to ack because no message with id 1", BrokerError, "the broker's log"),
     ("", BrokerError, "the broker's log"),
 ]
 
