@@ -9,7 +9,6 @@ import artemis_image
 import root_fs
 from rawstomp import RawStomp
 from testcontainers.core.container import DockerContainer
-from testcontainers.core.waiting_utils import wait_for_logs
 
 from pyspark_jms.tools.testing.ports import free_port
 
@@ -81,9 +80,6 @@ class ArtemisContainer:
     @property
     def wrapped(self):
         return self._container.get_wrapped_container()
-
-    def wait_for_log(self, text, seconds=60):
-        wait_for_logs(self._container, text, timeout=seconds)
 
     def wait_until_serving(self, seconds=60):
         deadline = time.monotonic() + seconds

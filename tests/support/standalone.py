@@ -97,9 +97,6 @@ class Worker(Daemon):
         """The process ids of the executors that run here."""
         return [each.pid for each in session.of_session(self.session_id) if EXECUTOR in each.command]
 
-    def python_workers(self):
-        return session.workers(self.session_id)
-
     def finished_tasks(self, application):
         """The number of finished tasks of this job in the logs of the worker's executors."""
         logs = (self.folder / application).glob("*/stderr")

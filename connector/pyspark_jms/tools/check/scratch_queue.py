@@ -107,15 +107,12 @@ class ScratchQueue:
         self, link: SinkLink, rows: Sequence[Row], *, queue: str | None = None, in_transaction: bool = True
     ) -> Sequence[MessageBlock]:
         return link.encode(
-            _batch([self._marked(row) for row in rows]),
+            _batch([{**row, "properties": [(RUN_PROPERTY, self.run), *row.get("properties", ())]} for row in rows]),
             destination=Destination(DestinationKind.QUEUE, queue or self.name),
             property_columns=(),
             now_ms=int(time.time() * 1000),
             in_transaction=in_transaction,
         )
-
-    def _marked(self, row: Row) -> Row:
-        return {**row, "properties": [(RUN_PROPERTY, self.run), *row.get("properties", ())]}
 
     # --- receiving -----------------------------------------------------------------------------
 

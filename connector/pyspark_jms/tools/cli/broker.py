@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 __all__ = ["COMMAND"]
 
 _DEFAULT_PASSWORD = "artemis"  # noqa: S105 - the default of every Artemis container, and printed: not a secret
+_USUAL = {False: 5672, True: 5671}
+"""Whether with TLS → the port of AMQP."""
 
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -101,7 +103,8 @@ def _run(options: argparse.Namespace) -> int:
             benchmark=options.benchmark,
         ) as broker:
             if amqp_port is None and options.port != 0:
-                print(_shared_port_note(broker, options), file=sys.stderr, flush=True)
+                in_use = f"Port {_USUAL[bool(tls)]} of {broker.host} is in use"
+                print(f"{in_use}: AMQP clients connect to port {broker.amqp_port}.", file=sys.stderr, flush=True)
             print(_ready_line(broker, time.monotonic() - began), flush=True)
             broker.wait()
             raise EmbeddedBrokerError("The broker ended unexpectedly.", f"See its log {broker.log}.")
@@ -113,22 +116,11 @@ def _usual_amqp_port(options: argparse.Namespace) -> int | None:
     """Return the port that AMQP clients try first, or None if another program or --plain-port uses it."""
     from pyspark_jms.tools.testing.ports import is_free
 
-    usual = _default_amqp_port(options)
+    usual = _USUAL[bool(options.tls_cert)]
     # Several brokers with --port 0 run side by side, so none of them takes a fixed port.
     if options.port == 0 or usual == options.plain_port:
         return None
     return usual if usual == options.port or is_free(options.host, usual) else None
-
-
-def _default_amqp_port(options: argparse.Namespace) -> int:
-    return 5671 if options.tls_cert else 5672
-
-
-def _shared_port_note(broker: "EmbeddedArtemis", options: argparse.Namespace) -> str:
-    return (
-        f"Port {_default_amqp_port(options)} of {broker.host} is in use:"
-        f" AMQP clients connect to port {broker.amqp_port}."
-    )
 
 
 def _ready_line(broker: "EmbeddedArtemis", seconds: float) -> str:

@@ -3,7 +3,6 @@
 import argparse
 import json
 import sys
-from collections import Counter
 from typing import TYPE_CHECKING
 
 from pyspark_jms.errors import InvalidDestinationError, InvalidOptionError, JMSSecurityError, UnsupportedError
@@ -73,8 +72,8 @@ def _run(options: argparse.Namespace) -> int:
     targets = None
     if to is None:
         targets = look_for_targets(reading, connect_mover(parsed), limit=options.max, accept_claims=options.yes)
-        if targets is not None:
-            _print_targets(targets, options.queue)
+        for target, count in [] if targets is None else targets.most_common():
+            print(f"{options.queue} has {counted(count)} for {target}", file=sys.stderr, flush=True)
     with ProgressLine("moved") as progress:
         moved = move(
             reading,
@@ -141,12 +140,6 @@ def _require_carried(settings: "ConnectionSettings", queue: str) -> None:
             f"The broker lists the bodies of {len(messages):,} of the {depth:,} messages of queue {queue}.",
             f"{_OVER_AMQP} Or give --only-text-and-bytes if you know that it has no maps, streams or objects.",
         )
-
-
-def _print_targets(targets: Counter[str], queue: str) -> None:
-    """Before anything is moved."""
-    for target, count in targets.most_common():
-        print(f"{queue} has {counted(count)} for {target}", file=sys.stderr, flush=True)
 
 
 def _print(moved: "Moved", options: argparse.Namespace, waiting: int | None) -> None:

@@ -2,6 +2,7 @@
 
 import argparse
 import json
+from functools import partial
 
 from pyspark_jms.tools.cli.command import Command, add_access, is_ascii_json, source_options
 
@@ -20,10 +21,6 @@ def _add_subscribe(parser: argparse.ArgumentParser) -> None:
     _add_arguments(parser, "topic to subscribe to")
     parser.add_argument("--selector", metavar="TEXT", help="the query's option selector")
     parser.add_argument("--json", action="store_true", help="print JSON")
-
-
-def _add_unsubscribe(parser: argparse.ArgumentParser) -> None:
-    _add_arguments(parser, "topic of the subscription")
 
 
 def _named(options: argparse.Namespace) -> dict[str, str | None]:
@@ -78,6 +75,6 @@ UNSUBSCRIBE = Command(
     "the subscription (RabbitMQ does not refuse it).",
     epilog="The subscription of a stopped query stays, so that no message is lost. A subscription without a "
     "consumer fills the broker's storage.",
-    add_arguments=_add_unsubscribe,
+    add_arguments=partial(_add_arguments, topic="topic of the subscription"),
     run=_unsubscribe,
 )

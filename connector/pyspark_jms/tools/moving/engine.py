@@ -10,7 +10,7 @@ A message is decoded and sent as a new message: body, properties, types and head
 
 import uuid
 from collections import Counter
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field, replace
 from itertools import groupby
@@ -29,7 +29,7 @@ from pyspark_jms.jms.subscription import Subscription
 from pyspark_jms.network.connection import StateCondition
 from pyspark_jms.network.settings import ConnectionSettings
 from pyspark_jms.options.source import SourceOptions
-from pyspark_jms.source.end_of_queue import EndOfQueue, end_of_reading, take_browsed
+from pyspark_jms.source.end_of_queue import end_of_reading, take_browsed
 from pyspark_jms.source.links import Reading, SourceLink
 from pyspark_jms.source.task_inputs import rows_of
 
@@ -103,54 +103,42 @@ def move(
     that the user has seen; a message for another one stays.
     ``on_moved`` is called with the number of messages that the broker has confirmed.
     """
-    options, condition = reading.options, StateCondition()
-    with closing(connect(options.connection, condition)) as link:
+    condition = StateCondition()
+    with closing(connect(reading.options.connection, condition)) as link:
         if to is not None:
             link.check_target(to.name)
-        _subscribe(link, options, limit)
         mover = _Mover(link, reading, to=to, accept_claims=accept_claims, targets=targets)
-        end, come = _end_of_queue(options), 0
-        while (limit is None or mover.moved.messages < limit) and not end.is_reached([link], come, wait=True):
-            blocks = link.take()
-            for block in blocks:
-                mover.take(block, limit, on_moved)
-                come += len(block)
-            if not blocks:
-                link.check()
-                condition.pause(_POLL_SECONDS)
+        for block in _blocks(link, condition, reading.options, limit):
+            mover.take(block, limit, on_moved)
+            if limit is not None and mover.moved.messages >= limit:
+                break
     return mover.moved
 
 
 def look_for_targets(
     reading: Reading, connect: ConnectMover, *, limit: int | None, accept_claims: bool
 ) -> Counter[str] | None:
-    """Queue → how many messages ``move`` would send to it now. The messages are browsed: none is taken.
-
-    Returns None if the broker shows no messages without delivering them.
+    """Return queue → how many messages ``move`` would send to it now, or None if the broker shows no messages without
+    delivering them. The messages are browsed: none is taken.
     """
     options, condition = reading.options, StateCondition()
     with closing(connect(options.connection, condition)) as link:
         if not link.dialect.browses:
             return None
-        _subscribe(link, options, limit, browse=True)
         mover = _Mover(link, reading, to=None, accept_claims=accept_claims)
         found: Counter[str] = Counter()
-        end, come, has_ended = _end_of_queue(options), 0, False
-        while not has_ended and not end.is_reached([link], come, wait=True):
-            blocks, has_ended = take_browsed(link)
-            for block in blocks:
-                room = len(block) if limit is None else limit - found.total()
-                found.update(target.name for target in mover.movable(block)[:room])
-                if limit is not None and found.total() >= limit:
-                    return found
-                link.shown(block)
-                come += len(block)
-            link.check()
-            condition.pause(_POLL_SECONDS)
+        for block in _blocks(link, condition, options, limit, browse=True):
+            room = len(block) if limit is None else limit - found.total()
+            found.update(target.name for target in mover.movable(block)[:room])
+            if limit is not None and found.total() >= limit:
+                break
     return found
 
 
-def _subscribe(link: MovingLink, options: SourceOptions, limit: int | None, *, browse: bool = False) -> None:
+def _blocks(
+    link: MovingLink, condition: StateCondition, options: SourceOptions, limit: int | None, *, browse: bool = False
+) -> Iterator[MessageBlock]:
+    """Subscribe, and yield what comes until the queue has ended."""
     link.subscribe(
         Subscription(
             destination=options.destinations[0],
@@ -162,10 +150,17 @@ def _subscribe(link: MovingLink, options: SourceOptions, limit: int | None, *, b
             probes=True,
         )
     )
-
-
-def _end_of_queue(options: SourceOptions) -> EndOfQueue[SourceLink]:
-    return end_of_reading(options.idle_timeout, settle=options.idle_timeout)
+    end, come, has_ended = end_of_reading(options.idle_timeout, settle=options.idle_timeout), 0, False
+    while not has_ended and not end.is_reached([link], come, wait=True):
+        blocks, has_ended = take_browsed(link) if browse else (link.take(), False)
+        for block in blocks:
+            yield block
+            come += len(block)
+            if browse:
+                link.shown(block)
+        if browse or not blocks:
+            link.check()
+            condition.pause(_POLL_SECONDS)
 
 
 class _Mover:

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Literal
 from xml.sax.saxutils import escape, quoteattr
 
-__all__ = ["PERMISSIONS", "Acceptor", "AddressSettings", "Tls", "User", "broker_xml", "logging_properties"]
+__all__ = ["LOGGING_PROPERTIES", "PERMISSIONS", "Acceptor", "AddressSettings", "Tls", "User", "broker_xml"]
 
 PERMISSIONS = frozenset(
     {
@@ -131,7 +131,7 @@ _BROKER = """<configuration xmlns="urn:activemq"><core xmlns="urn:activemq:core"
 """
 
 # The virtual machine's standard error is the log file.
-_LOGGING = """handlers=java.util.logging.ConsoleHandler
+LOGGING_PROPERTIES = """handlers=java.util.logging.ConsoleHandler
 .level=WARNING
 java.util.logging.ConsoleHandler.level=ALL
 java.util.logging.SimpleFormatter.format=%1$tF %1$tT.%1$tL %4$s [%3$s] %5$s%6$s%n
@@ -145,21 +145,14 @@ def broker_xml(
     # without destination-type.
     base = "<auto-delete-queues>false</auto-delete-queues><auto-delete-addresses>false</auto-delete-addresses>"
     general, *others = settings
+    matches = sorted({match for user in users for match in user.at} - {"#"})
     return _BROKER.format(
         directory=escape(str(directory)),
         acceptors="".join(acceptor.xml() for acceptor in acceptors),
-        security="".join(_security(match, users) for match in _matches(users)),
+        security="".join(_security(match, users) for match in ["#", *matches]),
         addresses=general.xml().replace("</address-setting>", f"{base}</address-setting>")
         + "".join(setting.xml() for setting in others),
     )
-
-
-def logging_properties() -> str:
-    return _LOGGING
-
-
-def _matches(users: Sequence[User]) -> list[str]:
-    return ["#", *sorted({match for user in users for match in user.at} - {"#"})]
 
 
 def _security(match: str, users: Sequence[User]) -> str:

@@ -18,7 +18,7 @@ from typing import IO, Any, Self
 from py4j.protocol import Py4JError, Py4JJavaError
 
 from pyspark_jms.errors import EmbeddedBrokerError
-from pyspark_jms.tools.testing.config import logging_properties
+from pyspark_jms.tools.testing.config import LOGGING_PROPERTIES
 from pyspark_jms.tools.testing.java import JavaMachine, tail
 from pyspark_jms.tools.testing.ports import free_port, is_free, stomp_answer
 
@@ -48,7 +48,9 @@ class OwnBroker(ABC):
         self.log = self.directory / "broker.log"
         self._start_timeout = start_timeout
         self._lock: IO[str] | None = None
-        self._remove_directory = (lambda: None) if directory else _make_removal(self, self.directory)
+        self._remove_directory: Any = lambda: None
+        if directory is None:  # removed at the latest when the broker or the process ends
+            self._remove_directory = weakref.finalize(self, shutil.rmtree, self.directory, ignore_errors=True)
 
     @property
     def url(self) -> str:
@@ -216,7 +218,7 @@ class JavaBroker(OwnBroker):
         self._classpath()
 
     def _configure(self) -> None:
-        (self.directory / "logging.properties").write_text(logging_properties())
+        (self.directory / "logging.properties").write_text(LOGGING_PROPERTIES)
 
     def _launch(self, deadline: float) -> None:
         options = (*self._java_options, f"-Djava.util.logging.config.file={self.directory}/logging.properties")
@@ -266,8 +268,3 @@ def _cause(error: Py4JError) -> str:
     if isinstance(error, Py4JJavaError):
         return str(error.java_exception.toString())
     return "its virtual machine ended, or was killed after the time limit"
-
-
-def _make_removal(broker: OwnBroker, directory: Path) -> Any:
-    """A function that removes the folder; it is called at the latest when the broker or the process ends."""
-    return weakref.finalize(broker, shutil.rmtree, directory, ignore_errors=True)

@@ -6,7 +6,6 @@ from pyspark_jms.stomp.dialects import ARTEMIS, CLASSIC, RABBITMQ
 from pyspark_jms.stomp.link.connection import connect
 from pyspark_jms.stomp.link.management import StompManagementLink
 from pyspark_jms.tools.check.broker import (
-    amqp_findings,
     clock_finding,
     guarantee_findings,
     open_management,
@@ -83,10 +82,3 @@ def test_a_broker_without_transactions(named):
 @pytest.mark.parametrize(("dialect", "fact"), [(ARTEMIS, "several queries"), (CLASSIC, "one query")])
 def test_how_many_queries_can_read_a_durable_subscription(named, dialect, fact):
     assert fact in named(guarantee_findings(dialect))["topics"].value
-
-
-def test_what_artemis_offers_over_amqp(broker, queue, settings_for, named):
-    found = named(amqp_findings(settings_for(broker, "amqp"), queue))
-    assert "apache-activemq-artemis/2." in found["connection"].value
-    assert found["dialect"].value == "artemis"
-    assert found["column destination"].verdict is found["transactions"].verdict is Verdict.FINE

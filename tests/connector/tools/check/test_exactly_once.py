@@ -73,14 +73,6 @@ def findings_of(named):
     return findings_of
 
 
-def test_a_broker_that_keeps_everything(broker, amqp_settings, findings_of):
-    found = findings_of(amqp_settings(broker))
-    assert [*found] == ["reading, staging", "writing, ledger", "staging settings", "ledger settings"]
-    assert {finding.verdict for finding in found.values()} == {Verdict.FINE}
-    assert found["reading, staging"].value.startswith("exactly-once")
-    assert found["writing, ledger"].value.startswith("exactly-once")
-
-
 def test_the_check_leaves_no_subscription_and_no_message(broker, amqp_settings, findings_of):
     for _ in range(2):
         findings_of(amqp_settings(broker))

@@ -1,5 +1,4 @@
 import argparse
-import dataclasses
 import io
 import os
 import pty
@@ -22,11 +21,6 @@ def test_names_are_unique_and_texts_are_sentences():
         assert command.help[0].islower()
         assert command.description.endswith(".")
         assert command.epilog is None or command.epilog.endswith(".")
-
-
-def test_a_command_is_frozen():
-    with pytest.raises(dataclasses.FrozenInstanceError):
-        _COMMANDS[0].name = "other"
 
 
 # --- a line that shows how far a long command is -----------------------------------------------------

@@ -3,14 +3,7 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
-from pyspark_jms.tools.testing.config import (
-    PERMISSIONS,
-    Acceptor,
-    AddressSettings,
-    User,
-    broker_xml,
-    logging_properties,
-)
+from pyspark_jms.tools.testing.config import PERMISSIONS, Acceptor, AddressSettings, User, broker_xml
 
 _CORE = "{urn:activemq:core}"
 _ONE_USER = (User("a", "pw"),)
@@ -91,7 +84,3 @@ def test_only_given_settings_are_written():
         },
         "small.&": {"max-size-bytes": "1000", "address-full-policy": "FAIL", "auto-create-queues": "false"},
     }
-
-
-def test_logging_goes_to_standard_error_only():
-    assert "handlers=java.util.logging.ConsoleHandler\n" in logging_properties()

@@ -27,14 +27,6 @@ def test_counts_follow_a_consumer(broker, connect, queue):
     wait_until(lambda: broker.consumer_count(queue) == 0)
 
 
-def test_purge(broker, connect, queue):
-    stomp, _ = connect(broker)
-    stomp.send(queue, "a")
-    stomp.send(queue, "b")
-    assert broker.purge(queue) == 2
-    await_count(broker, queue, 0)
-
-
 def test_create_queue_twice_is_one_queue(broker, queue):
     assert not broker.has_queue(queue)
     broker.create_queue(queue)
