@@ -36,7 +36,7 @@ from jms_selector.syntax.tree import (
     names,
     postorder,
 )
-from jms_selector.targets.text import render, with_children
+from jms_selector.targets.text import render
 
 __all__ = ["DATA", "DIFFERENCES", "ENGINES", "Difference", "Portable", "portable", "portable_text"]
 
@@ -131,18 +131,14 @@ def _portable(root: Node) -> Node:
 
 def _in_portable_form(node: Node, children: list[Node]) -> Node:
     match node:
-        case Compare(operator):
-            return Compare(operator, *map(_without_suffix, children))
-        case Between():
-            return with_children(node, list(map(_without_suffix, children)))
-        case In(_, values, negated):
-            return In(children[0], values, negated)
+        case Compare() | Between():
+            return node.with_children(list(map(_without_suffix, children)))
         case Like(_, pattern, escape, negated):
             return Like(children[0], *choose_portable_escape(compile_like(pattern, escape), escape), negated)
         case Arithmetic(operators) if _needs_grouping(operators):
             pairs = zip(operators, children[1:], strict=True)
             return reduce(lambda left, pair: Arithmetic((pair[0],), (left, pair[1])), pairs, children[0])
-    return with_children(node, children)
+    return node.with_children(children)
 
 
 def _needs_grouping(operators: tuple[str, ...]) -> bool:

@@ -131,18 +131,7 @@ def expand_between(root: Node) -> Node:
     """Replace BETWEEN by the two comparisons that define it (§3.8.1.1). A comparison may have fewer properties."""
 
     def visit(node: Node, operands: list[Node]) -> Node:
-        match node:
-            case Between(operand, low, high, negated):
-                first, second = ("<", ">") if negated else (">=", "<=")
-                pair = (Compare(first, operand, low), Compare(second, operand, high))
-                return Or(pair) if negated else And(pair)
-            case And():
-                return And(tuple(operands))
-            case Or():
-                return Or(tuple(operands))
-            case Not():
-                return Not(operands[0])
-        return node
+        return node.expanded() if isinstance(node, Between) else node.with_children(operands)
 
     return fold(root, visit, conditions)
 

@@ -95,23 +95,11 @@ def put_properties_left(root: Node) -> Node:
     """Rewrite ``5 = x`` as ``x = 5``: brokers widen byte and short, and treat NULL as unknown, only on the left."""
 
     def visit(node: Node, operands: list[Node]) -> Node:
-        match node:
-            case And():
-                return And(tuple(operands))
-            case Or():
-                return Or(tuple(operands))
-            case Not():
-                return Not(operands[0])
-            case Compare():
-                return _put_property_left(node)
-            case Between(operand, low, high, negated) if not names(operand) and names(node):
-                # §3.8.1.1 defines BETWEEN as two comparisons; each gets its property on the left.
-                first, second = ("<", ">") if negated else (">=", "<=")
-                pair = tuple(
-                    _put_property_left(Compare(op, operand, bound)) for op, bound in ((first, low), (second, high))
-                )
-                return Or(pair) if negated else And(pair)
-        return node
+        if isinstance(node, Compare):
+            return _put_property_left(node)
+        if isinstance(node, Between) and not names(node.operand) and names(node):
+            return put_properties_left(node.expanded())
+        return node.with_children(operands)
 
     return fold(root, visit, conditions)
 
@@ -193,17 +181,15 @@ def _comparison(node: Compare, target: Target) -> tuple[Node, Trust]:
 
 
 def _between(node: Between, target: Target) -> tuple[Node, Trust]:
+    def widened(part: Node, operands: list[Node]) -> Node:
+        return _widen_literal(part, target) if isinstance(part, Compare) else part.with_children(operands)
+
     _refuse_operands(node, target.dialect, node.operand, node.low, node.high)
     if names(node.low) or names(node.high):
         _refuse_two_properties(target.dialect)
         return node, Trust.EXACT
     if target.convert and isinstance(node.operand, Property) and node.operand.name not in target.schema.kinds:
-        first, second = ("<", ">") if node.negated else (">=", "<=")
-        halves = tuple(
-            _widen_literal(Compare(op, node.operand, bound), target)
-            for op, bound in ((first, node.low), (second, node.high))
-        )
-        return (Or(halves) if node.negated else And(halves)), Trust.EXACT
+        return fold(node.expanded(), widened, conditions), Trust.EXACT
     return node, Trust.EXACT
 
 
@@ -242,16 +228,10 @@ def avoid_exceptions(root: Node, schema: Schema) -> Node:
 
     def visit(node: Node, operands: list[Node]) -> Node:
         match node:
-            case And():
-                return And(tuple(operands))
-            case Or():
-                return Or(tuple(operands))
-            case Not():
-                return Not(operands[0])
             case Compare("=" | "<>" as operator, Property() as left, right):
                 same = _equality_without_exception(left, right, {**schema.kinds, **_JMSX_KINDS})
                 return node if same is None else Not(same) if operator == "<>" else same
-        return node
+        return node.with_children(operands)
 
     return fold(root, visit, conditions)
 

@@ -41,13 +41,19 @@ Result = TypeVar("Result")
 class Node:
     @property
     def children(self) -> tuple["Node", ...]:
-        return ()
+        cls: Any = type(self)
+        found = tuple([getattr(self, name) for name in _child_names(cls)])
+        return found[0] if isinstance(self, Arithmetic | Call | And | Or) else found
 
     @property
     def facts(self) -> tuple[Any, ...]:
         """The fields of this node without its children."""
         cls: Any = type(self)
         return tuple([getattr(self, name) for name in _fact_names(cls)])
+
+    def with_children(self, children: Sequence["Node"]) -> "Node":
+        """The node with other children; a walk that ends at the node gives none, and the node stays as it is."""
+        return _construct(type(self), self.facts, children) if children else self
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Node):
@@ -72,6 +78,11 @@ def _fact_names(cls: Any) -> tuple[str, ...]:
     return tuple(field.name for field in fields(cls) if field.name not in _CHILD_FIELDS)
 
 
+@cache
+def _child_names(cls: Any) -> tuple[str, ...]:
+    return tuple(field.name for field in fields(cls) if field.name in _CHILD_FIELDS)
+
+
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Literal(Node):
     """A constant. ``kind`` is its Java type; NULL occurs only in a broker's grammar."""
@@ -91,10 +102,6 @@ class Property(Node):
 class Negative(Node):
     operand: Node
 
-    @property
-    def children(self) -> tuple[Node, ...]:
-        return (self.operand,)
-
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Arithmetic(Node):
@@ -102,10 +109,6 @@ class Arithmetic(Node):
 
     operators: tuple[str, ...]
     operands: tuple[Node, ...]
-
-    @property
-    def children(self) -> tuple[Node, ...]:
-        return self.operands
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -115,20 +118,12 @@ class Call(Node):
     function: str
     arguments: tuple[Node, ...]
 
-    @property
-    def children(self) -> tuple[Node, ...]:
-        return self.arguments
-
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Compare(Node):
     operator: str
     left: Node
     right: Node
-
-    @property
-    def children(self) -> tuple[Node, ...]:
-        return (self.left, self.right)
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -138,9 +133,11 @@ class Between(Node):
     high: Node
     negated: bool = False
 
-    @property
-    def children(self) -> tuple[Node, ...]:
-        return (self.operand, self.low, self.high)
+    def expanded(self) -> "And | Or":
+        """The two comparisons that define it (§3.8.1.1)."""
+        first, second = ("<", ">") if self.negated else (">=", "<=")
+        pair = (Compare(first, self.operand, self.low), Compare(second, self.operand, self.high))
+        return Or(pair) if self.negated else And(pair)
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -150,10 +147,6 @@ class Like(Node):
     escape: str | None = None
     negated: bool = False
 
-    @property
-    def children(self) -> tuple[Node, ...]:
-        return (self.operand,)
-
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class In(Node):
@@ -161,19 +154,11 @@ class In(Node):
     values: tuple[str, ...]
     negated: bool = False
 
-    @property
-    def children(self) -> tuple[Node, ...]:
-        return (self.operand,)
-
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class IsNull(Node):
     operand: Node
     negated: bool = False
-
-    @property
-    def children(self) -> tuple[Node, ...]:
-        return (self.operand,)
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -188,27 +173,15 @@ class Path(Node):
 class Not(Node):
     operand: Node
 
-    @property
-    def children(self) -> tuple[Node, ...]:
-        return (self.operand,)
-
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class And(Node):
     operands: tuple[Node, ...]
 
-    @property
-    def children(self) -> tuple[Node, ...]:
-        return self.operands
-
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Or(Node):
     operands: tuple[Node, ...]
-
-    @property
-    def children(self) -> tuple[Node, ...]:
-        return self.operands
 
 
 @dataclass(frozen=True, slots=True)
@@ -291,13 +264,10 @@ def rebuild(flat: Flat) -> Node:
     return results[0]
 
 
-_N_ARY = (Arithmetic, Call, And, Or)
-
-
 def _construct(cls: Any, facts: Sequence[Any], children: Sequence[Node]) -> Node:
-    inner = [field.name for field in fields(cls) if field.name in _CHILD_FIELDS]
-    below = (tuple(children),) if cls in _N_ARY else children
-    node: Node = cls(**dict(zip(_fact_names(cls), facts, strict=True)), **dict(zip(inner, below, strict=True)))
+    below = (tuple(children),) if issubclass(cls, Arithmetic | Call | And | Or) else children
+    names_of_all = (*_fact_names(cls), *_child_names(cls))
+    node: Node = cls(**dict(zip(names_of_all, (*facts, *below), strict=True)))
     return node
 
 

@@ -33,7 +33,7 @@ from jms_selector.syntax.tree import (
     fold,
 )
 
-__all__ = ["render", "translate", "with_children"]
+__all__ = ["render", "translate"]
 
 Part = str | Node | tuple[Node, int]
 """A text, a node, or a node and the precedence below which it needs parentheses."""
@@ -207,7 +207,7 @@ def translate(root: Node, dialect: Dialect) -> Node:
                 left, right = children
                 left = _translate_side(left, node.right, names, dialect)
                 return Compare(operator, left, _translate_side(right, node.left, names, dialect))
-        return with_children(node, children)
+        return node.with_children(children)
 
     return fold(root, visit)
 
@@ -245,26 +245,3 @@ def _refuse_translated_header(operand: Node, names: dict[str, str], dialect: Dia
     if _broker_words(operand, names, dialect) is not None:
         raise UnsupportedSelectorError(f"{dialect.name} has other words for delivery modes.")
     return translate(operand, dialect) if isinstance(operand, Property) else operand
-
-
-def with_children(node: Node, children: list[Node]) -> Node:
-    """The node with other children, unless it is a comparison, IN, LIKE or a leaf."""
-    match node:
-        case And():
-            return And(tuple(children))
-        case Or():
-            return Or(tuple(children))
-        case Arithmetic(operators):
-            return Arithmetic(operators, tuple(children))
-        case Call(function):
-            return Call(function, tuple(children))
-        case Between(negated=negated):
-            operand, low, high = children
-            return Between(operand, low, high, negated)
-        case IsNull(negated=negated):
-            return IsNull(children[0], negated)
-        case Not():
-            return Not(children[0])
-        case Negative():
-            return Negative(children[0])
-    return node

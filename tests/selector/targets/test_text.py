@@ -9,7 +9,7 @@ from jms_selector.errors import UnsupportedSelectorError
 from jms_selector.syntax.dialects import DIALECTS
 from jms_selector.syntax.parse import parse
 from jms_selector.syntax.tree import Literal, Negative, Node, Not, fold
-from jms_selector.targets.text import render, translate, with_children
+from jms_selector.targets.text import render, translate
 
 SPELLED = [  # selector, spec, artemis, classic; None: no form there
     ("not a=1", "NOT (a = 1)", "NOT (a = 1)", "NOT (a = 1)"),
@@ -84,7 +84,7 @@ def _with(node, children):
             return In(children[0], values, negated)
         case Like(pattern=pattern, escape=escape, negated=negated):
             return Like(children[0], pattern, escape, negated)
-    return with_children(node, children)
+    return node.with_children(children)
 
 
 def test_the_prefix_of_a_converting_selector():
