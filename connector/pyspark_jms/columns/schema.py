@@ -16,7 +16,7 @@ from pyspark_jms.errors import SchemaError
 from pyspark_jms.jms.conversions import ValueType
 from pyspark_jms.jms.headers import HEADERS
 from pyspark_jms.jms.model import BODY_MARKER, TYPES_MARKER, Destination
-from pyspark_jms.jms.rules import JMSX_PROPERTIES, is_left_out, property_name_problem
+from pyspark_jms.jms.rules import JMSX_PROPERTIES, is_left_out, sent_name_problem
 from pyspark_jms.jms.subscription import BodyChoice
 
 __all__ = [
@@ -395,7 +395,7 @@ def column_keys(names: Sequence[str], property_columns: Sequence[str] = ()) -> l
 def _property_key(name: str) -> str | None:
     if is_left_out(name, frozenset()):
         return None
-    problem = property_name_problem(name)
+    problem = sent_name_problem(name)
     if problem is not None:
         raise SchemaError(
             f"Column {name!r} cannot be a property (propertyColumns=*): its name {problem}.", "Rename or drop it."

@@ -15,7 +15,7 @@ from urllib.parse import unquote, urlsplit
 
 from pyspark_jms.columns.schema import COLUMNS, EVERY_OTHER, SINK_ONLY
 from pyspark_jms.delivery.commit_token import identity_of
-from pyspark_jms.jms.rules import SET_BY_PROVIDER, property_name_problem
+from pyspark_jms.jms.rules import SET_BY_PROVIDER, sent_name_problem
 from pyspark_jms.jms.secret_text import SecretText
 from pyspark_jms.network.address import parse_broker_url
 from pyspark_jms.options.broker import BROKERS
@@ -244,10 +244,10 @@ def _property_columns(text: str) -> tuple[str, ...]:
         return EVERY_OTHER
     names = _destinations(text) if text.lstrip().startswith("[") else tuple(map(str.strip, text.split(",")))
     for name in names:
-        problem = property_name_problem(name)
+        problem = sent_name_problem(name)
         if problem is not None:
             raise ValueError(f"valid names of properties; the name {name!r} {problem}")
-        if name in SET_BY_PROVIDER or name.lower() in _SINK_COLUMNS:
+        if name in {*SET_BY_PROVIDER, *EVERY_OTHER} or name.lower() in _SINK_COLUMNS:
             raise ValueError(f"columns without another meaning in the sink; {name} has one")
     if len({name.lower() for name in names}) != len(names):
         raise ValueError("columns that differ from each other")

@@ -452,6 +452,7 @@ def test_a_long_name_is_shortened_in_the_error():
 def test_a_name_that_is_no_identifier_is_sent(name):
     escaped = name.replace("\\", "\\\\").replace(":", "\\c").replace("\n", "\\n")
     assert lines_of([[(name, "1")]]) == [f"\n{escaped}:1"]
+    assert column_lines_of(**{name: pa.array(["1"] * 3)}) == [f"\n{escaped}:1"] * 3
 
 
 @pytest.mark.parametrize(
