@@ -107,7 +107,7 @@ def _messages(rows: Rows, dialect: Dialect, destination: Destination | None, ide
         *application.section,
         *body(rows, bodies, needs_section=dialect.send.needs_body_section),
     ]
-    return join_rows(merged(pieces))
+    return _joined(merged(pieces), rows.count)
 
 
 # --- body sections ----------------------------------------------------------------------------------
