@@ -1,14 +1,15 @@
 """While the sink is slower than the broker, what the runner holds is bounded, and not by luck of the pace."""
 
 import json
+import os
 import time
-from pathlib import Path
 
 import pytest
 from rawstomp import RawStomp
-from runners import runners
 from streaming import read
 from waiting import wait_until
+
+from bench.processes import resident_bytes, source_runners
 
 pytestmark = [pytest.mark.broker, pytest.mark.spark, pytest.mark.deep]
 
@@ -24,11 +25,6 @@ def put_backlog(broker, queue):
             client.send(queue, [([], body) for _ in range(BACKLOG // 20)])
 
 
-def resident(pid):
-    (line,) = [line for line in Path(f"/proc/{pid}/status").read_text().splitlines() if line.startswith("VmRSS")]
-    return int(line.split()[1]) << 10
-
-
 class Watch:
     """A sink that takes its time, and what the runner held whenever it was called."""
 
@@ -39,7 +35,7 @@ class Watch:
     def __call__(self, frame, _batch):
         self.rows += frame.count()
         time.sleep(0.2)  # meanwhile the broker sends as much as it may
-        self.held.append(resident(runners()[0]))
+        self.held.append(resident_bytes(next(iter(source_runners(os.getpid())))))
 
 
 def metrics(query):

@@ -416,7 +416,7 @@ class Messages:
         return message[:at] + bytes([message[at] ^ 1 << r.randrange(8)]) + message[at + 1 :]
 
     def of_one_layout(self, count, *, damaged=0):
-        """The same message again and again, with other letters and digits; some of them have a byte changed."""
+        """Make copies of one message with other letters and digits; some of them have a byte changed."""
         template, found = self.message(), []
         for number in range(count):
             message = bytearray(template)

@@ -31,9 +31,8 @@ class ProtonBroker(MessagingHandler):
         self.queues = defaultdict(list)
         """Address → the bodies that wait there."""
         self.hostnames = []
-        """Of the clients' opens, in order."""
         self.container_ids = []
-        """The same."""
+        """Both of the clients' opens, in order."""
         self.browses = 0
         """How many links asked for the distribution mode copy."""
         self.deliveries = 0

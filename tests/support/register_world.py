@@ -238,7 +238,7 @@ class RegisterWorld:
         return world.violation or self._recovery(world)
 
     def canonical(self, world):
-        """The same world for all numbers of connections."""
+        """Return the world with the numbers of its connections replaced by their order."""
         numbers = {0: 0}
         for actor in (*world.drivers, *world.tasks):
             numbers.setdefault(actor.connection, len(numbers))

@@ -608,7 +608,7 @@ class SinkWorld:
         return None if world.committed > self.last_batch else "The query does not finish"
 
     def canonical(self, world):
-        """The same world for all numbers of connections."""
+        """Return the world with the numbers of its connections replaced by their order."""
         numbers = {-1: -1, 0: 0}
         for task in world.tasks:
             for number in (task.connection, task.second):

@@ -57,7 +57,7 @@ class ManagementLink(ABC):
         return self._attribute(resource, self._required(name))
 
     def queue_name(self, name: str) -> str:
-        """The queue of a fully qualified name (``ADDRESS::QUEUE``), or the name itself."""
+        """Return the queue of a fully qualified name (``ADDRESS::QUEUE``), or the name itself."""
         return name.rpartition(self.words.queue_separator)[2]
 
     def queue_attribute(self, queue: str, name: str | None) -> Any:

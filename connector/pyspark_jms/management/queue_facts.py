@@ -44,7 +44,7 @@ _PAGE = 500
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QueueFacts:
-    """None is unknown: the broker does not show it, or the user may not ask."""
+    """What a broker says about a queue. A value is None if the broker does not show it, or the user may not ask."""
 
     name: str
     """As it was asked for: the name of a queue, or ``ADDRESS::QUEUE``."""
@@ -63,7 +63,7 @@ class QueueFacts:
     last_value: bool | None = None
     exclusive: bool | None = None
     max_consumers: int | None = None
-    """None also if there is no limit."""
+    """It is None, too, if there is no limit."""
     consumers_before_dispatch: int | None = None
     auto_delete: bool | None = None
     paused: bool | None = None
@@ -295,7 +295,7 @@ def look_up_queues(
 
 
 def require_name(facts: QueueFacts, separator: str) -> None:
-    """``InvalidDestinationError`` for a topic, and for a queue that is read by another name."""
+    """Raise an ``InvalidDestinationError`` for a topic, and for a queue that is read by another name."""
     queue = facts.name
     if facts.is_topic:
         subscription = queue if facts.exists else "CLIENTID.SUBSCRIPTIONNAME"

@@ -74,7 +74,7 @@ class Judgement:
 
     @property
     def advice(self) -> str:
-        """A sentence, where the remedy is what to set."""
+        """Return a sentence, where the remedy is what to set."""
         is_setting = not self.remedy.endswith(".")
         return (
             f"In the address-setting of {self.queue.partition('::')[0]}: {self.remedy}." if is_setting else self.remedy
@@ -266,8 +266,8 @@ def _judged(found: Iterable[tuple[QueueFacts, Feature, int]]) -> Iterator[Judgem
 def require_own(
     open_link: Callable[[ConnectionSettings], ManagementLink], settings: ConnectionSettings, uses: Mapping[str, Feature]
 ) -> None:
-    """``require_usable`` for queues that the connector writes to, whether they exist yet or not. Asks nothing without
-    the permission ``manage``.
+    """Call ``require_usable`` for queues that the connector writes to, whether they exist yet or not. It asks nothing
+    without the permission ``manage``.
     """
     about = f"what the queues {', '.join(uses)} are"
     found = ask(open_link, settings, lambda link: facts_with_settings(link, uses), about) or {}

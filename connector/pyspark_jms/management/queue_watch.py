@@ -76,7 +76,7 @@ class QueueWatch:
         self._thread.start()
 
     def metrics(self) -> dict[str, int | str]:
-        """``depth``, ``delivering``, ``consumers``, and ``depthTime``, the time of the request.
+        """Return ``depth``, ``delivering``, ``consumers``, and ``depthTime``, the time of the request.
 
         ``stuckInDelivery`` if ``in_flight`` is known and this query is the only consumer of its queues.
         ``undelivered`` if it reads all messages: those that were delivered to nobody, without those that it has

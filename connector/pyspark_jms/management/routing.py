@@ -46,7 +46,7 @@ def is_topic_only(link: ManagementLink, address: str) -> bool:
 
 
 def require_topic(link: ManagementLink, name: str) -> None:
-    """``InvalidDestinationError`` if an address has a queue, and no topic."""
+    """Raise an ``InvalidDestinationError`` if an address has a queue, and no topic."""
     if _routes_only(link, name, DestinationKind.QUEUE) and has_queues(link, name):
         raise InvalidDestinationError(
             f"{name} is a queue on the broker, and no topic.",

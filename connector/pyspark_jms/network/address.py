@@ -61,7 +61,7 @@ class Address:
 
 
 def parse_broker_url(text: str) -> tuple[Address, ...]:
-    """``stomp://host:61613,stomp://other:61613`` → the failover list, in order.
+    """Parse ``stomp://host:61613,stomp://other:61613``: the failover list, in order.
 
     The default ports are 61613 for STOMP and 5672 for AMQP, with TLS 61614 and 5671. A path is the virtual host, with
     percent-encoding as in RabbitMQ's URIs. Raises a ``ValueError`` that describes the problem and never repeats a

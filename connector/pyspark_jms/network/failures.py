@@ -34,7 +34,7 @@ _TLS = {"stomp": "stomp+ssl://", "amqp": "amqps://"}
 
 
 def unreachable(address: Address, error: BaseException | None) -> JMSError:
-    """The error for a connection that could not be established."""
+    """Return the error for a connection that could not be established."""
     if isinstance(error, JMSError):
         return error
     if isinstance(error, ssl.SSLCertVerificationError):
@@ -87,7 +87,7 @@ def connection_lost(address: Address) -> ConnectionLostError:
 
 
 def late(address: Address, what: str, seconds: float) -> ReceiptTimeoutError:
-    """The broker did not send ``what``."""
+    """Return the error for a broker that did not send ``what``."""
     return ReceiptTimeoutError(
         f"{address} did not send {what} within {seconds:g} s.",
         "The broker is slow or blocked: look at its log, or raise receiptTimeout.",

@@ -59,7 +59,7 @@ class TlsSettings:
     verify_hostname: bool = True
 
     def context(self) -> ssl.SSLContext:
-        """TLS 1.2 or newer. The certificate is always verified, the host name unless ``verify_hostname`` is off."""
+        """Verify the certificate always, and the host name unless ``verify_hostname`` is off. TLS 1.2 or newer."""
         context = trusting(self.ca_file)
         context.check_hostname = self.verify_hostname
         if self.cert_file:
@@ -99,7 +99,7 @@ class ConnectionSettings:
 
     @property
     def protocol(self) -> Protocol:
-        """All addresses have the same."""
+        """The protocol, which all addresses have in common."""
         return self.addresses[0].protocol
 
     def impatient(self, seconds: float) -> "ConnectionSettings":

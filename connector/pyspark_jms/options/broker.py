@@ -18,12 +18,12 @@ BROKERS = tuple(dict.fromkeys(name for dialects in _DIALECTS.values() for name i
 
 
 def dialect_of(protocol: Protocol, broker: str) -> BrokerDialect:
-    """The dialect with this value of option ``broker``."""
+    """Return the dialect with this value of option ``broker``."""
     return _DIALECTS[protocol][broker]
 
 
 def target_of(settings: ConnectionSettings) -> Target:
-    """``OptionConflictError``: the broker of option ``broker`` does not speak the protocol of ``brokerUrl``."""
+    """Raise an ``OptionConflictError`` if the broker does not speak the protocol of ``brokerUrl``."""
     protocol, broker = settings.protocol, settings.broker
     dialects = _DIALECTS[protocol]
     if broker == "auto":

@@ -108,7 +108,7 @@ _ANSWERS = {
 
 
 def unknown_option(key: str, scope: Scope) -> UnknownOptionError:
-    """The error for this key. ``scope``: whether a source or a sink got the key."""
+    """Return the error for this key. ``scope``: whether a source or a sink got the key."""
     if key.lower() == "path":
         return UnknownOptionError(
             "A path was given to load(), start() or save().", "Name a destination with option queue or topic instead."
@@ -131,7 +131,7 @@ def _fact(name: str, owner: str) -> str:
 
 
 def _nearest(key: str, names: list[str]) -> str | None:
-    """The name that is spelled almost like this one, or begins with it."""
+    """Return the name that is spelled almost like this one, or begins with it."""
     by_key = {name.lower(): name for name in names}
     close = difflib.get_close_matches(key.lower(), by_key, n=1, cutoff=_CUTOFF)
     if not close and len(key) >= _SHORTEST_PREFIX:

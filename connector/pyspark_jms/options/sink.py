@@ -34,7 +34,7 @@ class SinkOptions:
 
     @classmethod
     def parse(cls, raw: Mapping[str, str]) -> "SinkOptions":
-        """Raises an ``OptionError`` for the first option that is wrong."""
+        """Raise an ``OptionError`` for the first option that is wrong."""
         values = parse_values({key: text for key, text in raw.items() if key.lower() not in _SET_BY_SPARK}, "sink")
         connection = connection_settings(values)
         target, destination, exactly_once = target_of(connection), _default_destination(values), _exactly_once(values)

@@ -77,7 +77,7 @@ class SourceOptions:
 
     @classmethod
     def parse(cls, raw: Mapping[str, str], reading: Literal["stream", "batch"] | None = None) -> "SourceOptions":
-        """Raises an ``OptionError`` for the first option that is wrong.
+        """Raise an ``OptionError`` for the first option that is wrong.
 
         ``reading`` is None in ``load()``, before Spark decides: options of streams and of batches are allowed.
         """
@@ -130,11 +130,11 @@ class SourceOptions:
 
     @property
     def connection_window(self) -> int:
-        """Bytes of the prefetch window of one connection."""
+        """Return the bytes of the prefetch window of one connection."""
         return max(1, self.window_bytes // (len(self.destinations) * self.connections))
 
     def selector_for(self, dialect: BrokerDialect) -> str | None:
-        """The selector text for a broker of this dialect."""
+        """Return the selector text for a broker of this dialect."""
         return None if self.selector is None else selection(self.selector, dialect.name, dialect.selector_dialect).text
 
     def selector_warnings(self, dialect: BrokerDialect) -> tuple[str, ...]:
@@ -377,7 +377,7 @@ def _staging_queues(values: Mapping[str, Any]) -> list[str]:
 
 
 def _names(values: Mapping[str, Any]) -> Iterator[tuple[str, str, OptionError]]:
-    """Names that are read, or sent to, each with a queue that must not be among them, and the error if it is."""
+    """Return names that are read, or sent to, each with a queue that must not be among them, and the error if it is."""
     queues, dead = values["queue"] or (), values["deadLetterQueue"]
     for name in queues if dead is not None else ():
         yield (

@@ -60,7 +60,7 @@ _TIMES = {"ms": 0.001, "s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0, "d": 86400
 
 
 def parse_bytes(text: str) -> int:
-    """``65536``, ``64k``, ``64m``, ``1gb``: powers of 1,024, as in Spark. Any other text is a ``ValueError``."""
+    """Parse ``65536``, ``64k``, ``64m``, ``1gb``: powers of 1,024, as in Spark. Any other text is a ``ValueError``."""
     match = _SIZE.fullmatch(text.strip())
     if not match:
         raise ValueError("a size like 65536, 64k, 64m or 1g")
@@ -68,7 +68,7 @@ def parse_bytes(text: str) -> int:
 
 
 def parse_seconds(text: str) -> float:
-    """``500ms``, ``10s``, ``15m``, ``1h``. A number without a unit is a ``ValueError``."""
+    """Parse ``500ms``, ``10s``, ``15m``, ``1h``. A number without a unit is a ``ValueError``."""
     match = _TIME.fullmatch(text.strip())
     if not match:
         raise ValueError("a time with its unit, like 500ms, 10s, 15m or 1h")
@@ -84,7 +84,7 @@ def _text(text: str) -> str:
 
 
 def _folder(text: str) -> str:
-    """An absolute path, or ``file:///PATH``. Any other URI would become a folder below the working directory."""
+    """Parse an absolute path, or ``file:///PATH``. Any other URI would become a folder below the working directory."""
     path = _text(text)
     if (scheme := _SCHEME.match(path)) is not None:
         url = urlsplit(path)
@@ -146,7 +146,7 @@ def _duration(smallest: float = 0.001) -> Callable[[str], float]:
 
 
 def _reconnect_timeout(text: str) -> float:
-    """Seconds; infinite for ``forever``."""
+    """Return seconds, infinite for ``forever``."""
     if text.lower() == "forever":
         return math.inf
     if re.fullmatch(r"0+(ms|s|m|h|d)?", text):
@@ -190,7 +190,7 @@ def _write_id(text: str) -> str:
 
 
 def _destinations(text: str) -> tuple[str, ...]:
-    """One name, or several as a JSON array. A comma is refused: it separates two names more often than it is in one."""
+    """Parse one name, or several as a JSON array. A comma is refused: more often it separates two names."""
     if not text.lstrip().startswith("["):
         if "," in text:
             parts = ", ".join(f'"{part.strip()}"' for part in text.split(","))
@@ -208,7 +208,7 @@ def _destinations(text: str) -> tuple[str, ...]:
 
 
 def _name(text: str) -> str:
-    """The name of a queue or topic. A broker would take the prefix that rows have for a part of the name."""
+    """Parse the name of a queue or topic. A broker would take the prefix that rows have for a part of the name."""
     prefix = _PREFIX.match(text)
     if prefix is not None:
         raise ValueError(f"the name without its prefix, {text[prefix.end() :] or 'NAME'}, in option {prefix['kind']}")

@@ -28,7 +28,7 @@ _BY_KEY = {option.name.lower(): option for option in OPTIONS}
 
 
 def option_named(key: str) -> Option | None:
-    """The option with this name, in any case."""
+    """Return the option with this name, in any case."""
     return _BY_KEY.get(key.lower())
 
 
@@ -38,13 +38,13 @@ def hide_secrets(raw: Mapping[str, str]) -> dict[str, str]:
 
 
 def _may_show(key: str, text: str) -> bool:
-    """False for a secret, for an address with a password in it, and for an unknown key: it may be a misspelled one."""
+    """Return False for a secret, an address with a password in it, and an unknown key: it may be a misspelled one."""
     option = option_named(key)
     return option is not None and not option.secret and not (option.name == "brokerUrl" and "@" in text)
 
 
 def parse_values(raw: Mapping[str, str], scope: Scope, *, batch: bool = False) -> dict[str, Any]:
-    """Every option of the scope by name, parsed, with defaults filled in."""
+    """Return every option of the scope by name, parsed, with defaults filled in."""
     given: dict[str, str] = {}
     for key, text in hide_secrets(raw).items():
         option = option_named(key)
@@ -81,7 +81,7 @@ def made(of: type[T], values: Mapping[str, Any], **others: Any) -> T:
 
 
 def destinations(values: Mapping[str, Any]) -> tuple[Destination, ...]:
-    """The destinations that the options ``queue`` and ``topic`` name."""
+    """Return the destinations that the options ``queue`` and ``topic`` name."""
     if values["topic"] is not None:
         return (Destination(DestinationKind.TOPIC, values["topic"]),)
     return tuple(Destination(DestinationKind.QUEUE, name) for name in values["queue"] or ())

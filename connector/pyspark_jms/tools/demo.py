@@ -238,7 +238,7 @@ def _receive(broker: EmbeddedArtemis) -> Iterator[tuple[str, JmsMessage]]:
 
 
 def expected(order: Order) -> tuple[str, Decimal | None]:
-    """The expected queue and total of an order, computed without Spark."""
+    """Return the expected queue and total of an order, computed without Spark."""
     if not order.valid:
         return f"{QUEUE}.invalid", None
     total = order.quantity * order.price
@@ -289,7 +289,7 @@ def _table(received: Sequence[tuple[str, JmsMessage]]) -> str:
 
 
 def _describe_map(received: Sequence[tuple[str, JmsMessage]]) -> str:
-    """The MapMessage as the Java application received it, without the properties that Artemis adds."""
+    """Return the MapMessage as the Java application received it, without the properties that Artemis adds."""
     for queue, message in received:
         if isinstance(message.body, Mapping):
             properties = ", ".join(f"{name}={_java(message.properties.get(name))}" for name in _PROPERTIES)
@@ -302,5 +302,5 @@ def _describe_map(received: Sequence[tuple[str, JmsMessage]]) -> str:
 
 
 def _java(typed: Typed | None) -> str:
-    """``1.5 (float)``"""
+    """Return the value with its type: ``1.5 (float)``."""
     return "null" if typed is None else f"{typed.value} ({typed.type})"

@@ -28,7 +28,7 @@ SOURCE = URL | {"queue": "orders"}
 DEAD = {"deadLetterQueue": "d"}
 SECRET = "s3cr3t"
 CHECKED = SelectorOptions("a = 1", "check")
-STREAM = {"brokerUrl": "amqp://h:1"}
+AMQP = {"brokerUrl": "amqp://h:1"}
 ONCE = {"deliveryGuarantee": "exactly-once"}
 JOURNAL = {"max_bytes": 4 << 30, "shared": False}
 TABLE = [
@@ -54,20 +54,13 @@ TABLE = [
     ("maxJournalBytes", "1g", ONCE | {"journalLocation": "/j"}, "journal.max_bytes", 1 << 30, 4 << 30),
     ("journalShared", "true", ONCE | {"journalLocation": "/j"}, "journal.shared", True, False),
     ("failOnDataLoss", "false", ONCE | {"journalLocation": "/j"}, "fail_on_data_loss", False, True),
-    (
-        "stagingQueue",
-        "s",
-        {"brokerUrl": "amqp://h:1", "deliveryGuarantee": "exactly-once"},
-        "staging_queue",
-        "s",
-        None,
-    ),
+    ("stagingQueue", "s", AMQP | ONCE, "staging_queue", "s", None),
     ("connections", "3", {}, "connections", 3, 1),
-    ("readers", "3", {"brokerUrl": "amqp://h:1", "deliveryGuarantee": "exactly-once"}, "readers", 3, 1),
-    ("streamOffset", "First", STREAM, "stream_offset", "first", None),
-    ("streamOffset", "12", STREAM, "stream_offset", 12, None),
-    ("streamOffset", "2026-11-26T08:00:00Z", STREAM, "stream_offset", datetime(2026, 11, 26, 8, tzinfo=UTC), None),
-    ("streamFilter", "A = 1", STREAM | {"streamOffset": "next"}, "stream_filter", "A = 1", None),
+    ("readers", "3", AMQP | ONCE, "readers", 3, 1),
+    ("streamOffset", "First", AMQP, "stream_offset", "first", None),
+    ("streamOffset", "12", AMQP, "stream_offset", 12, None),
+    ("streamOffset", "2026-11-26T08:00:00Z", AMQP, "stream_offset", datetime(2026, 11, 26, 8, tzinfo=UTC), None),
+    ("streamFilter", "A = 1", AMQP | {"streamOffset": "next"}, "stream_filter", "A = 1", None),
     ("maxMessagesPerTrigger", "7", {}, "max_messages", 7, None),
     ("maxBytesPerTrigger", "2m", {}, "max_bytes", 2 << 20, 64 << 20),
     ("maxBytesPerTrigger", "5k", {}, "peek_bytes", 5 << 10, None),
@@ -89,23 +82,9 @@ TABLE = [
     ("idleTimeout", "500ms", {}, "idle_timeout", 0.5, 2),
     ("transaction", "NONE", {}, "transaction", "none", "auto"),
     ("transaction", "500", {}, "transaction", 500, "auto"),
-    ("deliveryGuarantee", "Exactly-Once", {"brokerUrl": "amqp://h:1"}, "exactly_once", True, False),
-    (
-        "onReplayMismatch",
-        "send",
-        {"brokerUrl": "amqp://h:1", "deliveryGuarantee": "exactly-once"},
-        "send_on_mismatch",
-        True,
-        False,
-    ),
-    (
-        "writeId",
-        "load-2026/7",
-        {"brokerUrl": "amqp://h:1", "deliveryGuarantee": "exactly-once"},
-        "write_id",
-        "load-2026/7",
-        None,
-    ),
+    ("deliveryGuarantee", "Exactly-Once", AMQP, "exactly_once", True, False),
+    ("onReplayMismatch", "send", AMQP | ONCE, "send_on_mismatch", True, False),
+    ("writeId", "load-2026/7", AMQP | ONCE, "write_id", "load-2026/7", None),
     ("onBadRow", "DROP", {}, "drop_bad_rows", True, False),
     ("propertyColumns", "price", {}, "property_columns", ("price",), ()),
     ("propertyColumns", " * ", {}, "property_columns", ("*",), ()),

@@ -4,6 +4,7 @@ The reader without admission control gets the calls of Spark 4.0 and 4.1 by hand
 """
 
 import json
+import os
 import sys
 import time
 from collections import Counter
@@ -15,10 +16,10 @@ from numbered import fill
 from proxy import Proxy
 from pyspark.errors.exceptions.captured import StreamingQueryException
 from rawstomp import RawStomp
-from runners import runners
 from streaming import access, last_offset, left, read, run_available
 from waiting import await_value, wait_until
 
+from bench.processes import source_runners
 from pyspark_jms import monitoring
 from pyspark_jms.errors import BrokerUnreachableError, UnsupportedError
 from pyspark_jms.options.source import SourceOptions
@@ -154,7 +155,7 @@ def test_batches_after_the_first_are_mapped_where_tasks_run_on_this_machine(spar
 
 def _shared_memory():
     """Sizes of the files in memory that this Spark's sources hold open."""
-    opened = [file for pid in runners() for file in Path(f"/proc/{pid}/fd").iterdir()]
+    opened = [file for pid in source_runners(os.getpid()) for file in Path(f"/proc/{pid}/fd").iterdir()]
     return [file.stat().st_size for file in opened if str(file.readlink()).startswith("/memfd:pyspark-jms")]
 
 

@@ -52,15 +52,15 @@ class Queue:
         return queue_facts(self._link, [self.name])[self.name]
 
     def list_messages(self) -> list[dict[str, Any]]:
-        """The first waiting messages: as many as the broker lists at a time (200 by default)."""
+        """List the first waiting messages: as many as the broker lists at a time (200 by default)."""
         return list(self._link.queue_operation(self.name, self.inspection.list_messages, ""))
 
     def delivering(self) -> dict[str, list[dict[str, Any]]]:
-        """Consumer -> the messages in delivery to it."""
+        """Return, for each consumer, the messages in delivery to it."""
         return dict(self._link.queue_operation(self.name, self.inspection.list_delivering))
 
     def stomp_sessions(self) -> list[str]:
-        """The STOMP sessions, as in the keys of ``delivering``."""
+        """Return the STOMP sessions, as in the keys of ``delivering``."""
         words = self.inspection
         rows = self._link.rows(words.consumers, self.name, 1_000)
         return [f":{row[words.session_key]}:" for row in rows if row[words.protocol_key] == "STOMP"]
@@ -74,7 +74,7 @@ class Queue:
         return dict(json.loads(self._link.operation(broker, asked, self.address)))
 
     def nodes(self) -> int:
-        """The nodes of the broker's cluster; a live broker and its backup are one."""
+        """Return the nodes of the broker's cluster; a live broker and its backup are one."""
         try:
             shown = self._link.operation(self.words.broker_resource, self.inspection.topology)
         except InvalidDestinationError:

@@ -103,12 +103,12 @@ class _ReceivedIds:
         self._messages = {int(message) for _, _, message in parts if message.isdigit()}
 
     def delivered_to_us(self, delivering: dict[str, list[dict[str, Any]]]) -> list[dict[str, Any]]:
-        """The messages in delivery to this consumer, in order; to all consumers if no message was received."""
+        """Return the messages in delivery to this consumer, in order; to all consumers if it received none."""
         keys = [key for key in delivering if any(f":{consumer}," in key for consumer in self._consumers)]
         return [message for key in (keys or delivering) for message in delivering[key]]
 
     def not_received(self, delivered: list[dict[str, Any]], words: Inspection) -> list[dict[str, Any]]:
-        """The messages that never arrive: a later one arrived, or their body may be lost. Others may be late."""
+        """Return the messages that never arrive: a later one arrived, or their body may be lost. Others may be late."""
         received = [message["messageID"] in self._messages for message in delivered]
         last = max((index for index, yes in enumerate(received) if yes), default=-1)
         return [

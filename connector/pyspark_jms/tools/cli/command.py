@@ -145,7 +145,7 @@ def sink_options(options: argparse.Namespace, **more: str | None) -> "SinkOption
 def _parsed(
     parse: Callable[[Mapping[str, str]], _Parsed], options: argparse.Namespace, more: Mapping[str, str | None]
 ) -> _Parsed:
-    """The parsed options. An error names the arguments of the command, as the user has written them."""
+    """Return the parsed options. An error names the arguments of the command, as the user has written them."""
     try:
         return parse(_given(options, more))
     except OptionError as error:
@@ -165,7 +165,7 @@ _ARGUMENTS = {
 
 
 def _arguments(options: argparse.Namespace, more: Mapping[str, str | None]) -> dict[str, str]:
-    """Option → the argument of this command that gives it: the one with its value, or else the one with its name."""
+    """Return the argument of this command that gives each option: the one with its value, or else with its name."""
     given = {id(value): name for name, value in vars(options).items() if value is not None}
     names = {name: name for name in ("user", *more)} | _ARGUMENTS
     names |= {name: given[id(value)] for name, value in more.items() if id(value) in given}

@@ -44,7 +44,7 @@ def _rows(options: argparse.Namespace) -> Iterator[dict[str, Any]]:
 
 
 def _described(number: int, row: Mapping[str, Any]) -> str:
-    """A line for the headers, one for each property, and one for the body, cut after some characters."""
+    """Return a line for the headers, one for each property, and one for the body, cut after some characters."""
     known = [str(row[name]) for name in ("JMSTimestamp", "JMSMessageID", "JMSType") if name in row]
     lines = [f"{number}. {row['body_type']}  {'  '.join(known)}{'  redelivered' if row.get('JMSRedelivered') else ''}"]
     types = row.get("property_types", {})

@@ -24,7 +24,7 @@ def _add_subscribe(parser: argparse.ArgumentParser) -> None:
 
 
 def _named(options: argparse.Namespace) -> dict[str, str | None]:
-    """The options of a query that read the subscription."""
+    """Return the options of a query that read the subscription."""
     return {
         "topic": options.topic,
         "subscriptionName": options.subscription_name,

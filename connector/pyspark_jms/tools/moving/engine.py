@@ -58,10 +58,10 @@ class MovingLink(SourceLink, Protocol):
     """A ``SourceLink`` that can also send."""
 
     def origin(self, block: MessageBlock, index: int) -> Destination | None:
-        """The queue from which the broker itself took the message away; None if the message does not name it."""
+        """Return the queue from which the broker itself took the message, or None if the message does not name it."""
 
     def check_target(self, name: str) -> None:
-        """``InvalidDestinationError`` for a queue that no row may name."""
+        """Raise an ``InvalidDestinationError`` for a queue that no row may name."""
 
     def encode(self, destination: Destination, rows: pa.RecordBatch, numbers: Int64s) -> Sequence[MessageBlock]:
         """Encode the rows with these numbers. An error that is about certain rows has ``WrongRows`` as its cause."""
@@ -206,7 +206,7 @@ class _Mover:
         return [self._target(block, row, lossy) for row in rows.select(_DECIDING).to_pylist()]
 
     def _move(self, block: MessageBlock, limit: int) -> None:
-        """One transaction."""
+        """Move a part of a block in one transaction."""
         rows = self._rows_of(block)
         targets = self._targets_of(block, rows)
         chosen = [index for index, target in enumerate(targets) if isinstance(target, Destination)][:limit]
@@ -282,7 +282,7 @@ _DROPPED = ["JMSExpiration", "JMSDeliveryTime"]
 
 
 def _lossy(rows: pa.RecordBatch) -> frozenset[int]:
-    """The numbers of the rows that have null in place of a value."""
+    """Return the numbers of the rows that have null in place of a value."""
     kinds = [rows.column("property_types").items, *(_kinds(rows.column(name)) for name in ("map", "stream"))]
     if not any(pc.any(pc.is_in(each, value_set=_VALUELESS)).as_py() for each in kinds):
         return frozenset()
@@ -309,7 +309,7 @@ def _claim_of(target: Destination) -> str:
 
 
 def _named(source: str | None) -> Destination | None:
-    """The queue of ``SOURCE_PROPERTY``. A topic is not one: all its subscribers would get the message again."""
+    """Return the queue of ``SOURCE_PROPERTY``. A topic is not one: all its subscribers would get the message again."""
     try:
         found = None if source is None else Destination.parse(source)
     except ValueError:
@@ -318,7 +318,7 @@ def _named(source: str | None) -> Destination | None:
 
 
 def _as_new(rows: pa.RecordBatch, run: str, added: tuple[str, ...]) -> pa.RecordBatch:
-    """The rows without what made them dead letters, and with the mark of this run. ``added``: see ``BrokerDialect``."""
+    """Remove what made the rows dead letters, and add the mark of this run. ``added``: see ``BrokerDialect``."""
     rows = rows.drop_columns(_DROPPED)
     for name, mark in (("properties", [(MOVED_PROPERTY, run)]), ("property_types", [])):
         index = rows.schema.get_field_index(name)

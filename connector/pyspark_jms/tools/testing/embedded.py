@@ -161,7 +161,7 @@ def _general_settings(max_delivery_attempts: int) -> AddressSettings:
 
 
 def _tls_options(tls: Tls, directory: Path) -> dict[str, str]:
-    """The acceptor's TLS options. Artemis needs key and certificate in one PEM file."""
+    """Return the acceptor's TLS options. Artemis needs key and certificate in one PEM file."""
     store = directory / "tls.pem"
     store.touch(mode=0o600)
     store.write_text("\n".join(Path(file).read_text() for file in (tls.key, tls.cert) if file))

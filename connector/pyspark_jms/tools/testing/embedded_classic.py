@@ -1,15 +1,14 @@
 """An Apache ActiveMQ Classic broker in its own Java virtual machine, with the interface of ``EmbeddedArtemis``."""
 
-import contextlib
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from pyspark_jms.errors import EmbeddedBrokerError
 from pyspark_jms.tools.testing.config import User
 from pyspark_jms.tools.testing.jars import classic_classpath
 from pyspark_jms.tools.testing.lifecycle import JavaBroker
-from pyspark_jms.tools.testing.operations import DeadLetter
+from pyspark_jms.tools.testing.operations import Broker, DeadLetter
 from pyspark_jms.tools.testing.ports import free_port
 
 __all__ = ["EmbeddedClassic"]
@@ -18,13 +17,14 @@ _NAME = "embedded"
 _ADVISORIES = "ActiveMQ.Advisory.>"
 """The broker's advisory topics, which every client uses."""
 
+_STATISTICS = {"Message": "getMessages", "Delivering": "getInflight", "Consumer": "getConsumers"}
 _READ = frozenset({"consume", "browse"})
 _WRITE = frozenset({"send"})
 _ADMIN = frozenset({"createAddress", "createDurableQueue", "createNonDurableQueue"})
 """Artemis' names of permissions for each permission of Classic. Classic has no equivalent of the others."""
 
 
-class EmbeddedClassic(JavaBroker):
+class EmbeddedClassic(JavaBroker, Broker):
     """A broker for a test::
 
         with EmbeddedClassic() as broker:
@@ -58,8 +58,8 @@ class EmbeddedClassic(JavaBroker):
 
     @property
     def amqp_url(self) -> str:
-        """A port of its own for AMQP 1.0 clients. With its transformer ``jms`` Java clients over OpenWire get what AMQP
-        clients sent as JMS messages, and not as bytes.
+        """The URL of the port for AMQP 1.0 clients. With its transformer ``jms``, Java clients over OpenWire get their
+        messages as JMS messages, and not as bytes.
         """
         return f"amqp://{self.host}:{self.amqp_port}"
 
@@ -70,7 +70,6 @@ class EmbeddedClassic(JavaBroker):
         return self._service
 
     def connection_factory(self) -> Any:
-        """A Jakarta JMS connection factory for clients in the broker's virtual machine."""
         return self.jvm.org.apache.activemq.ActiveMQConnectionFactory(f"vm://{_NAME}?create=false")
 
     # --- starting ------------------------------------------------------------------------------
@@ -125,44 +124,19 @@ class EmbeddedClassic(JavaBroker):
 
     # --- queues ----------------------------------------------------------------------------------
 
-    def _find_queue(self, queue: str) -> Any:
+    def _find(self, queue: str) -> Any:
         destinations = self.server.getBroker().getDestinationMap()
         found = destinations.get(self.jvm.org.apache.activemq.command.ActiveMQQueue(queue))
         while found is not None and str(found.getClass().getSimpleName()) != "Queue":
             found = found.getNext()  # the wrapper that checks permissions comes first
         return found
 
-    @contextlib.contextmanager
-    def _queue(self, name: str) -> Iterator[Any]:
-        found = self._find_queue(name)
-        if found is None:
-            raise EmbeddedBrokerError(f"The broker has no queue {name!r}.", "Create it with create_queue().")
-        try:
-            yield found
-        finally:
-            self._release(found)
-
-    def has_queue(self, queue: str) -> bool:
-        return self._find_queue(queue) is not None
-
-    def message_count(self, queue: str) -> int:
-        """Messages on the queue, including those in delivery; 0 if the queue does not exist."""
-        if not self.has_queue(queue):
-            return 0
+    def _count(self, queue: str, counted: str) -> int:
         with self._queue(queue) as found:
-            return int(found.getDestinationStatistics().getMessages().getCount())
-
-    def delivering_count(self, queue: str) -> int:
-        """Messages that are delivered and not acknowledged."""
-        with self._queue(queue) as found:
-            return int(found.getDestinationStatistics().getInflight().getCount())
-
-    def consumer_count(self, queue: str) -> int:
-        with self._queue(queue) as found:
-            return int(found.getDestinationStatistics().getConsumers().getCount())
+            return int(getattr(found.getDestinationStatistics(), _STATISTICS[counted])().getCount())
 
     def delivery_counts(self, queue: str) -> list[int]:
-        """The number of deliveries of each of the first few hundred messages, from the head."""
+        """Return the number of deliveries of each of the first few hundred messages, from the head."""
         with self._queue(queue) as found:
             return [int(message.getRedeliveryCounter()) for message in found.browse()]
 
@@ -172,9 +146,10 @@ class EmbeddedClassic(JavaBroker):
         with self._queue(dead_letter_queue) as found:
             return [_dead_letter(message) for message in found.browse()]
 
-    def create_queue(self, name: str) -> None:
+    def create_queue(self, name: str, *, topic: bool = False) -> None:
         context = self.server.getAdminConnectionContext()
-        destination = self.jvm.org.apache.activemq.command.ActiveMQQueue(name)
+        commands = self.jvm.org.apache.activemq.command
+        destination = commands.ActiveMQTopic(name) if topic else commands.ActiveMQQueue(name)
         self.server.getBroker().addDestination(context, destination, False)  # noqa: FBT003 - not temporary
 
     def purge(self, queue: str) -> int:
@@ -192,7 +167,7 @@ def _dead_letter(message: Any) -> DeadLetter:
 
 
 def _permitted_users(users: Sequence[User], match: str) -> tuple[list[str], ...]:
-    """The users that can read, write and create at ``match``."""
+    """Return the users that can read, write and create at ``match``."""
     given = {user.name: set(user.permissions if match == ">" else user.at.get(match, ())) for user in users}
     return tuple([name for name in given if given[name] & needed] for needed in (_READ, _WRITE, _ADMIN))
 

@@ -190,7 +190,7 @@ def _resolve_in(jvm: Any, wanted: _Packages, settings: ResolverSettings) -> list
 
 
 def _spark_defaults(jvm: Any) -> Any:
-    """``spark-defaults.conf``, which is a Java properties file."""
+    """Read ``spark-defaults.conf``, which is a Java properties file."""
     properties = jvm.java.util.Properties()
     conf = os.environ.get("SPARK_CONF_DIR") or Path(os.environ.get("SPARK_HOME", "")) / "conf"
     path = Path(conf) / "spark-defaults.conf"

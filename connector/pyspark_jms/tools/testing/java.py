@@ -41,7 +41,7 @@ _FRAME = re.compile(r"\s+(at |\.\.\. \d+ more)")
 
 
 def spark_jars() -> Path:
-    """The folder of jars inside the installed pyspark, found without importing pyspark."""
+    """Return the folder of jars inside the installed pyspark, found without importing pyspark."""
     spec = find_spec("pyspark")
     if spec is None or not spec.submodule_search_locations:
         raise EmbeddedBrokerError("pyspark is not installed.", "pip install pyspark.")
@@ -49,7 +49,7 @@ def spark_jars() -> Path:
 
 
 def find_java() -> str:
-    """The ``java`` that Spark uses: that of JAVA_HOME, else the one on the PATH. An old version is an error."""
+    """Return the ``java`` that Spark uses: that of JAVA_HOME, else the one on the PATH. An old version is an error."""
     home = os.environ.get("JAVA_HOME")
     java = shutil.which("java", path=str(Path(home) / "bin")) if home else shutil.which("java")
     if java is None:
@@ -75,7 +75,7 @@ def _major_version(java: str) -> int:
 
 
 def tail(log: Path) -> str:
-    """The end of a log without its stack frames, as the last paragraph of an error message."""
+    """Return the end of a log without its stack frames, as the last paragraph of an error message."""
     try:
         lines = [line for line in log.read_text(errors="replace").splitlines() if not _FRAME.match(line)]
     except OSError:
@@ -210,7 +210,7 @@ class JavaTypes:
         return self._jvm.java.lang.Class.forName(name)
 
     def typed(self, target: Any, owner: str, getter: str, *name: str) -> tuple[str, Any] | None:
-        """``target.getter(name)`` as (JMS type name, value); None stays None."""
+        """Return ``target.getter(name)`` as (JMS type name, value), or None for null."""
         box = self._jvm.java.util.ArrayList()
         add = self._virtual("java.util.ArrayList", "add", self._jvm.java.lang.Boolean.TYPE, self._object)
         get = self._virtual(owner, getter, self._object, *[self.named("java.lang.String")] * len(name))
@@ -234,7 +234,7 @@ class JavaTypes:
 
 
 def strings(enumeration: Any) -> list[str]:
-    """The elements of a ``java.util.Enumeration<String>``."""
+    """Return the elements of a ``java.util.Enumeration<String>``."""
     found = []
     while enumeration.hasMoreElements():
         found.append(str(enumeration.nextElement()))

@@ -163,7 +163,7 @@ class JavaBroker(OwnBroker):
 
     @abstractmethod
     def _classpath(self) -> list[str]:
-        """The jars. The first call may download them."""
+        """Return the jars. The first call may download them."""
 
     @abstractmethod
     def _boot(self, jvm: Any) -> None:
@@ -264,7 +264,7 @@ def _claim(directory: Path, host: str, ports: Sequence[int]) -> IO[str]:
 
 
 def _cause(error: Py4JError) -> str:
-    """The text of a Java exception, which must be read while the machine runs."""
+    """Return the text of a Java exception, which must be read while the machine runs."""
     if isinstance(error, Py4JJavaError):
         return str(error.java_exception.toString())
     return "its virtual machine ended, or was killed after the time limit"

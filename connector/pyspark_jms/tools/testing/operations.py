@@ -23,6 +23,8 @@ class DeadLetter:
 
 
 class Broker(ABC):
+    """A broker whose queues a test asks about. The operations are those of Artemis."""
+
     host: str
     port: int
     user: str
@@ -62,31 +64,36 @@ class Broker(ABC):
 
     @contextlib.contextmanager
     def _queue(self, name: str) -> Iterator[Any]:
-        with self._releasing(self.server.locateQueue(name)) as queue:
+        with self._releasing(self._find(name)) as queue:
             if queue is None:
                 raise EmbeddedBrokerError(f"The broker has no queue {name!r}.", "Create it with create_queue().")
-            queue.flushExecutor()  # the counts may lag behind the receipts
             yield queue
 
+    def _find(self, queue: str) -> Any:
+        """Return the Java object of a queue, or None."""
+        found = self.server.locateQueue(queue)
+        if found is not None:
+            found.flushExecutor()  # the counts may lag behind the receipts
+        return found
+
     def has_queue(self, queue: str) -> bool:
-        with self._releasing(self.server.locateQueue(queue)) as found:
+        with self._releasing(self._find(queue)) as found:
             return found is not None
 
     def message_count(self, queue: str) -> int:
         """Return the number of messages on the queue, in delivery or not, with scheduled ones; 0 without the queue."""
-        if not self.has_queue(queue):
-            return 0
-        with self._queue(queue) as found:
-            return int(found.getMessageCount())
+        return self._count(queue, "Message") if self.has_queue(queue) else 0
 
     def delivering_count(self, queue: str) -> int:
         """Return the number of messages that are delivered and not acknowledged."""
-        with self._queue(queue) as found:
-            return int(found.getDeliveringCount())
+        return self._count(queue, "Delivering")
 
     def consumer_count(self, queue: str) -> int:
+        return self._count(queue, "Consumer")
+
+    def _count(self, queue: str, counted: str) -> int:
         with self._queue(queue) as found:
-            return int(found.getConsumerCount())
+            return int(getattr(found, f"get{counted}Count")())
 
     def delivery_counts(self, queue: str) -> list[int]:
         """Return the number of deliveries of each waiting message in order, without messages in delivery."""
@@ -100,7 +107,7 @@ class Broker(ABC):
         return letters
 
     def _waiting(self, queue: str) -> Iterator[Any]:
-        """The message references of a queue in order, including paged ones; each is valid until the next."""
+        """Yield the message references of a queue in order, including paged ones. Each is valid until the next."""
         with (
             self._queue(queue) as found,
             self._releasing(found.browserIterator()) as references,
@@ -130,7 +137,7 @@ class Broker(ABC):
 
 
 def _dead_letter(message: Any) -> DeadLetter:
-    """A message that was sent directly to the dead-letter queue has no origin, so its own id is used."""
+    """Return the dead letter. If it was sent directly to the dead-letter queue, it has no origin but its own id."""
     queue = message.getObjectProperty("_AMQ_ORIG_QUEUE")
     origin = message.getObjectProperty("_AMQ_ORIG_MESSAGE_ID")
     return DeadLetter(

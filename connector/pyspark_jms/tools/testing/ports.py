@@ -51,7 +51,7 @@ _ANSWER_LIMIT = 64 * 1024
 
 
 def stomp_answer(host: str, port: int, user: str, password: str, *, tls: bool, timeout: float) -> str:
-    """The broker's answer to a CONNECT with these credentials; an ``OSError`` without an answer in time."""
+    """Return the broker's answer to a CONNECT with these credentials. Without one in time, raise an ``OSError``."""
     # The host is the virtual host of RabbitMQ. The other brokers ignore it.
     head = f"CONNECT\naccept-version:1.2\nhost:/\nlogin:{user}\npasscode:{password}\n\n\0"
     answer = b""

@@ -66,12 +66,16 @@ def _move(
     return move(reading_of(parsed), connect, **given)
 
 
+@pytest.fixture
+def over_amqp(broker):
+    """The ``brokerUrl`` of the session's broker."""
+    return {"brokerUrl": getattr(broker, "amqp_url", None) or pytest.skip("needs an embedded broker")}
+
+
 @pytest.fixture(params=["stomp", "amqp"])
 def protocol(request, broker):
     """Name, and the ``brokerUrl`` of the session's broker."""
-    if request.param == "amqp" and not hasattr(broker, "amqp_url"):
-        pytest.skip("needs an embedded broker")
-    return request.param, {"brokerUrl": broker.amqp_url if request.param == "amqp" else broker.url}
+    return request.param, request.getfixturevalue("over_amqp") if request.param == "amqp" else {"brokerUrl": broker.url}
 
 
 @pytest.mark.parametrize(
@@ -83,9 +87,7 @@ def protocol(request, broker):
         pytest.param(3, False, marks=pytest.mark.deep),
     ],
 )
-def test_over_amqp_every_message_is_on_one_queue_wherever_the_connection_ends(broker, queue, nth, included):
-    if not hasattr(broker, "amqp_url"):
-        pytest.skip("needs an embedded broker")
+def test_over_amqp_every_message_is_on_one_queue_wherever_the_connection_ends(broker, queue, over_amqp, nth, included):
     fill(broker, queue, 1_500)
     to = f"{queue}.to"
     broker.create_queue(to)
@@ -101,7 +103,7 @@ def test_over_amqp_every_message_is_on_one_queue_wherever_the_connection_ends(br
     left, moved = settled(counts)  # while a transaction is rolled back, its messages are missing for a moment
     assert left + moved == 1_500
     assert moved or nth == 2
-    rest = _move(broker, queue, to, brokerUrl=broker.amqp_url)
+    rest = _move(broker, queue, to, **over_amqp)
     assert (rest.messages, dict(rest.left)) == (left, {})
     assert in_queue(broker, to) == dict.fromkeys(range(1_500), 1)
 
@@ -193,24 +195,24 @@ def test_a_message_that_comes_back_is_moved_once(broker, queue, protocol):
     to, ended = f"{queue}.to", threading.Event()
     broker.create_queue(to)
 
-    def send_back():
+    def send_back(java):
         """A consumer that refuses every message, as the broker does that moves it to a dead-letter queue."""
-        with JmsClient(broker) as java:
-            while not ended.is_set():
-                if message := java.receive(to, timeout=0.2):
-                    kept = {name: message.properties[name] for name in ("n", MOVED_PROPERTY)}
-                    java.send(queue, message.body, properties=kept)
+        while not ended.is_set():
+            if message := java.receive(to, timeout=0.2):
+                kept = {name: message.properties[name] for name in ("n", MOVED_PROPERTY)}
+                java.send(queue, message.body, properties=kept)
 
-    consumer = threading.Thread(target=send_back)
-    consumer.start()
-    try:
-        moved = _move(broker, queue, to, **protocol[1], idleTimeout="1s")
-        assert moved.messages == 20
-        assert moved.left.total() > 0
-        assert next(iter(moved.left)).endswith("came back")
-    finally:
-        ended.set()
-        consumer.join(60)
+    with JmsClient(broker) as java:  # connected before the move ends
+        consumer = threading.Thread(target=send_back, args=[java])
+        consumer.start()
+        try:
+            moved = _move(broker, queue, to, **protocol[1], idleTimeout="1s")
+            assert moved.messages == 20
+            assert moved.left.total() > 0
+            assert next(iter(moved.left)).endswith("came back")
+        finally:
+            ended.set()
+            consumer.join(60)
     assert in_queue(broker, queue) + in_queue(broker, to) == dict.fromkeys(range(20), 1)
 
 
@@ -237,18 +239,16 @@ def test_a_dead_letter_of_the_connector_goes_to_its_queue_without_the_reasons(br
 
 @pytest.mark.parametrize(("protocol", "protocol_of_producer"), PROTOCOL_PAIRS, indirect=["protocol"])
 def test_the_queue_that_the_broker_notes_comes_before_the_one_that_a_producer_names(
-    broker, queue, protocol, protocol_of_producer
+    broker, queue, over_amqp, protocol, protocol_of_producer
 ):
     """With each property that names a queue: the connector's, and those of Artemis."""
-    if not hasattr(broker, "amqp_url"):
-        pytest.skip("needs an embedded broker")
     forged = {
         "spark_jms_source": f"queue://{queue}.pay",
         "_AMQ_ORIG_QUEUE": f"{queue}.pay",
         "_AMQ_ORIG_ADDRESS": f"{queue}.pay",
     }
     broker.create_queue(queue)
-    address = f"amqp://{broker.user}:{broker.password}@{broker.amqp_url.removeprefix('amqp://')}"
+    address = f"amqp://{broker.user}:{broker.password}@{over_amqp['brokerUrl'].removeprefix('amqp://')}"
     with closing(BlockingConnection(address, allowed_mechs="PLAIN", allow_insecure_mechs=True)) as connection:
         if protocol_of_producer == "stomp":
             with RawStomp(broker) as raw:
@@ -280,17 +280,15 @@ def test_a_message_that_came_from_a_topic_stays_and_the_topic_stays_one(broker, 
     assert types_of(broker, queue) == "[MULTICAST]"
 
 
-def test_the_targets_are_counted_before_anything_moves_and_no_other_is_used(broker, queue):
-    if not hasattr(broker, "amqp_url"):
-        pytest.skip("needs an embedded broker")
-    dead, url = f"{queue}.dead", {"brokerUrl": broker.amqp_url}
+def test_the_targets_are_counted_before_anything_moves_and_no_other_is_used(broker, queue, over_amqp):
+    dead = f"{queue}.dead"
 
     def send(name, count):
         with RawStomp(broker) as raw:
             raw.send(dead, [([("spark_jms_source", f"queue://{queue}.{name}")], str(n)) for n in range(count)])
 
     def found(**given):
-        parsed = _parsed(broker, dead, url)
+        parsed = _parsed(broker, dead, over_amqp)
         given = {"limit": None, "accept_claims": True} | given
         return look_for_targets(reading_of(parsed), connect_mover(parsed), **given)
 
@@ -302,7 +300,7 @@ def test_the_targets_are_counted_before_anything_moves_and_no_other_is_used(brok
     assert (broker.message_count(dead), set(broker.delivery_counts(dead))) == (302, {0})
     targets = found()
     send("late", 3)
-    moved = _move(broker, dead, accept_claims=True, targets=targets, **url)
+    moved = _move(broker, dead, accept_claims=True, targets=targets, **over_amqp)
     assert (moved.targets, moved.left.total()) == (targets, 3)
     assert "came after the queues were printed" in next(iter(moved.left))
 
@@ -339,9 +337,7 @@ def test_a_limit_is_kept_and_messages_that_stay_do_not_use_it_up(broker, queue, 
     assert moved.messages == 3
 
 
-def test_java_messages_of_every_body_arrive_over_amqp_as_they_were_sent(broker, queue):
-    if not hasattr(broker, "amqp_url"):
-        pytest.skip("needs an embedded broker")
+def test_java_messages_of_every_body_arrive_over_amqp_as_they_were_sent(broker, queue, over_amqp):
     bodies = ["text", "", b"\x00\x01", b"", {"a": 1, "b": Typed("short", 3)}, [1.5, "x", None], None]
     with JmsClient(broker) as java:
         for body in bodies:
@@ -349,7 +345,7 @@ def test_java_messages_of_every_body_arrive_over_amqp_as_they_were_sent(broker, 
         before = [java.receive(queue) for _ in bodies]
         for body in bodies:
             java.send(queue, body, properties={"n": 5, "big": 1 << 40})
-        moved = _move(broker, queue, f"{queue}.to", brokerUrl=broker.amqp_url)
+        moved = _move(broker, queue, f"{queue}.to", **over_amqp)
         assert (moved.messages, dict(moved.left)) == (len(bodies), {})
         after = [java.receive(f"{queue}.to") for _ in bodies]
     assert [(each.body_type, each.body) for each in after] == [(each.body_type, each.body) for each in before]
@@ -367,14 +363,12 @@ def test_a_row_that_cannot_be_sent_stays_with_its_reason(broker, queue, protocol
     await_value(lambda: (broker.message_count(queue), broker.message_count(f"{queue}.to")), (1, 1))
 
 
-def test_a_message_that_would_lose_a_part_stays_with_its_reason(broker, queue):
-    if not hasattr(broker, "amqp_url"):
-        pytest.skip("needs an embedded broker")
+def test_a_message_that_would_lose_a_part_stays_with_its_reason(broker, queue, over_amqp):
     body = section(0x77, string("text"))
     twice = section(0x74, map_([(string("a"), string("1")), (string("a"), string("2"))]))
     parts = [twice + body, application_properties(a=list_(int_(1))) + body, section(0x77, list_(int_(1), list_()))]
     put_encoded(broker, queue, [*parts, application_properties(a=uint(1)) + body])
-    moved = _move(broker, queue, f"{queue}.to", brokerUrl=broker.amqp_url)
+    moved = _move(broker, queue, f"{queue}.to", **over_amqp)
     assert (moved.messages, dict(moved.left)) == (1, {_UNREADABLE: 1, _SENT_AS_NULL: 2})
     await_value(lambda: (broker.message_count(queue), broker.message_count(f"{queue}.to")), (3, 1))
 

@@ -93,12 +93,6 @@ def test_jvm_dies_with_a_killed_parent(tmp_path):
         assert broker.running
 
 
-def test_wrong_password_is_refused(broker, connect):
-    _, answer = connect(broker, password="wrong")
-    assert answer.startswith("ERROR\n")
-    assert "Security Error" in answer
-
-
 def test_restricted_users(configured, connect):
     broker = configured
     for name in ("no.read", "no.write", "open"):
