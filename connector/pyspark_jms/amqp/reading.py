@@ -13,7 +13,7 @@ from pyspark_jms.amqp.dialects import Dialect
 from pyspark_jms.amqp.link.connection import Connection, connect
 from pyspark_jms.amqp.link.consumer import ReaderConsumer, attach
 from pyspark_jms.amqp.link.dead_letters import pieces_of
-from pyspark_jms.amqp.link.pull import has_message
+from pyspark_jms.amqp.link.pull import AT_ONCE, ask_all
 from pyspark_jms.amqp.link.read_register import ReadRegister, RegisterName, driver_container, queue_at, tokens_of
 from pyspark_jms.amqp.link.register import not_delivered
 from pyspark_jms.amqp.link.subscriptions import (
@@ -84,23 +84,19 @@ class ReaderLink(ReadRegister):
         return not_delivered(self._settings, self.queue)
 
     def subscribe(self, subscriptions: Sequence[Subscription]) -> None:
-        self.sources = [source for each in subscriptions if (source := self._source(each)) is not None]
-        with self.connection.core():
-            self.connection.on_received = self._grant
+        begun = [ReadSource(self.connection, each, self._settings) for each in subscriptions]
+        self.sources = [source for source in begun if self._is_there(source)]
 
-    def _source(self, subscription: Subscription) -> ReadSource | None:
-        """Return None for a queue that is not there. The planner has seen it: it has no message."""
+    def _is_there(self, source: ReadSource) -> bool:
+        """Return False for a queue that is not there. The planner has seen it: it has no message."""
         try:
-            return ReadSource(self.connection, subscription, self._settings)
+            source.begin()
         except JMSError as error:
             if not error.missing:
                 raise
-            _log.debug("= %s is not there, so it has no messages: %s", subscription.destination, error.fact)
-            return None
-
-    def _grant(self) -> None:
-        for source in self.sources:
-            source.grant()
+            _log.debug("= %s is not there, so it has no messages: %s", source.subscription.destination, error.fact)
+            return False
+        return True
 
     def add_to_value(
         self, source: int, ids: list[bytes], stream: str, batch: int, blocks: Iterable[tuple[int, int, Packed]]
@@ -134,14 +130,14 @@ class ReaderLink(ReadRegister):
             self.sources[source].released(len(ids))
 
     def finish(self, sources: Sequence[tuple[Receiver, bool]] = ()) -> None:
-        self.connection.on_received = None
+        self.connection.readers.clear()
         self._diverted.roll_back()
         mine = [(source.receiver, source.subscription.durable is None) for source in self.sources]
         super().finish([*sources, *mine])
 
     def close(self) -> None:
         """The sources first: whoever gets the lock then finds their messages, and giving back costs no delivery."""
-        self.connection.on_received = None
+        self.connection.readers.clear()
         for source in self.sources:
             source.detach()
         self._diverted.roll_back()
@@ -170,6 +166,8 @@ class Probe(OnConnection[Dialect]):
         self._client_id = durable.client_id if durable else None
         self._settings = replace(settings, client_id=self._client_id, addresses=(self.connection.address,))
         self._was_seen, self._has_warned = was_seen, False
+        self._last: Source | None = None
+        """The queue that had a message last."""
         self._queues: dict[RegisterName, str] = {}
         """The queues of the registers that were looked at."""
         try:
@@ -207,22 +205,26 @@ class Probe(OnConnection[Dialect]):
         return copy_of(f"{self.dialect.send.source_address(topic.kind, topic.name)}::{queue}")
 
     def has_messages(self) -> bool:
-        """Each time by new links: a browse does not go back, and its next message may have been consumed (Artemis).
-
-        The first time all queues are asked, so that they were seen when a task reads them.
+        """Ask the queue that had a message last before all others. The first time all queues are asked, so that they
+        were seen when a task reads them.
         """
-        found = [self._has_message(each) for each in self._sources] if not self._was_seen else ()
+        if self._last is not None and self._ask([self._last]):
+            return True
+        is_first, self._last = not self._was_seen, None
+        for first in range(0, len(self._sources), AT_ONCE):
+            if self._ask(self._sources[first : first + AT_ONCE]) and not is_first:
+                break
         self._was_seen = True
-        return any(found or map(self._has_message, self._sources))
+        return self._last is not None
 
-    def _has_message(self, source: Source) -> bool:
-        try:
-            return has_message(self.connection, source)
-        except JMSError as error:
+    def _ask(self, sources: Sequence[Source]) -> bool:
+        found, refused = ask_all(self.connection, sources)
+        for at, error in refused.items():
             if not (self._was_seen and error.missing):
-                raise
-            self._warn_of_missing(source, error)
-            return False
+                raise error
+            self._warn_of_missing(sources[at], error)
+        self._last = sources[found[0]] if found else self._last
+        return bool(found)
 
     def _warn_of_missing(self, source: Source, error: JMSError) -> None:
         if not self._has_warned:

@@ -12,6 +12,7 @@ __all__ = [
     "FULL_QUEUE_REMEDY",
     "MAX_ELEMENTS",
     "BodyChoice",
+    "SharedWindow",
     "Subscription",
     "another_topic",
     "both_selectors",
@@ -33,6 +34,27 @@ BodyChoice: TypeAlias = Literal["auto", "text", "bytes"]
 """Option bodyType: one body type for all messages, or detection for each message."""
 
 
+class SharedWindow:
+    """What the subscriptions of a query have beside their own windows: equal parts for those that fill theirs.
+
+    Every method is called with the lock of the connections held.
+    """
+
+    def __init__(self, size: int) -> None:
+        self._size = size
+        self._users: set[object] = set()
+
+    def part(self, user: object, *, is_full: bool) -> int:
+        """Return the bytes that a subscription has in addition. One that has once filled its window keeps its part."""
+        if is_full:
+            self._users.add(user)
+        return self._size // len(self._users) if user in self._users else 0
+
+    def leave(self, user: object) -> None:
+        """The subscription does not fill its own window any more, or has ended."""
+        self._users.discard(user)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Subscription:
     destination: Destination
@@ -40,6 +62,8 @@ class Subscription:
     """The prefetch window: what the broker may have in flight to us. It bounds memory and is the back-pressure."""
     window_messages: int | None = None
     """The same for a broker that counts messages."""
+    shared: SharedWindow | None = None
+    """What may be added to ``window_bytes`` where a window can grow: over AMQP."""
     transform: bool = False
     """Request the content of maps from a broker that sends the content only on request."""
     browse: bool = False

@@ -2,7 +2,7 @@
 
 import threading
 from collections import Counter
-from typing import Generic, Protocol, TypeVar
+from typing import Any, Generic, Protocol, TypeVar
 
 from pyspark_jms.network.address import Address
 
@@ -21,6 +21,12 @@ class StateCondition(threading.Condition):
         super().__init__()
         self.counts: Counter[str] = Counter()
         """What the connections of one protocol count for the progress of a query, by the name of the metric."""
+        self.changes = 0
+        """How often it was notified: while this stays the same, nothing has arrived."""
+
+    def notify_all(self) -> None:
+        self.changes += 1
+        super().notify_all()
 
     def pause(self, seconds: float) -> None:
         """Return when something arrives, or after ``seconds``."""
@@ -51,6 +57,9 @@ class OnConnection(Generic[D_co]):
     """A link, with the facts of its connection."""
 
     connection: OpenConnection[D_co]
+
+    def shares(self, other: "OnConnection[Any]") -> bool:
+        return self.connection is other.connection
 
     @property
     def dialect(self) -> D_co:

@@ -272,9 +272,9 @@ OPTIONS: tuple[Option, ...] = (
            " brokerUrl"),
     Option("broker", "both", "auto", _one_of("auto", *BROKERS), "Kind of broker. auto detects it when the connection"
            " is made"),
-    Option("queue", "both", None, _destinations, "Reading: the queue to read, or several as a JSON array (each"
-           " with connections of its own). Writing: the default destination of rows without one. A name with a comma is"
-           " given as a JSON array"),
+    Option("queue", "both", None, _destinations, "Reading: the queue to read, or several as a JSON array (more"
+           " than eight share connections). Writing: the default destination of rows without one. A name with a comma"
+           " is given as a JSON array"),
     Option("topic", "both", None, _name, "Reading: the topic to read. Writing: the default destination of rows without"
            " one"),
     Option("subscriptionName", "source", None, _text, "Name of a durable subscription to the topic: the broker keeps"

@@ -56,15 +56,18 @@ class MessageSource(Protocol):
 
 
 class SourceLink(MessageSource, OpenConnection[BrokerDialect], Protocol):
-    """One connection, and from ``subscribe`` on one subscription."""
+    """A connection, which links may share, and from ``subscribe`` on one subscription."""
 
     # --- the connection ------------------------------------------------------------------------
 
+    def shares(self, other: Any) -> bool:
+        """Return whether both use one connection."""
+
     def close(self) -> None:
-        """Give back what was not acknowledged, and disconnect."""
+        """Give back what was not acknowledged. The last link of a connection disconnects."""
 
     def drop(self) -> None:
-        """Close a connection that is lost, without a word to the broker."""
+        """Leave a connection that is lost, without a word to the broker."""
 
     # --- the subscription ----------------------------------------------------------------------
 
@@ -106,7 +109,8 @@ class SourceLink(MessageSource, OpenConnection[BrokerDialect], Protocol):
 class SourceProtocol(Protocol):
     """One value for each protocol: its functions before, beside and after a connection."""
 
-    def connect(self, settings: ConnectionSettings, condition: StateCondition) -> SourceLink: ...
+    def connect(self, settings: ConnectionSettings, condition: StateCondition, beside: Any = None) -> SourceLink:
+        """``beside``: a link of this protocol, which has subscribed. The new one shares its connection."""
 
     def decode(self, block: MessageBlock, *, dialect: str, **how: Unpack[DecodeOptions]) -> Any:
         """One RecordBatch of the schema, with which selectors are compared: its types are those that the broker has.
@@ -141,8 +145,8 @@ class Reading:
     def with_options(self, **changes: Any) -> "Reading":
         return replace(self, options=replace(self.options, **changes))
 
-    def connect(self, condition: StateCondition) -> SourceLink:
-        return self.protocol.connect(self.options.connection, condition)
+    def connect(self, condition: StateCondition, beside: SourceLink | None = None) -> SourceLink:
+        return self.protocol.connect(self.options.connection, condition, beside)
 
     def look_up(self, queues: Sequence[str]) -> dict[str, QueueFacts]:
         """Ask the management what these queues are (``look_up_queues``)."""

@@ -73,6 +73,8 @@ class BatchReceiver:
         self._backlog_end = self._ledger.offered + self._ledger.waiting_messages
         """Messages below it were left by an earlier process: they are offered before anything is received."""
         self._admission = BatchTrigger(options, time.monotonic)
+        self._idle_since = -1
+        """The changes that had been seen when nothing was to be done, or -1."""
         self.reached = 0
         """The end of the last batch that the commit log holds; a journal may keep its messages a little longer."""
 
@@ -133,6 +135,7 @@ class BatchReceiver:
         """Spark holds every batch below ``sequence``. Waits only for the receipts of earlier acknowledgements."""
         if sequence <= self._ledger.done:
             return
+        self._idle_since = -1
         self._ack_loop.reconnect_lost()
         self._ack_loop.confirm_received()  # a journal deletes at less cost what has its receipt
         if self._options.connections > 1 and self._store is None:
@@ -145,10 +148,13 @@ class BatchReceiver:
 
     def next_batch_end(self) -> int:
         """Wait a while for messages; the end of the batch to read next, or of the one before if none came."""
-        intake, admission = self._intake, self._admission
+        intake, admission, condition = self._intake, self._admission, self._subscriptions.condition
+        if self._idle_since == condition.changes and not self._await_change(IDLE_SECONDS):
+            return self._ledger.offered
         admission.begin(intake.activity())
         while True:
             self._stop.check()
+            changes, self._idle_since = condition.changes, -1
             self._ack_loop.run()
             if self._ledger.offered < self._backlog_end:
                 break  # read these first, even if a new message would stop the query
@@ -162,13 +168,25 @@ class BatchReceiver:
                 admission.restart()
                 continue
             if verdict is BatchDecision.NOTHING and self._nothing_to_come():
+                self._idle_since = changes if not self._draining else -1
                 return self._ledger.offered
             if waiting.messages:
                 time.sleep(LINGER_SECONDS / 2)  # instead of waking for every message
+            elif self._draining:
+                condition.pause(_POLL_SECONDS)
             else:
-                self._subscriptions.condition.pause(_POLL_SECONDS)
+                self._await_change(IDLE_SECONDS - admission.waited, changes)
         admission.note_batch()
         return self._ledger.offer(max_messages=self._options.max_messages, max_bytes=self._options.max_bytes)
+
+    def _await_change(self, seconds: float, seen: int | None = None) -> bool:
+        """Wait until something arrives, and return whether it has: of a thousand queues, none needs a look before."""
+        condition, until = self._subscriptions.condition, time.monotonic() + seconds
+        seen = condition.changes if seen is None else seen
+        while condition.changes == seen and (left := until - time.monotonic()) > 0:
+            self._stop.check()
+            condition.pause(min(left, _POLL_SECONDS))
+        return condition.changes != seen
 
     def _nothing_to_come(self) -> bool:
         if self._draining:
@@ -281,9 +299,12 @@ class Intake:
     def has_all(self, waiting: Waiting) -> bool:
         """Return True if every broker has answered a question sent after ``waiting``: it has no more for now."""
         come = self._ledger.offered, self._ledger.recognised, waiting.messages, waiting.size
-        return self._for_now.is_reached(
-            [self._subscriptions.links[subscription] for subscription in self._open_subscriptions()], come
-        )
+        open_ = [self._subscriptions.links[subscription] for subscription in self._open_subscriptions()]
+        asked: list[SourceLink] = []  # one link of each connection: its answer follows what the others were sent
+        for link in open_:
+            if not any(link.shares(each) for each in asked):
+                asked.append(link)
+        return self._for_now.is_reached(asked, come)
 
     @property
     def journal_is_full(self) -> bool:

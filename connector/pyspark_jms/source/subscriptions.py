@@ -9,11 +9,10 @@ import time
 from collections.abc import Callable
 from contextlib import closing
 from dataclasses import dataclass, field
-from functools import partial
 
 from pyspark_jms.errors import ConnectionLostError, JMSError
 from pyspark_jms.jms.model import Destination
-from pyspark_jms.jms.subscription import Subscription, selector_changed
+from pyspark_jms.jms.subscription import SharedWindow, Subscription, selector_changed
 from pyspark_jms.network.address import Address
 from pyspark_jms.network.connection import StateCondition
 from pyspark_jms.network.patience import keep_trying
@@ -38,6 +37,11 @@ MAX_SHORT_SESSIONS = 5
 
 _FIRST_SECONDS = 10.0
 """A new query connects again for so long when a connection is lost while it subscribes."""
+
+_MOST_CONNECTIONS = 8
+"""So many connections, at most, for all queues of a query. More of them cost threads, and never read faster."""
+_MOST_LINKS = 120
+"""Queues of a connection: over AMQP each has two links, and a plain transfer has a handle below 256."""
 
 _SHORT_SECONDS = 2.0
 """The messages to be delivered may be what ended a subscription that ended sooner."""
@@ -88,6 +92,8 @@ class Subscriptions:
         self._pause = pause
         self._sessions = ShortSessions()
         self.condition = StateCondition()
+        grows = self._shares and reading.options.connection.protocol == "amqp"
+        self._shared = SharedWindow(reading.options.window_bytes // 2) if grows else None
         self.links: list[SourceLink] = []
         self.reconnects = 0
         self.selector_digest: str | None = None
@@ -97,12 +103,16 @@ class Subscriptions:
         """``selector_digest``: as the checkpoint has it. ``patience``: seconds to try while the broker is away."""
         self.selector_digest = selector_digest
         options = self._options
-        require_removal(self._reading, list(require_queues(self._reading).values()))
+        found = require_queues(self._reading)
+        require_removal(self._reading, list(found.values()))
         for destination in options.destinations:
-            first = len(self.links)
+            first, facts = len(self.links), found.get(destination.name)
+            may_have = facts is None or facts.undelivered > 0
             for subscription in self._same_destination(first):
                 # The first one has probed the queue, and a probe beside it would not see the head of the queue.
-                self.links.append(self._first(destination, patience, probes=subscription == first))
+                self.links.append(
+                    self._first(subscription, destination, patience, probes=may_have and subscription == first)
+                )
                 self._sessions.began(subscription, time.monotonic())
         for link in self.links[:: options.connections]:
             self._log_what_to_expect(link)
@@ -117,21 +127,38 @@ class Subscriptions:
         first = subscription - subscription % self._options.connections
         return range(first, first + self._options.connections)
 
-    def _first(self, destination: Destination, patience: float, *, probes: bool) -> SourceLink:
-        subscribe, what = partial(self._subscribe, destination, probes=probes), "the first connection"
+    def _first(self, subscription: int, destination: Destination, patience: float, *, probes: bool) -> SourceLink:
+        def subscribe() -> SourceLink:
+            return self._subscribe(destination, self._beside(subscription), probes=probes)
+
+        what = "the first connection"
         try:
             return keep_trying(subscribe, what, timeout=patience, seen=patience > 0, pause=self._pause)
         except ConnectionLostError as error:  # the address is right: somebody closed the connection meanwhile
             allowed = min(self._options.connection.reconnect_timeout, _FIRST_SECONDS) if not patience else 0.0
             return keep_trying(subscribe, what, timeout=allowed, failure=error, pause=self._pause)
 
-    def _subscribe(self, destination: Destination, *, probes: bool = False) -> SourceLink:
+    @property
+    def _shares(self) -> bool:
+        return self._options.connections == 1 and len(self._options.destinations) > _MOST_CONNECTIONS
+
+    def _beside(self, subscription: int) -> SourceLink | None:
+        """Return a link whose connection this subscription shares: many queues share few connections, in turn, unless
+        option ``connections`` gives each queue its own.
+        """
+        if not self._shares:
+            return None
+        shared = max(_MOST_CONNECTIONS, -(-len(self._options.destinations) // _MOST_LINKS))
+        others = (each for each in range(subscription % shared, len(self.links), shared) if each != subscription)
+        return next((self.links[each] for each in others if not self.links[each].is_down), None)
+
+    def _subscribe(self, destination: Destination, beside: SourceLink | None, *, probes: bool = False) -> SourceLink:
         """Connect, learn the dialect, split the selector for it, and subscribe.
 
         ``probes``: not after a lost connection, because a message that cannot be sent ends the query.
         """
         options = self._options
-        link = self._reading.connect(self.condition)
+        link = self._reading.connect(self.condition, beside)
         try:
             selector = options.selector_for(link.dialect)
             self._require_same_selector(selector)
@@ -141,7 +168,8 @@ class Subscriptions:
         link.subscribe(
             Subscription(
                 destination=destination,
-                window_bytes=options.connection_window,
+                window_bytes=options.connection_window // (2 if self._shared else 1) or 1,
+                shared=self._shared,
                 transform=options.body_type == "auto",
                 durable=options.durable,
                 selector=selector,
@@ -199,8 +227,8 @@ class Subscriptions:
         )
         if silent is not None and self._sessions.consecutive(subscription) >= MAX_SHORT_SESSIONS:
             raise silent
-        self.links[subscription] = keep_trying(
-            lambda: self._subscribe(destination),
+        self.links[subscription] = link = keep_trying(
+            lambda: self._subscribe(destination, self._beside(subscription)),
             f"reconnecting to {link.address}",
             timeout=self._options.connection.reconnect_timeout,
             failure=silent or lost,
@@ -208,8 +236,9 @@ class Subscriptions:
             pause=self._pause,
         )
         self._sessions.began(subscription, time.monotonic())
-        self.reconnects += 1
-        _log.warning("= reconnected to %s", self.links[subscription].address)
+        if not any(each.shares(link) for each in self.links if each is not link):
+            self.reconnects += 1
+            _log.warning("= reconnected to %s", link.address)
 
     def close(self) -> None:
         """Give back what is not acknowledged, without costing it a delivery attempt. Never raises."""

@@ -29,8 +29,13 @@ __all__ = ["StompSource", "StompSourceLink", "recognition_of", "redelivered"]
 class StompSourceLink(Consumer):
     """A ``Consumer`` with the answers that only reading needs."""
 
-    def __init__(self, settings: ConnectionSettings, condition: StateCondition | None = None) -> None:
-        super().__init__(settings, condition=condition)
+    def __init__(
+        self,
+        settings: ConnectionSettings,
+        condition: StateCondition | None = None,
+        beside: Consumer | None = None,
+    ) -> None:
+        super().__init__(settings, condition=condition, beside=beside)
 
     def subscribe(self, subscription: Subscription) -> None:
         durable = subscription.durable

@@ -2,6 +2,7 @@ import amqp_sending
 import pytest
 from waiting import wait_until
 
+from pyspark_jms.amqp.link.pull import AT_ONCE
 from pyspark_jms.amqp.reading import Probe
 from pyspark_jms.amqp.wire.types import MAX_FRAME_BYTES
 from pyspark_jms.errors import InvalidDestinationError
@@ -39,6 +40,27 @@ def test_a_probe_receives_one_frame_of_a_large_message(broker, queue, probe, meg
     assert not connection.is_down, "the next question needs no new connection"
     assert broker.delivery_counts(queue) == [0]
     assert broker.delivering_count(queue) == 0
+
+
+def test_many_queues_are_asked_together_and_one_frame_comes(broker, queue, settings_for, opened):
+    names = [f"{queue}.{number}" for number in range(AT_ONCE + 5)]
+    sources = [Destination.parse(f"queue://{name}") for name in names]
+    looking = opened(Probe(settings_for(broker), sources, lambda _: None, base=f"{queue}.base"))
+    assert not looking.has_messages()
+    for number in (2, 50, 99, AT_ONCE + 1):
+        amqp_sending.put(broker, names[number], "x" * (1 << 20))
+    before = looking.connection.received_bytes
+    wait_until(looking.has_messages)
+    assert looking.connection.received_bytes - before < MAX_FRAME_BYTES + 600 * AT_ONCE
+    for number in (2, 50, 99):
+        assert broker.purge(names[number])
+    wait_until(lambda: looking.has_messages() and looking._last.address == names[AT_ONCE + 1])
+    before = looking.connection.received_bytes
+    assert looking.has_messages()
+    assert looking.connection.received_bytes - before < MAX_FRAME_BYTES + 1_000, "it is asked before the others"
+    assert broker.purge(names[AT_ONCE + 1])
+    wait_until(lambda: not looking.has_messages())
+    assert not looking.connection.is_down
 
 
 def test_a_probe_has_the_selector_of_the_query(broker, queue, probe):

@@ -52,7 +52,9 @@ from pyspark_jms.testing import JmsClient
 
 @contextlib.contextmanager
 def receiving(broker, queue, url=None, **options):
-    how = {name: options.pop(name) for name in ("drain", "restarted") if name in options}
+    how = {name: options.pop(name) for name in ("restarted",) if name in options}
+    if options.pop("drain", False):
+        how["drain_since_ms"] = time.time() * 1000
     given = access(broker) | {"brokerUrl": url or broker.amqp_url, "queue": queue} | options
     receiver = BatchReceiver(reading_of(SourceOptions.parse(given)), StopRequest(), store=None, sequence=0, **how)
     try:

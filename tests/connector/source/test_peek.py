@@ -250,8 +250,8 @@ def test_no_short_browse_of_classic_looks_whole(
 class _Watched(AmqpSource):
     """Keeps the link that a read has made."""
 
-    def connect(self, settings, condition):
-        self.link = super().connect(settings, condition)
+    def connect(self, settings, condition, beside=None):
+        self.link = super().connect(settings, condition, beside)
         return self.link
 
 

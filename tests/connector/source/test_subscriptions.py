@@ -1,11 +1,14 @@
 import contextlib
+import json
 import time
 
 import pytest
 from amqp_messages import block_of, map_, section, string, timestamp
-from amqp_sending import put, settings_of
+from amqp_sending import put, put_encoded, settings_of
+from proxy import Proxy
 from pyspark.sql.streaming.datasource import ReadMaxBytes
 from rawstomp import RawStomp
+from receivers import OpenReceiver
 from streaming import access
 from waiting import await_count, await_value, wait_until
 
@@ -250,3 +253,123 @@ def test_a_name_that_the_broker_would_take_for_another_leaves_no_subscription(br
     with pytest.raises(InvalidOptionError, match=f"Option {next(iter(wrong))} is "):
         reading_of(parsed).protocol.end_subscription(parsed.connection, parsed.destinations[0], parsed.durable)
     assert {name for name in set(map(str, control.getQueueNames())) - before if name.endswith("s")} == set()
+
+
+# --- many queues on few connections ------------------------------------------------------------------
+
+MANY = 20
+
+
+@pytest.fixture(params=["stomp", "amqp"])
+def many(request, broker, queue):
+    """``many(**options)`` → the queues, a proxy to the broker, and a receiver of all of them."""
+    with contextlib.ExitStack() as exits:
+
+        def opened(**options):
+            names = [f"{queue}.{number}" for number in range(MANY)]
+            for name in names:
+                broker.create_queue(name)
+            proxy = exits.enter_context(Proxy(broker.host, broker.port, request.param))
+            given = access(broker) | {"brokerUrl": proxy.url, "queue": json.dumps(names)} | options
+            receiver = OpenReceiver(SourceOptions.parse(given))
+            exits.callback(receiver.close)
+            return names, proxy, receiver
+
+        yield opened
+
+
+def batch_of(receiver, start, count):
+    """The next batches with so many messages: pairs of queue and text, and their end."""
+    found, end = [], start
+    for _ in range(200):
+        if len(found) >= count:
+            break
+        end = receiver.next_batch_end()
+        for range_ in receiver.batch(start, end).ranges if end > start else ():
+            name = receiver.links[range_.subscription].subscription.destination.name
+            block = range_.messages()
+            found += [(name, block.message(at).rstrip(b"\n\0")[-2:].decode()) for at in range(len(block))]
+        start = end
+    return found, end
+
+
+def connections_of(receiver):
+    return {id(link.connection) for link in receiver.links}
+
+
+def test_many_queues_share_eight_connections_and_each_message_is_of_its_queue(broker, many):
+    names, _, receiver = many()
+    assert len(connections_of(receiver)) == 8
+    sent = [(name, f"{number:02}") for number in range(5) for name in names]
+    for name, text in sent:
+        put(broker, name, text)
+    found, end = batch_of(receiver, 0, len(sent))
+    assert sorted(found) == sorted(sent)
+    receiver.acknowledge_through(end)
+    wait_until(lambda: sum(map(broker.message_count, names)) == 0)
+
+
+def test_a_lost_connection_is_repaired_alone(broker, many):
+    names, proxy, receiver = many()
+    for name in names:
+        put(broker, name, "01")
+    _, end = batch_of(receiver, 0, MANY)
+    lost = receiver.links[3].connection
+    kept = [link for link in receiver.links if link.connection is not lost]
+    proxy.cut([_link_of(proxy, lost)])
+    wait_until(lambda: receiver.links[3].is_down)
+    again, last = batch_of(receiver, end, 0)
+    assert receiver.next_batch_end() == last
+    assert again == []
+    assert [link for link in receiver.links if link in kept] == kept
+    assert len(connections_of(receiver)) == 8
+    receiver.acknowledge_through(end)
+    for name in names:
+        put(broker, name, "02")
+    more, last = batch_of(receiver, end, MANY)
+    assert sorted(more) == sorted((name, "02") for name in names), "nothing of the first batch comes twice"
+    receiver.acknowledge_through(last)
+    wait_until(lambda: receiver.next_batch_end() == last and sum(map(broker.message_count, names)) == 0)
+    metrics = receiver.progress()
+    assert (metrics["reconnects"], metrics["received"]) == (1, 2 * MANY + metrics["recognised"])
+
+
+def _link_of(proxy, connection):
+    socket = getattr(connection, "_transport", None) or connection._stream
+    port = (getattr(socket, "socket", None) or socket._socket).getsockname()[1]
+    return next(each for each in proxy.links() if each.client.getpeername()[1] == port)
+
+
+def test_one_that_leaves_gives_its_messages_back_and_leaves_the_connection_to_the_others(broker, many):
+    names, _, receiver = many()
+    for name in names:
+        put(broker, name, "01", "02")
+    wait_until(lambda: receiver.progress()["inFlightMessages"] == 2 * MANY)
+    receiver.links[0].close()
+    assert broker.delivery_counts(names[0]) == [0, 0]
+    assert not receiver.links[8].is_down
+    assert receiver.links[8].connection is receiver.links[0].connection
+    receiver.links[8].has_receipt(receiver.links[8].ping(), wait=True)
+
+
+def test_an_idle_query_looks_at_no_queue(broker, many, monkeypatch):
+    _, _, receiver = many()
+    wait_until(lambda: receiver.next_batch_end() == 0 and receiver.next_batch_end() == 0)
+    looks = []
+    link = type(receiver.links[0])
+    check = link.check
+    monkeypatch.setattr(link, "check", lambda self: looks.append(self) or check(self))
+    changes = receiver._subscriptions.condition.changes
+    assert receiver.next_batch_end() == 0
+    assert not looks or receiver._subscriptions.condition.changes != changes
+
+
+def test_over_amqp_a_queue_that_fills_its_window_gets_more(broker, queue):
+    names = json.dumps([f"{queue}.{number}" for number in range(MANY)])
+    given = access(broker) | {"brokerUrl": broker.amqp_url, "queue": names, "windowBytes": "2m"}
+    put_encoded(broker, f"{queue}.7", [section(0x75, b"\xb0" + (4000).to_bytes(4, "big") + b"x" * 4000)] * 1000)
+    with contextlib.closing(OpenReceiver(SourceOptions.parse(given))) as receiver:
+        own = receiver.links[7].subscription.window_bytes
+        assert own == (2 << 20) // MANY // 2
+        wait_until(lambda: receiver.links[7].waiting()[1] > 8 * own, what="more than its own window")
+        assert receiver.links[7].waiting()[1] < 2 << 20

@@ -48,7 +48,7 @@ from pyspark_jms.network.dialing import dial
 from pyspark_jms.network.failures import connection_lost, first_that_answers, late, unreachable
 from pyspark_jms.network.settings import ConnectionSettings
 
-__all__ = ["Connection", "Endpoint", "Stream", "connect", "error_of"]
+__all__ = ["QUIET_SECONDS", "Connection", "Endpoint", "Stream", "connect", "error_of"]
 
 _log = logging.getLogger("pyspark_jms.link")
 _CLOSE_SECONDS = 5.0
@@ -102,23 +102,22 @@ def _closed_at_open(address: Address, reason: OSError | None) -> JMSError:
 
 
 class Connection:
-    """Every method raises what ended the connection, once it has ended: a ``LinkError``, or whatever ended its thread.
-
-    Called by the reading thread with ``condition`` held: ``on_received`` after bytes have arrived, ``on_quiet`` every
-    ``QUIET_SECONDS`` while nothing arrives.
-    """
+    """Every method raises what ended the connection, once it has: a ``LinkError``, or whatever ended its thread."""
 
     def __init__(self, address: Address, settings: ConnectionSettings, condition: StateCondition) -> None:
         self.address = address
         self.condition = condition
         self.received_bytes = 0
-        self.on_received: Callable[[], None] | None = None
-        self.on_quiet: Callable[[], None] | None = None
+        self.readers: list[tuple[Callable[[], None], Callable[[float], None]]] = []
+        """Of each link: called by the thread after bytes have arrived, and every ``QUIET_SECONDS``, with ``condition``
+        held."""
+        self.users: set[object] = set()
+        """The consumers that share the connection. The last one closes it."""
         self._settings = settings
         self._failure: BaseException | None = None
         self._end_reason: OSError | None = None
         """What the system or OpenSSL said when the connection ended."""
-        self._last_received = self._last_sent = self._last_quiet = time.monotonic()
+        self._last_received = self._last_sent = self._last_look = time.monotonic()
         context = settings.tls.context() if address.tls else None
         self._core = Core(
             container_id=_container_id(settings),
@@ -290,8 +289,8 @@ class Connection:
             except JMSError as error:
                 self._failure = error
                 raise
-            if self.on_received is not None:
-                self.on_received()
+            for on_received, _ in self.readers:
+                on_received()
             self.condition.notify_all()
 
     def to_send(self) -> list[Buffer]:
@@ -307,10 +306,11 @@ class Connection:
             raise ConnectionLostError(
                 f"{self.address} sent nothing for {idle:g} s.", "The broker or the network is not responding."
             )
-        if self.on_quiet is not None and now - max(self._last_received, self._last_quiet) >= QUIET_SECONDS:
-            self._last_quiet = now
+        if self.readers and now - self._last_look >= QUIET_SECONDS:
+            self._last_look = now
             with self.condition:
-                self.on_quiet()
+                for _, on_time in self.readers:
+                    on_time(now)
             return 0.0  # what it queued is written before the next wait
         peer = self._core.peer.idle_seconds if self._core.peer else None
         often = min(self._settings.heartbeat, (peer or self._settings.heartbeat) / _IDLE_FACTOR)

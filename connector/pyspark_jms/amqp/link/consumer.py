@@ -40,11 +40,19 @@ _log = logging.getLogger("pyspark_jms.link")
 
 
 class Consumer(OnConnection[Dialect]):
-    """One connection with at most one subscription. ``close`` returns unacknowledged messages to the queue."""
+    """At most one subscription. ``close`` returns unacknowledged messages to the queue."""
 
-    def __init__(self, settings: ConnectionSettings, condition: StateCondition | None = None) -> None:
+    def __init__(
+        self,
+        settings: ConnectionSettings,
+        condition: StateCondition | None = None,
+        beside: "Consumer | None" = None,
+    ) -> None:
+        """Connect, or use the connection of the consumer ``beside``, which must have subscribed."""
         self._settings, self._condition = settings, condition
-        self.connection: Connection = connect(settings, condition)
+        self.connection: Connection = connect(settings, condition) if beside is None else beside.connection
+        self.connection.users.add(self)
+        self._confirms = beside is None or beside.confirms_acknowledgements
         self._subscription: Subscription | None = None
         self._prefetch: Prefetch | None = None
         self._acknowledger: Acknowledger | None = None
@@ -67,7 +75,7 @@ class Consumer(OnConnection[Dialect]):
     # --- subscribing ---------------------------------------------------------------------------
 
     def subscribe(self, subscription: Subscription) -> None:
-        """Once. After an error the connection is closed."""
+        """Once. After an error its connection is closed, unless others use it."""
         self._subscription = subscription
         try:
             destination, durable = subscription.destination, subscription.durable
@@ -81,21 +89,20 @@ class Consumer(OnConnection[Dialect]):
             if self._acknowledger is not None and self._acknowledger.lost_session:
                 self.connection.drop()
                 self.connection = connect(self._settings, self._condition)
-                receiver = self._attach(subscription, confirmed=False)
+                self.connection.users.add(self)
+                self._confirms = False
+                receiver = self._attach(subscription)
         except JMSError:
-            self.connection.close()
+            self._leave()
             raise
         self._prefetch = Prefetch(self.connection, receiver, subscription)
-        with self.connection.core():
-            self.connection.on_received = self._prefetch.grant
-            self.connection.on_quiet = self._prefetch.try_more
-            self._prefetch.grant()
+        self._prefetch.begin(tries_more=True)
 
-    def _attach(self, subscription: Subscription, *, confirmed: bool = True) -> Receiver:
+    def _attach(self, subscription: Subscription) -> Receiver:
         """A link without credit."""
         receiver = attach(self.connection, subscription)
         if not subscription.browse:
-            self._acknowledger = Acknowledger(self.connection, receiver, confirmed=confirmed)
+            self._acknowledger = Acknowledger(self.connection, receiver, confirmed=self._confirms)
         return receiver
 
     @property
@@ -182,45 +189,62 @@ class Consumer(OnConnection[Dialect]):
         """Detach, which gives unacknowledged messages back without a delivery attempt (on Broker-J 9.2.1 with one), and
         disconnect. Never raises.
         """
-        if self._prefetch is not None and self._prefetch.receiver.is_ready:
-            self._detach(self._prefetch.receiver)
-        self.connection.close()
+        if self._prefetch is not None:
+            self._prefetch.end()
+            if self._prefetch.receiver.is_ready:
+                self._detach(self._prefetch.receiver)
+        self._leave()
+
+    def _leave(self) -> None:
+        """Close the connection, unless others use it."""
+        self.connection.users.discard(self)
+        if not self.connection.users:
+            self.connection.close()
 
     def _detach(self, receiver: Receiver) -> None:
         try:
             with self.connection.core():
-                self.connection.on_received = self.connection.on_quiet = None
                 receiver.detach(closed=self.subscription.durable is None)
             self.connection.await_(lambda: not receiver.is_attached, "its detach")
         except JMSError as error:
             _log.debug("= %s did not confirm the detach: %s", self.connection.address, error.fact)
 
     def drop(self) -> None:
-        self.connection.on_received = self.connection.on_quiet = None
-        self.connection.drop()
+        """Leave without a word a connection that is lost, and one on which only the link is."""
+        if self._prefetch is not None:
+            self._prefetch.end()
+        self.connection.users.discard(self)
+        if self.connection.is_down or not self.connection.users:
+            self.connection.drop()
 
 
 class ReaderConsumer(OnConnection[Dialect]):
     """``resume``, and messages arrive; ``pause``, and no more can. They are accepted by a commit, or released."""
 
     def __init__(self, connection: Connection, subscription: Subscription, settings: ConnectionSettings) -> None:
-        """Attach the receiver. Raises the broker's refusal."""
+        """Send the attach. ``begin`` waits for the answer, so that the attaches of many sources are under way."""
         self._settings = settings
         self.connection: Connection = connection
         self.subscription = subscription
         if subscription.durable is None:  # that of the driver is asked for before the first task (reading.Probe)
             require_harmless(settings, subscription.destination, connection.dialect)
-        self.receiver: Receiver = attach(connection, subscription)
-        self._prefetch = Prefetch(connection, self.receiver, subscription, paused=True)
-        self._asked_empty = 0
+        self.receiver: Receiver = begin_attach(connection, subscription)
 
-    def grant(self) -> None:
-        """Called after bytes have arrived."""
-        self._prefetch.grant()
+    def begin(self) -> None:
+        """Raise the broker's refusal."""
+        connection, subscription = self.connection, self.subscription
+        await_attached(connection, subscription, self.receiver)
+        self._prefetch = Prefetch(connection, self.receiver, subscription)
+        self._prefetch.begin(paused=True)
+        self._asked_empty = 0
 
     def resume(self) -> None:
         self._asked_empty = self.receiver.proven_empty
         self._prefetch.resume()
+
+    def begin_pause(self) -> None:
+        """Take the credit back. Nothing waits: of many sources all are asked before ``pause``."""
+        self._prefetch.begin_pause()
 
     def pause(self) -> None:
         self._prefetch.pause()
@@ -266,6 +290,13 @@ class ReaderConsumer(OnConnection[Dialect]):
 
 def attach(connection: Connection, subscription: Subscription) -> Receiver:
     """A link with the subscription, without credit. Raises if the broker does not take it over as it is."""
+    receiver = begin_attach(connection, subscription)
+    await_attached(connection, subscription, receiver)
+    return receiver
+
+
+def begin_attach(connection: Connection, subscription: Subscription) -> Receiver:
+    """Send an attach."""
     source, durable = source_of(subscription, connection.dialect), subscription.durable
     if durable is not None:
         if durable.shared:
@@ -274,10 +305,14 @@ def attach(connection: Connection, subscription: Subscription) -> Receiver:
     with connection.core() as session:
         receiver = session.link(Receiver, durable.name if durable else f"reading-{subscription.destination.name}")
         receiver.attach_to(source)
+    return receiver
+
+
+def await_attached(connection: Connection, subscription: Subscription, receiver: Receiver) -> None:
+    source = source_of(subscription, connection.dialect)
     connection.await_attached(receiver)
     require_kind(connection.address, source, receiver.remote_source)
     require_echo(connection.address, source, receiver.remote_source)
-    return receiver
 
 
 def check_oversized(receiver: Receiver, settings: ConnectionSettings) -> None:

@@ -53,9 +53,7 @@ class LogReader(OnConnection[Dialect]):
         except JMSError:
             self.connection.close()
             raise
-        with self.connection.core():
-            self.connection.on_received = self._prefetch.grant
-            self._prefetch.grant()
+        self._prefetch.begin()
 
     def _attached(self, subscription: Subscription, position: str | int | datetime, sql: str | None) -> Prefetch:
         connection = self.connection
@@ -122,10 +120,10 @@ class LogReader(OnConnection[Dialect]):
 
     def close(self) -> None:
         with closing(self.connection):
-            self.connection.on_received = None
+            self._prefetch.end()
 
     def drop(self) -> None:
-        self.connection.on_received = None
+        self._prefetch.end()
         self.connection.drop()
 
 

@@ -8,7 +8,7 @@ import logging
 import time
 from dataclasses import dataclass
 
-from pyspark_jms.amqp.link.connection import Connection
+from pyspark_jms.amqp.link.connection import QUIET_SECONDS, Connection
 from pyspark_jms.amqp.link.pull import drain
 from pyspark_jms.amqp.wire.receiver import Receiver
 from pyspark_jms.blocks.block import MessageBlock
@@ -32,42 +32,70 @@ _AT_ONCE_SECONDS = 0.2
 
 
 class Prefetch:
-    """``grant`` is called with ``connection.condition`` held, after bytes have arrived and by ``released``."""
+    """The connection's thread calls it from ``begin`` to ``end``."""
 
-    def __init__(
-        self, connection: Connection, receiver: Receiver, subscription: Subscription, *, paused: bool = False
-    ) -> None:
-        """``paused``: no credit before ``resume``."""
+    def __init__(self, connection: Connection, receiver: Receiver, subscription: Subscription) -> None:
         self.receiver = receiver
         self._connection = connection
         most = (subscription.window_messages, connection.dialect.max_unacknowledged)
+        self._own_bytes, self._shared = subscription.window_bytes, subscription.shared
         self._window = CreditWindow(subscription.window_bytes, min((each for each in most if each), default=None))
         self._counted_messages = self._counted_bytes = 0
-        self._grants = not paused
+        self._grants = self._tries_more = False
         self._blocks: list[MessageBlock] = []
         self._proven_before = 0
+        self._arrived = time.monotonic()
         self._tried = 0.0
         self._quiet_periods = 0
         self._warned = False
         connection.condition.counts[LOST_CREDIT] += 0  # the progress has the metric from the beginning
 
+    def begin(self, *, paused: bool = False, tries_more: bool = False) -> None:
+        """``paused``: no credit before ``resume``. ``tries_more``: more credit while nothing comes."""
+        with self._connection.core():
+            self._grants, self._tries_more = not paused, tries_more
+            self._connection.readers.append((self.on_received, self.on_time))
+            self.grant()
+
+    def end(self) -> None:
+        with self._connection.condition:
+            with contextlib.suppress(ValueError):
+                self._connection.readers.remove((self.on_received, self.on_time))
+            if self._shared is not None:
+                self._shared.leave(self)
+
     # --- credit --------------------------------------------------------------------------------
+
+    def on_received(self) -> None:
+        """Called for every link of the connection. Most have got nothing, and have their credit."""
+        if self.receiver.transfers.total_messages != self._counted_messages or not self.receiver.credit:
+            self.grant()
 
     def grant(self) -> None:
         """Count what has arrived, and grant credit for more."""
         transfers, receiver = self.receiver.transfers, self.receiver
         if arrived := transfers.total_messages - self._counted_messages:
             self._note_lost_credit(arrived)
-            self._quiet_periods = 0
+            self._arrived, self._quiet_periods = time.monotonic(), 0
         self._window.received(arrived, transfers.total_bytes - self._counted_bytes)
         self._counted_messages, self._counted_bytes = transfers.total_messages, transfers.total_bytes
         if transfers.size >= _BLOCK_BYTES or len(transfers) >= _BLOCK_MESSAGES:
             self._blocks.append(transfers.take())
         if receiver.is_draining or not receiver.is_ready or not self._grants:
             return
+        if self._shared is not None:
+            is_full = self._window.size > self._own_bytes // 2
+            self._window.window_bytes = self._own_bytes + self._shared.part(self, is_full=is_full)
         credit = self._window.credit()
         if self._window.is_worth_a_flow(credit, receiver.credit):
             receiver.grant(credit)
+
+    def begin_pause(self) -> None:
+        """Send what ``pause`` waits for."""
+        self._grants = False
+        with self._connection.core():
+            if self.receiver.credit and not self.receiver.is_draining:
+                self.receiver.drain(self.receiver.credit)
 
     def pause(self) -> None:
         """Take the credit back. Returns when the broker can send no more messages until ``resume``."""
@@ -78,6 +106,12 @@ class Prefetch:
         with self._connection.core():
             self._grants = True
             self.grant()
+
+    def on_time(self, now: float) -> None:
+        """Try more, if nothing arrives on this link."""
+        is_quiet = now - self._arrived >= QUIET_SECONDS and not self.receiver.transfers.is_inside_message
+        if self._tries_more and is_quiet:
+            self.try_more()
 
     def try_more(self) -> None:
         """Nothing arrives, and perhaps the broker has lost the credit.
@@ -112,6 +146,8 @@ class Prefetch:
 
     def released(self, messages: int) -> None:
         """They are acknowledged, and make room for others."""
+        if self._shared is not None and self._window.size <= self._own_bytes // 2:
+            self._shared.leave(self)
         self._window.released(messages)
         self.grant()
 

@@ -1,5 +1,6 @@
 """A receiving link without standing credit: the messages that are there when they are asked for, and no later ones."""
 
+import contextlib
 import dataclasses
 import uuid
 from collections.abc import Callable, Iterator, Sequence
@@ -10,9 +11,9 @@ from pyspark_jms.amqp.wire.receiver import Receiver, Transfers
 from pyspark_jms.amqp.wire.states import EndpointState
 from pyspark_jms.amqp.wire.types import Source
 from pyspark_jms.blocks.block import MessageBlock
-from pyspark_jms.errors import ReceiptTimeoutError
+from pyspark_jms.errors import JMSError, ReceiptTimeoutError
 
-__all__ = ["Pull", "browse", "drain", "has_message", "look"]
+__all__ = ["AT_ONCE", "Pull", "ask_all", "browse", "drain", "look"]
 
 _CREDIT = 100_000
 """More messages than there are. A drain whose credit is used up exactly is not answered."""
@@ -50,7 +51,11 @@ def drain(
             continue
         connection.check_link(receiver)
         return
-    raise ReceiptTimeoutError(
+    raise _no_answer(connection)
+
+
+def _no_answer(connection: Connection) -> ReceiptTimeoutError:
+    return ReceiptTimeoutError(
         f"{connection.address} did not answer a request for the messages of a queue.",
         "Is the queue paused? Look at the broker's log.",
     )
@@ -60,7 +65,13 @@ class Pull:
     """A link to a queue of the connector's own, whose messages may be larger than ``maxMessageBytes``."""
 
     def __init__(
-        self, connection: Connection, source: Source | None, name: str | None = None, *, head_bytes: int | None = None
+        self,
+        connection: Connection,
+        source: Source | None,
+        name: str | None = None,
+        *,
+        head_bytes: int | None = None,
+        wait: bool = True,
     ) -> None:
         """Attach, or raise the error of the refusal. The link is the only one of its ``name`` on the connection.
 
@@ -73,7 +84,8 @@ class Pull:
             limits = dataclasses.replace(session.limits, max_message_bytes=_ANY_SIZE, max_delivery_bytes=_ANY_SIZE)
             self.receiver.transfers = Transfers(limits, head_bytes)
             self.receiver.attach_to(source)
-        connection.await_attached(self.receiver)
+        if wait:
+            connection.await_attached(self.receiver)
 
     def exactly(self, count: int, seconds: float) -> MessageBlock:
         """The next ``count`` messages, or those that came before the time was over. At most one round trip."""
@@ -140,25 +152,73 @@ def look(connection: Connection, source: Source, most: int) -> MessageBlock:
     return block
 
 
-def has_message(connection: Connection, source: Source) -> bool:
-    """Return whether a browse shows a message, of which at most the first frame is received.
+AT_ONCE = 100
+"""Queues that are asked together: each has a link, and a session has 256."""
 
-    The session takes one frame until the broker has confirmed the detach, and has forgotten the rest of the message.
-    With a larger window before, Artemis sends another frame.
+
+def ask_all(connection: Connection, sources: Sequence[Source]) -> tuple[list[int], dict[int, JMSError]]:
+    """Return the positions of queues of which a browse shows a message, as far as they are known when the first one is,
+    and those that the broker refuses. At most ``AT_ONCE`` sources; at most the first frame of a message is received.
+
+    Each time by new links: a browse does not go back, and its next message may have been consumed (Artemis). The
+    session takes one frame until the broker has confirmed the detach, and has forgotten the rest of the message. With a
+    larger window before, Artemis sends another frame.
     """
     with connection.core() as session:
         session.narrow(1)
     try:
-        pull = Pull(connection, source, head_bytes=1)
-        receiver = pull.receiver
-        require_echo(connection.address, source, receiver.remote_source)
-        drain(connection, receiver, 1, until=lambda: receiver.transfers.is_inside_message)
-        is_long = receiver.transfers.is_inside_message
-        pull.detach(wait=is_long)
+        pulls, refused = _attached(connection, sources)
+        receivers = {at: pull.receiver for at, pull in pulls.items()}
+        _await_answers(connection, list(receivers.values()))
+        found = [at for at, each in receivers.items() if each.received or each.transfers.is_inside_message]
+        for pull in pulls.values():
+            pull.detach(wait=False)
+        if found:  # what others would send now must not come with the larger window
+            connection.await_(lambda: not any(each.is_attached for each in receivers.values()), "a detach")
     finally:
         with connection.core() as session:
             session.narrow(None)
-    return is_long or receiver.received > 0
+    return found, refused
+
+
+def _attached(connection: Connection, sources: Sequence[Source]) -> tuple[dict[int, Pull], dict[int, JMSError]]:
+    pulls = {at: Pull(connection, source, head_bytes=1, wait=False) for at, source in enumerate(sources)}
+    refused = {}
+    for at, source in enumerate(sources):
+        receiver = pulls[at].receiver
+        try:
+            connection.await_attached(receiver)
+        except JMSError as error:
+            if connection.is_down:
+                raise
+            refused[at] = error
+            del pulls[at]
+        else:
+            require_echo(connection.address, source, receiver.remote_source)
+    return pulls, refused
+
+
+def _await_answers(connection: Connection, receivers: Sequence[Receiver]) -> None:
+    """Ask again where no answer comes, as ``drain`` does. A message of one is the answer for all."""
+
+    def is_there() -> bool:
+        return any(each.received or each.transfers.is_inside_message for each in receivers)
+
+    waiting = [*receivers]
+    for _ in range(_MAX_DRAINS):
+        with connection.core():
+            for each in waiting:
+                each.drain(1)
+        with contextlib.suppress(ReceiptTimeoutError):
+            connection.await_(
+                lambda: is_there() or not any(each.is_draining and each.is_attached for each in receivers),
+                "an answer to a drain",
+                _DRAIN_SECONDS,
+            )
+        waiting = [each for each in receivers if each.is_draining and each.is_attached]
+        if is_there() or not waiting:
+            return
+    raise _no_answer(connection)
 
 
 def browse(connection: Connection, address: str) -> Iterator[bytes]:

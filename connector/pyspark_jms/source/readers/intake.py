@@ -114,7 +114,7 @@ class TaskIntake:
         else:
             for number in open_:
                 link.sources[number].resume()
-                link.sources[number].pause()
+            _pause([link.sources[number] for number in open_])
         ranges = self._take(link, open_)
         if self._alone is None or not self._add_alone(link, ranges, value, self._alone):
             self._add(link, self._before_suspects(link, ranges), value)
@@ -128,8 +128,7 @@ class TaskIntake:
             for source in sources:
                 source.check()
                 source.resume()
-            for source in sources:
-                source.pause()
+            _pause(sources)
             messages, size = _waiting(sources, value)
             if self._is_full(messages, size) or all(source.was_empty for source in sources):
                 return
@@ -159,8 +158,7 @@ class TaskIntake:
                 quiet, last = (quiet + 1, last) if messages == last else (0, messages)
             return True
         finally:
-            for source in sources:
-                source.pause()
+            _pause(sources)
 
     def _is_full(self, messages: int, size: int) -> bool:
         most = self._options.max_messages
@@ -276,6 +274,14 @@ class TaskIntake:
                 self.gave_back = True
                 return False
         return True
+
+
+def _pause(sources: Sequence[ReadSource]) -> None:
+    """Return when no more messages can come."""
+    for source in sources:
+        source.begin_pause()
+    for source in sources:
+        source.pause()
 
 
 def _waiting(sources: Sequence[ReadSource], value: NewValue) -> tuple[int, int]:

@@ -47,6 +47,9 @@ _IDLE_SECONDS = 0.5
 """Longest time of a call that finds no messages. Spark would call again every 10 ms."""
 _FIRST_PAUSE_SECONDS, _LONGEST_PAUSE_SECONDS = 0.005, 0.3
 """Between two questions for a message: the longer nothing comes, the longer."""
+_PAUSE_FACTOR, _MOST_PAUSE_SECONDS = 60, 5.0
+"""A question to a thousand queues takes a tenth of a second of CPU. The pause is so many times as long, up to a limit.
+"""
 
 
 class RegisterStore:
@@ -64,7 +67,7 @@ class RegisterStore:
         self._options = options = run.reading.options
         self._readers = readers_of(options)
         self._probe: Probe | None = None
-        self._pause = _FIRST_PAUSE_SECONDS
+        self._pause, self._next_question = _FIRST_PAUSE_SECONDS, 0.0
         self._new_stream = uuid.uuid4().hex
         self._base = ""
         """The address of the registers."""
@@ -148,13 +151,21 @@ class RegisterStore:
         """Asks for a while, less often the longer nothing has come. A broker that is away is waited for."""
         deadline = time.monotonic() + (0.0 if self._is_draining else _IDLE_SECONDS)
         while True:
+            now = time.monotonic()
+            if not self._is_draining and self._next_question > now:
+                self._stop.pause(min(self._next_question, deadline) - now)
+                if self._next_question >= deadline:
+                    return False
+            began = time.process_time()
             if self._ask():
-                self._pause = _FIRST_PAUSE_SECONDS
+                self._pause, self._next_question = _FIRST_PAUSE_SECONDS, 0.0
                 return True
-            if time.monotonic() >= deadline:
+            ended, spent = time.monotonic(), time.process_time() - began
+            longest = max(_LONGEST_PAUSE_SECONDS, min(_PAUSE_FACTOR * spent, _MOST_PAUSE_SECONDS))
+            self._pause = min(1.3 * self._pause, longest)
+            self._next_question = ended + self._pause
+            if ended >= deadline:
                 return False
-            self._stop.pause(self._pause)
-            self._pause = min(1.3 * self._pause, _LONGEST_PAUSE_SECONDS)
 
     def _ask(self) -> bool:
         """The first connection of a new query does not wait for a broker that is away."""

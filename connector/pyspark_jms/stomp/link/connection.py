@@ -26,8 +26,7 @@ from pyspark_jms.network.failures import connection_lost, first_that_answers, un
 from pyspark_jms.network.settings import ConnectionSettings
 from pyspark_jms.stomp.dialects import Dialect, dialect_named, dialect_of_server
 from pyspark_jms.stomp.link.message_transport import MessageTransport
-from pyspark_jms.stomp.link.prefetch import Prefetch
-from pyspark_jms.stomp.link.prefetch_limit import PrefetchLimit
+from pyspark_jms.stomp.link.prefetch import Inbox, Prefetch
 from pyspark_jms.stomp.link.replies import Listener, Replies
 from pyspark_jms.stomp.wire.frame import Frame, encode_frame
 
@@ -60,7 +59,9 @@ class Connection:
         self.address = address
         self.condition = condition
         self._settings = settings
-        self._receipt_count = 0
+        self._receipt_count = self._subscription_count = 0
+        self.users: set[object] = set()
+        """The consumers that share the connection. The last one closes it."""
         self._prefetch = Prefetch(
             condition, max_body_bytes=settings.max_message_bytes, on_too_large=settings.on_too_large
         )
@@ -185,9 +186,11 @@ class Connection:
 
     # --- messages from the broker --------------------------------------------------------------
 
-    def limit_prefetch(self, limit: PrefetchLimit) -> None:
-        """End the session with ``PrefetchExceededError`` when more messages are received and not taken."""
-        self._prefetch.limit = limit
+    def new_inbox(self) -> tuple[str, Prefetch | Inbox]:
+        """Return the id of another subscription, and where its messages will be."""
+        self._subscription_count += 1
+        number = str(self._subscription_count)
+        return number, self._prefetch if number == "1" else self._prefetch.share(number)
 
     @property
     def received_bytes(self) -> int:

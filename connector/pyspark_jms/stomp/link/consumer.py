@@ -3,6 +3,7 @@
 import contextlib
 import logging
 from collections.abc import Iterable, Iterator
+from contextlib import closing
 
 from pyspark_jms.blocks.block import MessageBlock
 from pyspark_jms.blocks.dead_letter import OversizedMessage
@@ -33,13 +34,13 @@ from pyspark_jms.stomp.wire.frame import ack_frames
 __all__ = ["Consumer", "subscribe_headers"]
 
 _log = logging.getLogger("pyspark_jms.link")
-_ID = "1"
 
 
 def subscribe_headers(
-    subscription: Subscription, dialect: Dialect, routing: DestinationKind | None = None
+    subscription: Subscription, dialect: Dialect, routing: DestinationKind | None = None, number: str = "1"
 ) -> dict[str, str]:
     """The headers of SUBSCRIBE, without a receipt. ``routing``: of the queue, if it is not that of the destination.
+    ``number``: of the subscription on its connection.
 
     Acknowledgement is always individual: on Artemis a cumulative ACK also deletes messages that could not be sent over
     STOMP.
@@ -47,7 +48,7 @@ def subscribe_headers(
     address = dialect.addresses.header_value(subscription.destination, sending=False)
     durable, words = subscription.durable, dialect.durable_subscriptions
     headers = {
-        "id": _ID,
+        "id": number,
         "destination": words.destination(address, durable) if durable else address,
         "ack": "client-individual",
         dialect.window_header: str(dialect.window(subscription.window_bytes, subscription.window_messages)),
@@ -122,18 +123,24 @@ def _require_topic(settings: ConnectionSettings, destination: Destination, diale
 
 
 class Consumer(OnConnection[Dialect]):
-    """One connection with at most one subscription. ``close`` returns unacknowledged messages to the queue."""
+    """At most one subscription. ``close`` returns unacknowledged messages to the queue."""
 
     def __init__(
         self,
         settings: ConnectionSettings,
         subscription: Subscription | None = None,
         condition: StateCondition | None = None,
+        beside: "Consumer | None" = None,
     ) -> None:
-        """Connect, and subscribe if the subscription does not depend on the broker that answers."""
+        """Connect, or use the connection of the consumer ``beside``, and subscribe if the subscription does not depend
+        on the broker that answers.
+        """
         self._settings = settings
-        self.connection: Connection = connect(settings, condition)
+        self.connection: Connection = connect(settings, condition) if beside is None else beside.connection
+        self.connection.users.add(self)
+        self._number, self._inbox = self.connection.new_inbox()
         self._subscription: Subscription | None = None
+        self._is_subscribed = False
         self._limit: PrefetchLimit = NOT_SUBSCRIBED
         self._taken = Unacknowledged()
         self._acked: dict[str, list[bytes]] = {}
@@ -142,21 +149,21 @@ class Consumer(OnConnection[Dialect]):
             self.subscribe(subscription)
 
     def subscribe(self, subscription: Subscription) -> None:
-        """Once. After an error the connection is closed.
+        """Once. After an error its connection is closed, unless others use it.
 
         ``UnconvertibleMessageError`` if a message was redelivered that the broker cannot send over STOMP.
         """
         self._subscription = subscription
         try:
             routing = _routing_of(self._settings, subscription, self.dialect)
-            headers = subscribe_headers(subscription, self.dialect, routing)
+            headers = subscribe_headers(subscription, self.dialect, routing, self._number)
             if self._should_probe(subscription, routing):
-                probe_queue(self.connection, self._settings, headers)
-            self._limit = limit_of(self.dialect, int(headers[self.dialect.window_header]))
-            self.connection.limit_prefetch(self._limit)
+                self._probe(headers)
+            self._limit = self._inbox.limit = limit_of(self.dialect, int(headers[self.dialect.window_header]))
             self.connection.request("SUBSCRIBE", headers)
+            self._is_subscribed = True
         except JMSError as error:
-            self.connection.close()
+            self._leave()
             raise _refusal(self._settings, subscription, self.dialect, error) from None
 
     def _should_probe(self, subscription: Subscription, routing: DestinationKind) -> bool:
@@ -165,6 +172,14 @@ class Consumer(OnConnection[Dialect]):
         keeps = routing is DestinationKind.QUEUE or subscription.durable is not None or is_full_name
         is_wider = subscription.window_bytes > 1
         return subscription.probes and keeps and is_wider and bool(self.dialect.conversion_errors)
+
+    def _probe(self, headers: dict[str, str]) -> None:
+        """On a connection of its own where others would lose an attempt with the message that ends it."""
+        if len(self.connection.users) == 1:
+            probe_queue(self.connection, self._settings, headers)
+            return
+        with closing(connect(self._settings)) as connection:
+            probe_queue(connection, self._settings, headers)
 
     @property
     def subscription(self) -> Subscription:
@@ -177,17 +192,17 @@ class Consumer(OnConnection[Dialect]):
 
     def waiting(self) -> tuple[int, int]:
         """Messages and bytes received and not taken."""
-        return self.connection.waiting()
+        return self._inbox.waiting()
 
     def take(self) -> list[MessageBlock]:
         """The messages received since the last call."""
-        blocks = self.connection.take()
+        blocks = self._inbox.take()
         for block in blocks:
             self._taken.add(len(block), len(block.data))
         return blocks
 
     def take_oversized(self) -> list[OversizedMessage]:
-        oversized = self.connection.take_oversized()
+        oversized = self._inbox.take_oversized()
         for message in oversized:
             self._taken.add(1, message.size)
         return oversized
@@ -278,13 +293,20 @@ class Consumer(OnConnection[Dialect]):
         Only UNSUBSCRIBE returns unread messages without counting a delivery attempt (measured on Artemis, where a
         message goes to the dead-letter queue after ten attempts).
         """
-        if self._subscription is not None and not self.connection.is_down:
+        if self._is_subscribed and not self.connection.is_down:
             try:
-                self.connection.request("UNSUBSCRIBE", {"id": _ID})
+                self.connection.request("UNSUBSCRIBE", {"id": self._number})
             except JMSError as error:
                 _log.warning("= %s did not confirm UNSUBSCRIBE: %s", self.connection.address, error.fact)
-        self.connection.close()
+        self._leave()
+
+    def _leave(self) -> None:
+        """Close the connection, unless others use it."""
+        self.connection.users.discard(self)
+        if not self.connection.users:
+            self.connection.close()
 
     def drop(self) -> None:
         """Close the connection at once, as a crash would: for a connection that has failed."""
+        self.connection.users.discard(self)
         self.connection.drop()

@@ -1,22 +1,79 @@
-"""The messages that a connection has received and nobody has taken yet."""
+"""The messages that a connection has received and nobody has taken yet.
+
+Those of a connection with one subscription stay in the scanner's block. A shared connection sorts what comes.
+"""
 
 from typing import Literal
 
-from pyspark_jms.blocks.block import MessageBlock
+from pyspark_jms.blocks.block import ByteArray, MessageBlock, index_of, positions_of
 from pyspark_jms.blocks.dead_letter import KEPT, OversizedMessage
 from pyspark_jms.errors import JMSError
 from pyspark_jms.network.connection import StateCondition
 from pyspark_jms.stomp.link.prefetch_limit import NOT_SUBSCRIBED, PrefetchLimit
 from pyspark_jms.stomp.wire.scan import FrameScanner
 
-__all__ = ["SEGMENT_BYTES", "Prefetch"]
+__all__ = ["SEGMENT_BYTES", "Inbox", "Prefetch"]
 
 SEGMENT_BYTES = 15 << 20
 """A block is closed at this size, nearly what a task reads by default, since decoding a block takes at least 2 ms."""
 
 
+_SUBSCRIPTION = b"\nsubscription:"
+
+
+class Inbox:
+    """What one subscription of a shared connection has received. Used as ``Prefetch`` is."""
+
+    def __init__(self, condition: StateCondition) -> None:
+        self._condition = condition
+        self._blocks: list[MessageBlock] = []
+        self._oversized: list[OversizedMessage] = []
+        self.limit: PrefetchLimit = NOT_SUBSCRIBED
+
+    def add(self, run: MessageBlock) -> None:
+        """Called with ``condition`` held. Small runs are joined, so that a task decodes few blocks."""
+        self._require_room()
+        last = self._blocks[-1] if self._blocks else None
+        if last is None or len(last.data) >= SEGMENT_BYTES:
+            last = MessageBlock(bytearray())
+            self._blocks.append(last)
+        assert isinstance(last.data, bytearray)
+        begin = len(last.data)
+        last.data += run.data
+        last.heads.extend(index_of(positions_of(run.heads) + begin))
+        last.ends.extend(index_of(positions_of(run.ends) + begin))
+        last.ids += run.ids
+
+    def add_oversized(self, message: OversizedMessage) -> None:
+        self._require_room()
+        self._oversized.append(message)
+
+    def _require_room(self) -> None:
+        messages, size = self.waiting()
+        messages, size = messages + len(self._oversized), size + sum(each.size for each in self._oversized)
+        if self.limit.is_exceeded(messages, size):
+            raise self.limit.error(messages, size)
+
+    def waiting(self) -> tuple[int, int]:
+        with self._condition:
+            return sum(map(len, self._blocks)), sum(len(block.data) for block in self._blocks)
+
+    def take(self) -> list[MessageBlock]:
+        with self._condition:
+            blocks, self._blocks = self._blocks, []
+            return blocks
+
+    def take_oversized(self) -> list[OversizedMessage]:
+        with self._condition:
+            oversized, self._oversized = self._oversized, []
+            return oversized
+
+
 class Prefetch:
-    """Filled by the io thread and emptied by another one; ``condition`` guards it."""
+    """Filled by the io thread and emptied by another one; ``condition`` guards it.
+
+    It is the ``Inbox`` of the first subscription.
+    """
 
     def __init__(
         self, condition: StateCondition, *, max_body_bytes: int, on_too_large: Literal["fail", "drop", "deadLetter"]
@@ -28,6 +85,19 @@ class Prefetch:
         self.received_bytes = 0
         """Without heart-beats."""
         self.limit: PrefetchLimit = NOT_SUBSCRIBED
+        self._others: dict[bytes, Inbox] = {}
+        """By the id of their subscription. What belongs to none of them is kept here."""
+        self._own = Inbox(condition)
+        """What was sorted, and is kept here."""
+
+    def share(self, subscription: str) -> Inbox:
+        """Return the inbox of another subscription, which is not sent yet."""
+        with self._condition:
+            if not self._others and self._scanner.messages:
+                self._blocks.append(self._scanner.take())
+            self._own.limit = self.limit
+            inbox = self._others[subscription.encode()] = Inbox(self._condition)
+            return inbox
 
     def set_ack_header(self, name: str | None) -> None:
         """The header whose value ACK takes, if it is not ``message-id``."""
@@ -43,20 +113,48 @@ class Prefetch:
             before = self._scanner.messages
             waiting = self._all_waiting()
             others = self._scanner.feed(data)
-            if self.limit.is_exceeded(*waiting) and self._all_waiting() > waiting:
+            if not self._others and self.limit.is_exceeded(*waiting) and self._all_waiting() > waiting:
                 raise self.limit.error(*waiting)
-            if self._scanner.size >= SEGMENT_BYTES:
+            if self._others and (self._scanner.messages or self._scanner.oversized):
+                self._sort()
+                before = -1
+            elif self._scanner.size >= SEGMENT_BYTES:
                 self._blocks.append(self._scanner.take())
                 before = -1
             if self._scanner.messages != before or self._scanner.oversized:
                 self._condition.notify_all()
         return others
 
+    def _sort(self) -> None:
+        """Give each inbox its messages. They come in runs of one subscription."""
+        block, oversized = self._scanner.take(), self._scanner.oversized
+        begin, of = 0, None
+        for index in range(len(block) + 1):
+            inbox = self._inbox(block.data, block.start(index), block.heads[index]) if index < len(block) else None
+            if inbox is not of:
+                if of is not None:
+                    run = block.slice(begin, index)
+                    run.ids = block.ids[begin:index]
+                    of.add(run)
+                begin, of = index, inbox
+        self._scanner.oversized = []
+        for message in oversized:
+            self._inbox(message.head, 0, len(message.head)).add_oversized(message)
+
+    def _inbox(self, data: ByteArray, start: int, head: int) -> Inbox:
+        """Return the inbox of the message whose headers begin at ``start``."""
+        assert isinstance(data, bytes | bytearray)
+        at = data.find(_SUBSCRIPTION, start, head + 1)
+        end = data.find(b"\n", at + 1, head + 1)
+        return self._others.get(bytes(data[at + len(_SUBSCRIPTION) : end if end >= 0 else head]), self._own)
+
     def waiting(self) -> tuple[int, int]:
         """Messages and bytes received and not taken."""
         with self._condition:
-            messages = self._scanner.messages + sum(map(len, self._blocks))
-            return messages, self._scanner.size + sum(len(block.data) for block in self._blocks)
+            blocks = self._blocks
+            sorted_messages, sorted_bytes = self._own.waiting()
+            messages = self._scanner.messages + sorted_messages + sum(map(len, blocks))
+            return messages, self._scanner.size + sorted_bytes + sum(len(block.data) for block in blocks)
 
     def _all_waiting(self) -> tuple[int, int]:
         """Count also the messages above maxMessageBytes, which occupy the broker's window, too."""
@@ -67,7 +165,7 @@ class Prefetch:
     def take(self) -> list[MessageBlock]:
         """The MESSAGE frames received since the last call, in blocks of about ``SEGMENT_BYTES``."""
         with self._condition:
-            blocks, self._blocks = self._blocks, []
+            blocks, self._blocks = self._blocks + self._own.take(), []
             if self._scanner.messages:
                 blocks.append(self._scanner.take())
             return blocks
@@ -75,7 +173,7 @@ class Prefetch:
     def take_oversized(self) -> list[OversizedMessage]:
         """The messages above maxMessageBytes since the last call, unless onTooLarge ends the session for them."""
         with self._condition:
-            oversized, self._scanner.oversized = self._scanner.oversized, []
+            oversized, self._scanner.oversized = self._own.take_oversized() + self._scanner.oversized, []
             return oversized
 
     @property

@@ -222,7 +222,7 @@ def consumer_of(broker, settings_for, subscription_to, opened):
         settings = settings_for(broker, **options)
         connection = opened(connect(settings))
         consumer = ReaderConsumer(connection, subscription_to(name, window_messages=10), settings)
-        connection.on_received = consumer.grant
+        consumer.begin()
         return consumer
 
     return attach

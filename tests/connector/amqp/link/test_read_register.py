@@ -141,7 +141,7 @@ def test_a_death_before_the_discharge_changes_nothing_but_a_count(
 
 def received(register, subscription, settings):
     source = ReaderConsumer(register.connection, subscription, settings)
-    register.connection.on_received = source.grant
+    source.begin()
     source.resume()
     wait_until(lambda: source.waiting()[0] == 1)
     source.pause()

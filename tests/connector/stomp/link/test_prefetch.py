@@ -96,3 +96,53 @@ def test_what_was_taken_makes_room():
         found.feed(memoryview(message(number)))
         if number % 2:
             found.take()
+
+
+# --- a shared connection -----------------------------------------------------------------------------
+
+
+def of(subscription, number, body=b"text"):
+    headers = (("subscription", subscription), ("message-id", str(number)), ("content-length", str(len(body))))
+    return encode_frame(Frame("MESSAGE", headers, body))
+
+
+def test_a_shared_connection_sorts_what_comes_in_runs():
+    found = prefetch()
+    found.feed(memoryview(of("1", 1)))
+    second, third = found.share("2"), found.share("3")
+    numbers = [("2", 2), ("2", 3), ("1", 4), ("3", 5), ("unknown", 6), ("2", 7), ("1", 8)]
+    frames = b"".join(of(subscription, number, b"body %d" % number) for subscription, number in numbers)
+    assert found.feed(memoryview(frames[:150])) == []
+    assert b"".join(found.feed(memoryview(frames[150:] + RECEIPT))) == RECEIPT
+    assert [each.waiting()[0] for each in (found, second, third)] == [4, 3, 1]
+    (block,) = second.take()
+    assert [parse_frame(block.message(index)).body for index in range(3)] == [b"body 2", b"body 3", b"body 7"]
+    assert [bytes(block.data)[block.heads[index] :][:2] for index in range(3)] == [b"\n\n"] * 3
+    assert (ids(found.take()), ids(third.take()), second.waiting()) == ([b"1", b"4", b"6", b"8"], [b"5"], (0, 0))
+
+
+def test_the_runs_of_a_subscription_are_joined_up_to_the_size_of_a_block(monkeypatch):
+    monkeypatch.setattr(module, "SEGMENT_BYTES", 2 * len(of("2", 1)))
+    found = prefetch()
+    second = found.share("2")
+    for number in range(1, 6):
+        found.feed(memoryview(of("2", number) + of("1", 10 + number)))
+    assert [len(block) for block in second.take()] == [2, 2, 1]
+    assert sum(map(len, found.take())) == 5
+
+
+def test_each_subscription_has_its_limit_and_its_messages_that_are_too_large():
+    found = prefetch("drop")
+    found.limit = PrefetchLimit(messages=1, size=10, window="a byte")
+    second = found.share("2")
+    found.feed(memoryview(of("2", 1, b"x" * 2000) + of("1", 2, b"x" * 2000) + of("2", 3)))
+    for inbox, identifier in ((second, b"1"), (found, b"2")):
+        (oversized,) = inbox.take_oversized()
+        assert oversized.identifier == identifier
+    for number in range(4, 40):
+        found.feed(memoryview(of("2", number)))
+    assert second.waiting()[0] == 37
+    found.feed(memoryview(of("1", 40) + of("2", 41)))
+    found.feed(memoryview(of("1", 42) + of("2", 43)))
+    with pytest.raises(PrefetchExceededError, match="a byte"):
+        found.feed(memoryview(of("1", 44)))
