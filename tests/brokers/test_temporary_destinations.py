@@ -74,7 +74,7 @@ def clients_of(broker):
     return [lambda: JmsClient(broker.amqp_url, broker.user, broker.password), *own]
 
 
-@pytest.mark.parametrize("kind", ["Queue", "Topic"])
+@pytest.mark.parametrize("kind", ["Queue", pytest.param("Topic", marks=pytest.mark.deep)])
 def test_an_answer_reaches_the_requester_after_a_hop_over_each_protocol(broker, kind):
     for connect in clients_of(broker):
         with connect() as client:

@@ -28,7 +28,7 @@ BITING = [
     "amqp-both-once/kill-driver/unconfirmed",
 ]
 
-FIRST = {"amqp/kill-driver/discharging"}
+FIRST = {"amqp/cut/accepting"}
 """What `make test` runs of them. Deaths of exactly-once reads are in tests/integration/test_reader_deaths.py and
 test_journal.py, repeated batches of a write in tests/connector/spark/test_writers.py, and a killed broker in
 tests/integration/test_outage.py.

@@ -24,6 +24,7 @@ def rows(query):
     return sum(progress["numInputRows"] for progress in query.recentProgress)
 
 
+@pytest.mark.deep
 def test_is_refused_with_a_journal_and_nothing_is_lost(spark, broker, queue, tmp_path):
     fill(broker, queue, 10)
     frame = read(

@@ -100,6 +100,7 @@ def test_silence_and_loss_are_errors(broker, settings_for, open_link, port_of, p
                 link.attribute("queue.DLQ", "messageCount")
 
 
+@pytest.mark.deep
 def test_a_broker_with_another_management_address(settings_for, open_link):
     """It confirms the request, as it does a message to any address."""
     elsewhere = ConfiguredArtemis(core="<management-address>ops</management-address>")

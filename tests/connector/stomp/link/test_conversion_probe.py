@@ -173,15 +173,9 @@ def full_name(topic):
     return {"queue": f"{topic}::{topic}.daily"}, f"{topic}.daily"
 
 
+@pytest.mark.deep
 @pytest.mark.broker
-@pytest.mark.parametrize(
-    ("durable", "read"),
-    [
-        (unshared, stream),
-        pytest.param(shared, stream, marks=pytest.mark.deep),
-        pytest.param(full_name, look, marks=pytest.mark.deep),
-    ],
-)
+@pytest.mark.parametrize(("durable", "read"), [(unshared, stream), (shared, stream), (full_name, look)])
 def test_each_later_start_of_a_durable_subscription_costs_the_message_and_the_next_one_an_attempt(
     broker, queue, durable, read
 ):
