@@ -2,17 +2,31 @@
 
 import contextlib
 import json
+import uuid
+from dataclasses import replace
 
+import pyarrow as pa
 import pytest
+from amqp_sending import put
 from numbered import fill
+from registers import ReaderQuery
 from streaming import access, left
 from waiting import wait_until
 
+from pyspark_jms.amqp.reading import Probe, ReaderLink
+from pyspark_jms.amqp.sink import AmqpSinkLink, CommitLedger, LedgerLink
 from pyspark_jms.amqp.source import AmqpSource, AmqpSourceLink
+from pyspark_jms.delivery.commit_token import LedgerOwner
+from pyspark_jms.errors import ConnectionLostError, TransactionRolledBackError
+from pyspark_jms.options.sink import SinkOptions
 from pyspark_jms.options.source import SourceOptions
+from pyspark_jms.sink.sending import send_at_least_once
+from pyspark_jms.sink.sending_once import send_exactly_once
+from pyspark_jms.sink.tasks import LedgerTask
 from pyspark_jms.source.links import Reading
 from pyspark_jms.source.task_inputs import read_task
-from pyspark_jms.spark.protocols import query_of
+from pyspark_jms.spark.protocols import query_of, reading_of
+from pyspark_jms.stomp.sink import StompSinkLink
 from pyspark_jms.stomp.source import StompSource, StompSourceLink
 
 STOMP, AMQP = (StompSource, StompSourceLink), (AmqpSource, AmqpSourceLink)
@@ -25,17 +39,28 @@ def closing(protocol, step, nth, close):
     and how many of them have been.
     """
     source, link = protocol
+    step_of, closed = closing_step(link, step, nth, close)
+    connect = type("ClosedLink", (link,), {step: step_of})
+    return type("ClosedSource", (source,), {"connect": staticmethod(connect)})(), closed
+
+
+def closing_step(link, step, nth, close):
     method, calls, closed = getattr(link, step), [], []
 
     def closed_before(this, *args, **how):
         calls.append(step)
-        if len(calls) >= nth and len(closed) < 3 and not this.is_down:
+        connection = connection_of(this)
+        if len(calls) >= nth and len(closed) < 3 and not connection.is_down:
             closed.append(step)
-            close(this)
+            close(connection)
         return method(this, *args, **how)
 
-    connect = type("ClosedLink", (link,), {step: closed_before})
-    return type("ClosedSource", (source,), {"connect": staticmethod(connect)})(), closed
+    return closed_before, closed
+
+
+def connection_of(link):
+    found = getattr(link, "_producer", link)
+    return getattr(found, "connection", None) or found._connection
 
 
 def run(reading):
@@ -72,7 +97,7 @@ def test_a_run_goes_on(broker, queue, tmp_path, protocol, more, step, nth):
     url = broker.amqp_url if protocol is AMQP else broker.url
     given = access(broker) | {"brokerUrl": url, "queue": queue, "maxMessagesPerTrigger": "20", "idleTimeout": "100ms"}
     control = broker.server.getActiveMQServerControl()
-    changed, closed = closing(protocol, step, nth, lambda link: close_connection(control, link))
+    changed, closed = closing(protocol, step, nth, lambda connection: close_connection(control, connection))
     rows = run(Reading(SourceOptions.parse(given | more), changed))
     assert closed or nth > 1 or step == "ping", "the step is not part of a run"
     # Over AMQP these messages have no id: of equal ones a later one may be another message.
@@ -80,16 +105,74 @@ def test_a_run_goes_on(broker, queue, tmp_path, protocol, more, step, nth):
     assert left(broker, queue, 0) == 0
 
 
-def close_connection(control, link):
+RECEIVING = ("lock", "take", "accept", "browse", "subscribe", "add_to_value", "replace_value", "finish")
+
+
+@pytest.mark.deep
+@pytest.mark.parametrize("nth", [1, 4])
+@pytest.mark.parametrize(
+    ("link", "step"),
+    [(ReaderLink, step) for step in RECEIVING] + [(Probe, step) for step in ("has_messages", "peek", "close")],
+)
+def test_an_exactly_once_read_goes_on(broker, queue, monkeypatch, link, step, nth):
+    put(broker, queue, *(f"text {n}" for n in range(MESSAGES)))
+    control = broker.server.getActiveMQServerControl()
+    changed, closed = closing_step(link, step, nth, lambda connection: close_connection(control, connection))
+    monkeypatch.setattr(link, step, changed)
+    running = ReaderQuery(broker, queue=queue, readers=2, maxMessagesPerTrigger=20)
+    try:
+        rows = running.texts(MESSAGES)
+        assert not running.plan()
+    finally:
+        running.source.stop()
+    assert closed or nth > 1 or step == "browse"
+    assert sorted(rows) == sorted(f"text {n}" for n in range(MESSAGES))
+    assert left(broker, queue, 0) == 0
+
+
+@pytest.mark.deep
+@pytest.mark.parametrize("nth", [1, 2])
+@pytest.mark.parametrize(
+    ("link", "step"),
+    [
+        *((link, step) for link in (StompSinkLink, AmqpSinkLink) for step in ("encode", "send", "commit", "close")),
+        *((LedgerLink, step) for step in ("encode", "send", "commit_with_entry", "close")),
+    ],
+)
+def test_a_task_of_a_sink_is_repeated_without_loss(broker, queue, monkeypatch, link, step, nth):
+    control = broker.server.getActiveMQServerControl()
+    changed, closed = closing_step(link, step, nth, lambda connection: close_connection(control, connection))
+    monkeypatch.setattr(link, step, changed)
+    url, once = broker.url if link is StompSinkLink else broker.amqp_url, link is LedgerLink
+    given = access(broker) | {"brokerUrl": url, "queue": queue}
+    options = SinkOptions.parse(given | ({"deliveryGuarantee": "exactly-once"} if once else {}))
+    owner = LedgerOwner("query", uuid.uuid4().hex)
+    this = LedgerTask(owner=owner, write="w/0", partition=0, batch=0, execution="e", may_be_repeated=False)
+    texts = [f"text {n}" for n in range(MESSAGES)]
+    rows = [pa.RecordBatch.from_pydict({"text": texts[n : n + 20]}) for n in range(0, MESSAGES, 20)]
+    for attempt in range(5):
+        try:
+            if once:
+                send_exactly_once(CommitLedger(options.connection, owner), options, this, iter(rows))
+            else:
+                send_at_least_once(link, options, iter(rows))
+            break
+        except (ConnectionLostError, TransactionRolledBackError):
+            this = replace(this, may_be_repeated=True, execution=f"e{attempt}")
+    assert closed or nth > 1
+    read = run(reading_of(SourceOptions.parse(given)))
+    assert sorted(read) == sorted(texts)
+
+
+def close_connection(control, connection):
     """As an operator does it, and Artemis with a slow consumer."""
-    connection = link.connection
-    end = connection._transport.socket if isinstance(link, StompSourceLink) else connection._stream._socket
+    end = connection._transport.socket if hasattr(connection, "_transport") else connection._stream._socket
     host, port = end.getsockname()
     (found,) = [one for one in json.loads(control.listConnectionsAsJSON()) if one["clientAddress"] == f"{host}:{port}"]
     assert control.closeConnectionWithID(found["connectionID"])
-    wait_until(lambda: has_ended(link), what="the end of the connection")
+    wait_until(lambda: has_ended(connection), what="the end of the connection")
 
 
-def has_ended(link):
+def has_ended(connection):
     """Return whether an ERROR is here, or the end: the link may not know of the second yet."""
-    return link.is_down or (isinstance(link, StompSourceLink) and link.connection._replies._error is not None)
+    return connection.is_down or (hasattr(connection, "_replies") and connection._replies._error is not None)

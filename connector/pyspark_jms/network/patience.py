@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable
 from typing import TypeVar
 
-from pyspark_jms.errors import JMSError
+from pyspark_jms.errors import ConnectionLostError, JMSError
 
 __all__ = ["keep_trying"]
 
@@ -20,6 +20,7 @@ T = TypeVar("T")
 _log = logging.getLogger("pyspark_jms.link")
 
 _FIRST_PAUSE_SECONDS, _LONGEST_PAUSE_SECONDS = 0.1, 30.0
+_ONCE_LOST_SECONDS = 10.0
 
 
 def keep_trying(
@@ -29,6 +30,7 @@ def keep_trying(
     timeout: float,
     failure: JMSError | None = None,
     seen: bool = False,
+    once_lost: float = 0.0,
     pause: Callable[[float], None] = time.sleep,
     clock: Callable[[], float] = time.monotonic,
 ) -> T:
@@ -36,6 +38,8 @@ def keep_trying(
 
     ``failure``: the error of an attempt before this call, so that a pause comes first. ``what`` completes "… failed".
     ``seen``: the queue that ``act`` uses was there before. ``timeout`` may be infinite. ``pause`` may raise to give up.
+    ``once_lost``: seconds, ten at most, beyond ``timeout`` after a connection that was made and is lost: the address of
+    a new query is right then.
     """
     end = clock() + timeout
     for attempt in itertools.count():
@@ -52,6 +56,9 @@ def keep_trying(
             if not (error.transient or (seen and error.missing)):
                 raise
             failure = error
+            if isinstance(error, ConnectionLostError):
+                end = max(end, clock() + min(once_lost, _ONCE_LOST_SECONDS))
+                once_lost = 0.0
     raise AssertionError
 
 

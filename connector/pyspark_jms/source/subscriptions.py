@@ -35,9 +35,6 @@ __all__ = [
 MAX_SHORT_SESSIONS = 5
 """After so many in a row the query stops: a broker that is away does not end connections at once."""
 
-_FIRST_SECONDS = 10.0
-"""A new query connects again for so long when a connection is lost while it subscribes."""
-
 _MOST_CONNECTIONS = 8
 """So many connections, at most, for all queues of a query. More of them cost threads, and never read faster."""
 _MOST_LINKS = 120
@@ -128,15 +125,14 @@ class Subscriptions:
         return range(first, first + self._options.connections)
 
     def _first(self, subscription: int, destination: Destination, patience: float, *, probes: bool) -> SourceLink:
-        def subscribe() -> SourceLink:
-            return self._subscribe(destination, self._beside(subscription), probes=probes)
-
-        what = "the first connection"
-        try:
-            return keep_trying(subscribe, what, timeout=patience, seen=patience > 0, pause=self._pause)
-        except ConnectionLostError as error:  # the address is right: somebody closed the connection meanwhile
-            allowed = min(self._options.connection.reconnect_timeout, _FIRST_SECONDS) if not patience else 0.0
-            return keep_trying(subscribe, what, timeout=allowed, failure=error, pause=self._pause)
+        return keep_trying(
+            lambda: self._subscribe(destination, self._beside(subscription), probes=probes),
+            "the first connection",
+            timeout=patience,
+            seen=patience > 0,
+            once_lost=self._options.connection.reconnect_timeout,
+            pause=self._pause,
+        )
 
     @property
     def _shares(self) -> bool:

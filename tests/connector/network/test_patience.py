@@ -56,6 +56,15 @@ def missing(fact):
     return error
 
 
+def test_a_new_query_makes_a_connection_again_that_was_made_and_lost():
+    assert Time(fails=4, error=ConnectionLostError).keep_trying(0, once_lost=600) == "done"
+    for error, once_lost, calls in ((ConnectionLostError, 600, 5), (ConnectionLostError, 0, 1), (missing, 600, 1)):
+        time = Time(error=error)
+        with pytest.raises((ConnectionLostError, InvalidDestinationError)):
+            time.keep_trying(0, once_lost=once_lost)
+        assert time.calls == calls
+
+
 @pytest.mark.parametrize(("error", "seen"), [(missing, False), (InvalidDestinationError, True)])
 def test_a_refused_destination_is_final(error, seen):
     time = Time(error=error)

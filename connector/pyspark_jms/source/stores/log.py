@@ -296,6 +296,7 @@ class LogStore:
             timeout=patience,
             failure=lost,
             seen=patience > 0,
+            once_lost=options.connection.reconnect_timeout,
             pause=self._stop.pause,
         )
         try:

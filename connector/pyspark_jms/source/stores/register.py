@@ -174,6 +174,7 @@ class RegisterStore:
             self._try_to_ask,
             "asking for messages",
             timeout=self._options.connection.reconnect_timeout if has_begun else 0.0,
+            once_lost=self._options.connection.reconnect_timeout,
             pause=self._stop.pause,
         )
 
@@ -261,7 +262,7 @@ class RegisterStore:
             peek=lambda: self._peek(base, keep.reader),
             missing=self._require_same_broker,
             pause=self._stop.pause,
-            timeout=self._options.connection.reconnect_timeout if keep.batch else 0.0,
+            timeout=self._options.connection.reconnect_timeout,
         )
         answer = attempt.run(keep)
         assert isinstance(answer, Kept)
