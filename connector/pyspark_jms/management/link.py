@@ -19,7 +19,7 @@ from pyspark_jms.errors import (
     ReceiptTimeoutError,
     UnsupportedError,
 )
-from pyspark_jms.management.attributes import Listing, Management
+from pyspark_jms.management.attributes import Management
 from pyspark_jms.network.address import Address
 from pyspark_jms.network.settings import ConnectionSettings
 
@@ -73,17 +73,23 @@ class ManagementLink(ABC):
         # Always with a list: Artemis answers an operation without one as if the permission were missing.
         return self._request(resource, {self.words.operation_header: self._required(name)}, json.dumps(parameters))
 
-    def rows(self, listing: Listing, value: str, most: int, *, page: int = 1) -> list[dict[str, Any]]:
-        """Return what the broker lists for this value of the listing's filter: a page of ``most`` rows."""
-        chosen = json.dumps({**listing.filter, listing.value_key: value})
-        reply = self.operation(self.words.broker_resource, listing.operation, chosen, page, most)
+    def rows(
+        self, operation: str, field: str, value: str, most: int, *, page: int = 1, compare: str = "EQUALS"
+    ) -> list[dict[str, Any]]:
+        """Return what an operation lists whose field has, or ``CONTAINS``, the value: a page of ``most`` rows."""
+        chosen = json.dumps({"field": field, "operation": compare, "value": value})
+        reply = self.operation(self.words.broker_resource, operation, chosen, page, most)
         try:
-            return [dict(row) for row in json.loads(reply)[listing.rows_key]]
+            return [dict(row) for row in json.loads(reply)["data"]]
         except (LookupError, TypeError, ValueError):
             raise MalformedFrameError(
-                f"The broker's reply to {listing.operation} is no list of rows.",
+                f"The broker's reply to {operation} is no list of rows.",
                 "Report this with the broker's version.",
             ) from None
+
+    def settings_of(self, address: str) -> dict[str, Any]:
+        """Return the settings of an address, as Artemis shows them: mostly without those that are not set."""
+        return dict(json.loads(self.operation(self.words.broker_resource, "getAddressSettingsAsJSON", address)))
 
     def _attribute(self, resource: str, name: str) -> Any:
         return self._request(resource, {self.words.attribute_header: name}, "")

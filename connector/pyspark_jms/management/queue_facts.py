@@ -5,7 +5,6 @@ Most brokers create a queue for a subscription, without a word, so a misspelled 
 
 import contextlib
 import itertools
-import json
 import logging
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -14,7 +13,7 @@ from typing import Any
 from pyspark_jms.errors import InvalidDestinationError
 from pyspark_jms.jms.model import DestinationKind, DurableSubscription
 from pyspark_jms.jms.names import has_wildcards
-from pyspark_jms.management.attributes import Inspection, Listing, QueueAttributes
+from pyspark_jms.management.attributes import QueueAttributes
 from pyspark_jms.management.link import ManagementLink, ask
 from pyspark_jms.management.routing import is_topic_only, queue_names
 from pyspark_jms.network.settings import ConnectionSettings
@@ -122,27 +121,27 @@ def _rows(link: ManagementLink, queues: Collection[str]) -> dict[str, Mapping[st
     """Return queue → attributes, by the broker's words. Queues that do not exist are left out."""
     if link.words.queues is not None:
         try:
-            return {row.get(link.words.queue_name_key, ""): row for row in _listed(link, queues, link.words.queues)}
+            return {row.get("name", ""): row for row in _listed(link, queues, link.words.queues)}
         except InvalidDestinationError as error:  # the user may read attributes, and may not call this operation
             _log.debug("= the broker lists no queues: %s", error.fact)
     read = {queue: _attributes(link, queue) for queue in queues}
     return {queue: row for queue, row in read.items() if row is not None}
 
 
-def _listed(link: ManagementLink, queues: Collection[str], one: Listing) -> Iterator[dict[str, Any]]:
-    left, several, key = set(queues), link.words.queues_containing, link.words.queue_name_key
-    if len(left) > _FEW and several is not None:
+def _listed(link: ManagementLink, queues: Collection[str], operation: str) -> Iterator[dict[str, Any]]:
+    left = set(queues)
+    if len(left) > _FEW:
         start = _common_start(left)
         for page in itertools.count(1):
-            rows = link.rows(several, start, _PAGE, page=page)
-            wanted = [row for row in rows if row.get(key) in left]
-            left -= {row[key] for row in wanted}
+            rows = link.rows(operation, "name", start, _PAGE, page=page, compare="CONTAINS")
+            wanted = [row for row in rows if row.get("name") in left]
+            left -= {row["name"] for row in wanted}
             yield from wanted
             if not left or len(rows) < _PAGE:
                 break
     if len(left) <= _FEW:  # while the broker creates or deletes queues, a row may move from one page to another
         for queue in left:
-            yield from link.rows(one, queue, 1)
+            yield from link.rows(operation, "name", queue, 1)
 
 
 def _common_start(names: Collection[str]) -> str:
@@ -204,19 +203,31 @@ _READ: Mapping[str, Callable[[Any], Any]] = {
 # --- the settings of an address ---------------------------------------------------------------------
 
 
-def with_settings(facts: QueueFacts, settings: Mapping[str, Any], words: Inspection) -> QueueFacts:
+_OF_NEW_QUEUES = {
+    "non_destructive": "defaultNonDestructive",
+    "purge_on_no_consumers": "defaultPurgeOnNoConsumers",
+    "ring_size": "defaultRingSize",
+    "last_value": "defaultLastValueQueue",
+    "max_consumers": "defaultMaxConsumers",
+    "consumers_before_dispatch": "defaultConsumersBeforeDispatch",
+}
+"""Field → the key, in the settings of an address, of what a queue gets that is created there."""
+
+
+def with_settings(facts: QueueFacts, settings: Mapping[str, Any]) -> QueueFacts:
     """Add what the settings of its address say of a queue, and of one that does not exist yet, what it would be."""
-    has_page_limit = any((_number(settings.get(limit)) or -1) >= 0 for limit in words.page_limits)
+    limits = (settings.get("pageLimitBytes"), settings.get("pageLimitMessages"))
+    has_page_limit = any((_number(limit) or -1) >= 0 for limit in limits)
     known = replace(
         facts,
-        dead_letter_address=settings.get(words.dead_letter_key) or None,
-        full_policy=settings.get(words.full_policy),
-        page_full_policy=settings.get(words.page_full_policy) if has_page_limit else None,
+        dead_letter_address=settings.get("deadLetterAddress") or None,
+        full_policy=settings.get("addressFullMessagePolicy"),
+        page_full_policy=settings.get("pageFullMessagePolicy") if has_page_limit else None,
     )
     if facts.exists:
         return known
-    new = {field: _READ[field](settings.get(key)) for field, key in words.new_queue.items()}
-    return replace(known, **new | {"last_value": bool(new["last_value"] or settings.get(words.last_value_key))})
+    new = {field: _READ[field](settings.get(key)) for field, key in _OF_NEW_QUEUES.items()}
+    return replace(known, **new | {"last_value": bool(new["last_value"] or settings.get("defaultLastValueKey"))})
 
 
 def facts_with_settings(link: ManagementLink, names: Iterable[str]) -> dict[str, QueueFacts]:
@@ -225,12 +236,9 @@ def facts_with_settings(link: ManagementLink, names: Iterable[str]) -> dict[str,
 
 
 def _with_its_settings(link: ManagementLink, facts: QueueFacts) -> QueueFacts:
-    words = link.words.inspection
-    if words is None:
+    if not link.words.inspects:
         return facts
-    address = facts.address or facts.name.partition(link.words.queue_separator)[0]
-    settings = json.loads(link.operation(link.words.broker_resource, words.address_settings, address))
-    return with_settings(facts, settings, words)
+    return with_settings(facts, link.settings_of(facts.address or facts.name.partition(link.words.queue_separator)[0]))
 
 
 def subscription_facts(link: ManagementLink, topic: str, durable: DurableSubscription) -> QueueFacts:
@@ -254,20 +262,20 @@ def keeps_delivered(link: ManagementLink, queue: str) -> bool | None:
     The caller has a message in flight, and lets no other consumer have it meanwhile. Returns None if there is none, or
     too many; Artemis 2.19 lists none, and raises.
     """
-    words, name = link.words.inspection, link.queue_name(queue)
-    if words is None:
+    if not link.words.inspects:
         return None
+    name = link.queue_name(queue)
     if int(link.queue_attribute(name, link.words.queue.delivering)) > _MOST_LISTED:
         return None
-    before = _delivered(link, words, name)
-    here = {each.get(words.message_id_key) for each in link.queue_operation(name, words.list_messages, "")}
-    in_flight = before & _delivered(link, words, name)  # one that was given back meanwhile is in the queue too
+    before = _delivered(link, name)
+    here = {each.get("messageID") for each in link.queue_operation(name, "listMessages", "")}
+    in_flight = before & _delivered(link, name)  # one that was given back meanwhile is in the queue too
     return bool(in_flight & here) if in_flight else None
 
 
-def _delivered(link: ManagementLink, words: Inspection, queue: str) -> set[Any]:
-    shown = link.queue_operation(queue, words.list_delivering)
-    return {each.get(words.message_id_key) for messages in shown.values() for each in messages}
+def _delivered(link: ManagementLink, queue: str) -> set[Any]:
+    shown = link.queue_operation(queue, "listDeliveringMessages")
+    return {each.get("messageID") for messages in shown.values() for each in messages}
 
 
 # --- what a query asks when it starts ---------------------------------------------------------------

@@ -29,7 +29,7 @@ def is_fully_qualified(name: str, words: Management | None) -> bool:
 
 def shows_addresses(words: Management | None) -> bool:
     """Return whether the broker tells of an address whether it is a queue's or a topic's."""
-    return words is not None and words.inspection is not None
+    return words is not None and words.inspects
 
 
 def is_kept(link: ManagementLink, destination: Destination) -> bool:
@@ -57,11 +57,10 @@ def require_topic(link: ManagementLink, name: str) -> None:
 
 def has_queues(link: ManagementLink, address: str) -> bool:
     """Return whether an address routes to a queue."""
-    inspection = link.words.inspection
-    if inspection is None:
+    if not link.words.inspects:
         return False
     try:
-        return bool(link.attribute(inspection.address_resource.format(address), inspection.address_queues))
+        return bool(link.attribute(f"address.{address}", "queueNames"))
     except InvalidDestinationError:
         return False
 
@@ -72,11 +71,10 @@ def _routes_only(link: ManagementLink, address: str, kind: DestinationKind) -> b
 
 def _routing_types(link: ManagementLink, address: str) -> list[str]:
     """Return the routing types of an address in the broker's words, or none if they are not known."""
-    inspection = link.words.inspection
-    if inspection is None:
+    if not link.words.inspects:
         return []
     try:
-        return list(link.attribute(inspection.address_resource.format(address), inspection.address_routing_types))
+        return list(link.attribute(f"address.{address}", "routingTypes"))
     except InvalidDestinationError:
         return []
 

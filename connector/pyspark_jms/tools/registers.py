@@ -124,12 +124,10 @@ def queue_in(link: ManagementLink, name: RegisterName) -> str | None:
 
 def _is_owned(link: ManagementLink, name: RegisterName) -> bool:
     """Return whether a query uses it: the driver has a connection while the query runs, and a task has the lock."""
-    words, inspection = link.words, link.words.inspection
-    assert inspection is not None, "so is every broker that keeps registers"
     queue = queue_in(link, name)
-    if queue and int(link.queue_attribute(link.queue_name(queue), words.queue.consumers)):
+    if queue and int(link.queue_attribute(link.queue_name(queue), link.words.queue.consumers)):
         return True
-    return bool(link.rows(inspection.connections, driver_container(name.base), 1))
+    return bool(link.rows("listConnections", "clientID", driver_container(name.base), 1))
 
 
 def _tokens(connection: Connection, name: RegisterName, queue: str | None) -> list[Token]:

@@ -10,8 +10,7 @@ from pyspark_jms.management.attributes import ARTEMIS_MANAGEMENT
 
 __all__ = ["ARTEMIS"]
 
-assert ARTEMIS_MANAGEMENT.inspection is not None
-_ARTEMIS_MANAGEMENT = replace(ARTEMIS_MANAGEMENT, inspection=replace(ARTEMIS_MANAGEMENT.inspection, losses={}))
+_ARTEMIS_MANAGEMENT = replace(ARTEMIS_MANAGEMENT, losses={})
 """All body types arrive."""
 
 _TWO_COLONS = RefusedName(

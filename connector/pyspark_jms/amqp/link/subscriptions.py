@@ -160,7 +160,7 @@ def require_same_topic(
     delete its messages. The broker's management is asked, or ``queue_of`` and ``require_at``.
     """
     management = connection.dialect.management
-    if management is None or management.inspection is None:
+    if management is None or not management.inspects:
         return
     about = f"by management which topic subscription {durable} has"
     found = ask(AmqpManagementLink, settings, lambda link: queue_facts(link, queue_names(durable)), about)

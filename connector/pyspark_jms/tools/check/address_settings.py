@@ -8,12 +8,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from pyspark_jms.jms.features import Feature
-from pyspark_jms.management.attributes import Inspection
 from pyspark_jms.management.queue_facts import QueueFacts, with_settings
 from pyspark_jms.management.queue_rules import Effect, judge
 from pyspark_jms.tools.check.findings import Finding, Verdict, note, problem
 
-__all__ = ["UNDETECTING_ACCEPTORS", "AddressNeeds", "settings_finding"]
+__all__ = ["UNDETECTING_ACCEPTORS", "AddressNeeds", "delivery_attempts", "settings_finding"]
 
 UNDETECTING_ACCEPTORS = "undetectingAcceptors"
 """A key beside those of Artemis: the acceptors that ignore duplicate ids."""
@@ -49,15 +48,15 @@ class AddressNeeds:
 
 
 def settings_finding(
-    needs: AddressNeeds, shown: Iterable[Mapping[str, Any]], words: Inspection, found: Iterable[QueueFacts] = ()
+    needs: AddressNeeds, shown: Iterable[Mapping[str, Any]], found: Iterable[QueueFacts] = ()
 ) -> Finding:
     """``shown``: the settings of each address, as the broker's management shows them, and those of the broker's cache
     of duplicate ids. ``found``: the queues that are there.
     """
     every = list(shown)
-    would_be = [with_settings(QueueFacts(name=needs.match, exists=False), each, words) for each in every]
+    would_be = [with_settings(QueueFacts(name=needs.match, exists=False), each) for each in every]
     of_queues = [fault for facts in [*would_be, *found] for fault in _faults_of_queue(needs, facts)]
-    faults = list(dict.fromkeys([*of_queues, *(fault for each in every for fault in _faults(needs, each, words))]))
+    faults = list(dict.fromkeys([*of_queues, *(fault for each in every for fault in _faults(needs, each))]))
     details = {"addresses": needs.match, "settings": every}
     if not faults:
         return Finding(needs.name, f"the broker keeps what queries store in {needs.match}", details=details)
@@ -73,31 +72,31 @@ def _faults_of_queue(needs: AddressNeeds, facts: QueueFacts) -> Iterator[Finding
         yield fault(needs.name, f"a queue there {each.sentence}", each.remedy)
 
 
-def _faults(needs: AddressNeeds, settings: Mapping[str, Any], words: Inspection) -> Iterator[Finding]:
+def _faults(needs: AddressNeeds, settings: Mapping[str, Any]) -> Iterator[Finding]:
     if (expiry := float(settings.get("maxExpiryDelay", -1))) >= 0:
         yield problem(
             needs.name,
             f"max-expiry-delay is {expiry / 1000:g} s, after which the broker removes messages that are still needed",
             "set max-expiry-delay to -1",
         )
-    yield from _delivery_limit(needs, settings, words)
+    yield from _delivery_limit(needs, settings)
     yield from _redelivery_delay(needs, settings)
     if needs.has_first_token:
-        yield from _id_cache(needs, settings, words)
+        yield from _id_cache(needs, settings)
 
 
-def _id_cache(needs: AddressNeeds, settings: Mapping[str, Any], words: Inspection) -> Iterator[Finding]:
+def _id_cache(needs: AddressNeeds, settings: Mapping[str, Any]) -> Iterator[Finding]:
     """One id is enough: only first tokens have one. A negative size is no limit."""
     harm = "so a batch whose token is lost is written again"
     if acceptors := ", ".join(settings.get(UNDETECTING_ACCEPTORS, ())):
         yield note(
             needs.name,  # whether the query uses such an acceptor, the trial of the ledger finds out
-            f"{words.detects_duplicates} is false at acceptor {acceptors}, {harm} by clients of this acceptor",
-            f"remove {words.detects_duplicates} from the acceptor in broker.xml",
+            f"amqpDuplicateDetection is false at acceptor {acceptors}, {harm} by clients of this acceptor",
+            "remove amqpDuplicateDetection from the acceptor in broker.xml",
         )
     if int(settings.get("idCacheSize", 1)) == 0:
         yield problem(needs.name, f"id-cache-size is 0, {harm}", "set id-cache-size to 20000, the broker's default")
-    elif not settings.get(words.persists_id_cache, True):
+    elif not settings.get("persistIDCache", True):
         yield problem(
             needs.name,
             f"persist-id-cache is false, {harm} after a restart of the broker",
@@ -105,9 +104,9 @@ def _id_cache(needs: AddressNeeds, settings: Mapping[str, Any], words: Inspectio
         )
 
 
-def _delivery_limit(needs: AddressNeeds, settings: Mapping[str, Any], words: Inspection) -> Iterator[Finding]:
+def _delivery_limit(needs: AddressNeeds, settings: Mapping[str, Any]) -> Iterator[Finding]:
     """Judge max-delivery-attempts, which is no limit if it is not positive (Artemis)."""
-    attempts = int(settings.get(words.delivery_attempts_key, words.default_delivery_attempts))
+    attempts = delivery_attempts(settings)
     if 0 < attempts <= needs.deliveries:
         yield problem(
             needs.name,
@@ -115,12 +114,17 @@ def _delivery_limit(needs: AddressNeeds, settings: Mapping[str, Any], words: Ins
             f" (after {needs.deliveries} deliveries)",
             "set max-delivery-attempts to 10 or more, or to -1",
         )
-    if attempts > 0 and not settings.get(words.dead_letter_key):
+    if attempts > 0 and not settings.get("deadLetterAddress"):
         yield note(
             needs.name,
             f"there is no dead-letter-address, so a token is deleted after {attempts} deliveries",
             "set a dead-letter-address, from which the token can be moved back",
         )
+
+
+def delivery_attempts(settings: Mapping[str, Any]) -> int:
+    """Return the maximum number of deliveries. Artemis 2.44 leaves its default out of the settings that it shows."""
+    return int(settings.get("maxDeliveryAttempts", 10))
 
 
 def _redelivery_delay(needs: AddressNeeds, settings: Mapping[str, Any]) -> Iterator[Finding]:

@@ -31,7 +31,6 @@ from pyspark_jms.errors import (
 )
 from pyspark_jms.jms.features import Feature
 from pyspark_jms.jms.model import Destination, DestinationKind, DurableSubscription
-from pyspark_jms.management.attributes import Inspection
 from pyspark_jms.management.link import ManagementLink
 from pyspark_jms.management.queue_facts import queue_facts
 from pyspark_jms.network.connection import StateCondition
@@ -108,14 +107,13 @@ class ExactlyOnce:
         """Judge the settings of addresses. Yield nothing if the broker cannot keep the state anyway."""
         if not self._needs:
             return
-        words = None if management is None else management.words.inspection
-        if management is None or words is None:
+        if management is None or not management.words.inspects:
             yield _NOT_READ
             return
         for needs, queues in self._needs:
-            shown = [_shown(management, words, needs, each.partition("::")[0]) for each in queues]
+            shown = [_shown(management, needs, each.partition("::")[0]) for each in queues]
             found = [facts for facts in queue_facts(management, queues).values() if facts.exists]
-            yield settings_finding(needs, shown, words, found)
+            yield settings_finding(needs, shown, found)
 
     # --- trying --------------------------------------------------------------------------------
 
@@ -178,23 +176,22 @@ class _LedgerTrial(NamedTuple):
     drops_duplicates: bool
 
 
-def _shown(management: ManagementLink, words: Inspection, needs: AddressNeeds, address: str) -> dict[str, Any]:
+def _shown(management: ManagementLink, needs: AddressNeeds, address: str) -> dict[str, Any]:
     """Return the settings of the address. If it has first tokens, add those of the broker's cache of duplicate ids."""
-    broker = management.words.broker_resource
-    shown = dict(json.loads(management.operation(broker, words.address_settings, address)))
+    broker, shown = management.words.broker_resource, management.settings_of(address)
     if not needs.has_first_token:
         return shown
     cache = {
-        "idCacheSize": management.attribute(broker, words.id_cache_size),
-        words.persists_id_cache: management.attribute(broker, words.persists_id_cache),
+        "idCacheSize": management.attribute(broker, "IDCacheSize"),
+        "persistIDCache": management.attribute(broker, "persistIDCache"),
     }
-    return cache | shown | {UNDETECTING_ACCEPTORS: _undetecting_acceptors(management, words)}
+    return cache | shown | {UNDETECTING_ACCEPTORS: _undetecting_acceptors(management)}
 
 
-def _undetecting_acceptors(management: ManagementLink, words: Inspection) -> list[str]:
+def _undetecting_acceptors(management: ManagementLink) -> list[str]:
     """Return the names of the acceptors that ignore duplicate ids over AMQP."""
     try:
-        acceptors = json.loads(management.attribute(management.words.broker_resource, words.acceptors))
+        acceptors = json.loads(management.attribute(management.words.broker_resource, "acceptorsAsJSON"))
     except InvalidDestinationError:
         return []
     options = {each["name"]: {**each.get("params", {}), **each.get("extraProps", {})} for each in acceptors}
@@ -202,7 +199,7 @@ def _undetecting_acceptors(management: ManagementLink, words: Inspection) -> lis
         name
         for name, each in options.items()
         if "AMQP" in str(each.get("protocols", "AMQP")).upper()
-        and str(each.get(words.detects_duplicates, "true")).lower() == "false"
+        and str(each.get("amqpDuplicateDetection", "true")).lower() == "false"
     ]
 
 

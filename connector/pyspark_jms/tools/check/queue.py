@@ -1,6 +1,6 @@
 """Checks a queue with management requests: depth, body types, messages in delivery, dead letters.
 
-The dialect has the words of the requests. They list headers and properties of messages, and no body.
+The requests are those of Artemis. They list headers and properties of messages, and no body.
 """
 
 import itertools
@@ -12,12 +12,14 @@ from typing import Any
 
 from pyspark_jms.errors import InvalidDestinationError
 from pyspark_jms.jms.features import Feature
-from pyspark_jms.jms.model import BODY_MARKER, BodyType
-from pyspark_jms.management.attributes import Inspection, Management
+from pyspark_jms.jms.headers import Annotation
+from pyspark_jms.jms.model import ANNOTATED_BODY_TYPES, BODY_MARKER, BodyType
+from pyspark_jms.management.attributes import Management
 from pyspark_jms.management.link import ManagementLink
 from pyspark_jms.management.queue_facts import QueueFacts, queue_facts, require_name
 from pyspark_jms.management.queue_rules import Effect, Judgement, judge
 from pyspark_jms.sentences import counted
+from pyspark_jms.tools.check.address_settings import delivery_attempts
 from pyspark_jms.tools.check.findings import Finding, Verdict, note, problem
 
 __all__ = [
@@ -35,6 +37,16 @@ __all__ = [
     "queue_findings",
 ]
 
+_BODY_TYPES = {
+    0: BodyType.MESSAGE,
+    2: BodyType.OBJECT,
+    3: BodyType.TEXT,
+    4: BodyType.BYTES,
+    5: BodyType.MAP,
+    6: BodyType.STREAM,
+}
+"""The code in a listed message → the body type, as measured on Artemis 2.44.0 and 2.55.0."""
+
 _OTHER = "other"
 """An unknown code, or an AMQP message without the annotation of JMS clients and of this sink."""
 
@@ -42,10 +54,9 @@ _OTHER = "other"
 class Queue:
     """A queue of a broker that can be inspected."""
 
-    def __init__(self, link: ManagementLink, inspection: Inspection, queue: str) -> None:
+    def __init__(self, link: ManagementLink, queue: str) -> None:
         self.name = link.queue_name(queue)
         self.words: Management = link.words
-        self.inspection = inspection
         self._link = link
 
     def facts(self) -> QueueFacts:
@@ -53,37 +64,34 @@ class Queue:
 
     def list_messages(self) -> list[dict[str, Any]]:
         """List the first waiting messages: as many as the broker lists at a time (200 by default)."""
-        return list(self._link.queue_operation(self.name, self.inspection.list_messages, ""))
+        return list(self._link.queue_operation(self.name, "listMessages", ""))
 
     def delivering(self) -> dict[str, list[dict[str, Any]]]:
         """Return, for each consumer, the messages in delivery to it."""
-        return dict(self._link.queue_operation(self.name, self.inspection.list_delivering))
+        return dict(self._link.queue_operation(self.name, "listDeliveringMessages"))
 
     def stomp_sessions(self) -> list[str]:
         """Return the STOMP sessions, as in the keys of ``delivering``."""
-        words = self.inspection
-        rows = self._link.rows(words.consumers, self.name, 1_000)
-        return [f":{row[words.session_key]}:" for row in rows if row[words.protocol_key] == "STOMP"]
+        rows = self._link.rows("listConsumers", "queue", self.name, 1_000)
+        return [f":{row['session']}:" for row in rows if row["protocol"] == "STOMP"]
 
     @property
     def address(self) -> str:
         return str(self._link.queue_attribute(self.name, self.words.queue.address))
 
     def settings(self) -> dict[str, Any]:
-        broker, asked = self.words.broker_resource, self.inspection.address_settings
-        return dict(json.loads(self._link.operation(broker, asked, self.address)))
+        return self._link.settings_of(self.address)
 
     def nodes(self) -> int:
         """Return the nodes of the broker's cluster; a live broker and its backup are one."""
         try:
-            shown = self._link.operation(self.words.broker_resource, self.inspection.topology)
+            shown = self._link.operation(self.words.broker_resource, "listNetworkTopology")
         except InvalidDestinationError:
             return 1
         return len({node.get("nodeID") for node in json.loads(shown or "[]")})
 
     def is_paging(self) -> bool:
-        resource = self.inspection.address_resource.format(self.address)
-        return bool(self._link.attribute(resource, self.inspection.paging))
+        return bool(self._link.attribute(f"address.{self.address}", "paging"))
 
     def depth_of(self, queue: str) -> int | None:
         try:
@@ -94,7 +102,7 @@ class Queue:
 
 def inspected_queue(link: ManagementLink, queue: str) -> Queue | None:
     """Return None if the broker answers with nothing but the metrics of a queue."""
-    return None if link.words.inspection is None else Queue(link, link.words.inspection, queue)
+    return Queue(link, queue) if link.words.inspects else None
 
 
 def name_finding(link: ManagementLink, queue: str) -> Finding | None:
@@ -136,7 +144,7 @@ def queue_findings(inspected: Queue, limit: int) -> Iterator[Finding]:
         return
     depth, delivering = facts.messages or 0, facts.delivering or 0
     yield _body_types(inspected, depth, delivering, limit)
-    if delivering and BodyType.STREAM in inspected.inspection.losses:
+    if delivering and BodyType.STREAM in inspected.words.losses:
         yield _in_delivery(inspected, delivering, limit)
     yield _dead_letters(inspected)
     yield from _cluster(inspected)
@@ -209,7 +217,7 @@ def _in_delivery(inspected: Queue, delivering: int, limit: int) -> Finding:
         if any(session in consumer for session in sessions)
         for message in list_messages
     ]
-    streams = count_kinds(held, inspected.inspection)[BodyKind(BodyType.STREAM)]
+    streams = count_kinds(held)[BodyKind(BodyType.STREAM)]
     if not streams:
         return Finding("in delivery", "every message can be received over STOMP")
     return problem(
@@ -222,9 +230,8 @@ def _in_delivery(inspected: Queue, delivering: int, limit: int) -> Finding:
 
 
 def _dead_letters(inspected: Queue) -> Finding:
-    settings, keys = inspected.settings(), inspected.inspection
-    attempts = int(settings.get(keys.delivery_attempts_key, keys.default_delivery_attempts))
-    address = settings.get(keys.dead_letter_key)
+    settings = inspected.settings()
+    attempts, address = delivery_attempts(settings), settings.get("deadLetterAddress")
     if attempts < 0:
         return Finding("dead letters", "the broker does not limit the delivery attempts of a message")
     after, details = f"after {attempts} delivery attempts a message", {"maxDeliveryAttempts": attempts}
@@ -249,46 +256,48 @@ class BodyKind:
         return f"{self.body_type} (envelope)" if self.enveloped else self.body_type
 
 
-def count_kinds(messages: Iterable[Mapping[str, Any]], words: Inspection) -> Counter[BodyKind]:
-    return Counter(_kind(message, words) for message in messages)
+def count_kinds(messages: Iterable[Mapping[str, Any]]) -> Counter[BodyKind]:
+    return Counter(_kind(message) for message in messages)
 
 
-def _kind(message: Mapping[str, Any], words: Inspection) -> BodyKind:
+def _kind(message: Mapping[str, Any]) -> BodyKind:
     marker = message.get(BODY_MARKER)
     if marker in tuple(BodyType):
         return BodyKind(str(marker), enveloped=True)
-    amqp = dict(enumerate(words.amqp_body_types)).get(message.get(words.amqp_body_type_key, -1), _OTHER)
-    return BodyKind(words.body_types.get(message.get(words.body_type_key, -1), amqp))
+    amqp = dict(enumerate(ANNOTATED_BODY_TYPES)).get(message.get(Annotation.MESSAGE_TYPE, -1), _OTHER)
+    return BodyKind(_BODY_TYPES.get(message.get("type", -1), amqp))
 
 
 def describe_counts(kinds: Counter[BodyKind]) -> str:
     return ", ".join(f"{kind} {count:,}" for kind, count in sorted(kinds.items(), key=lambda item: str(item[0])))
 
 
-def describe_losses(kinds: Iterable[BodyKind], words: Inspection) -> list[str]:
+def describe_losses(kinds: Iterable[BodyKind], losses: Mapping[BodyType, str]) -> list[str]:
     """Return a sentence for each body type that does not arrive as it was sent."""
     plain = {kind.body_type for kind in kinds if not kind.enveloped}
-    return [f"{kind.capitalize()} bodies {what}." for kind, what in words.losses.items() if kind in plain]
+    return [f"{kind.capitalize()} bodies {what}." for kind, what in losses.items() if kind in plain]
 
 
 def _body_types(inspected: Queue, depth: int, delivering: int, limit: int) -> Finding:
     messages = inspected.list_messages()
     if 0 < delivering <= limit:
         messages += [message for list_messages in inspected.delivering().values() for message in list_messages]
-    return body_types_finding(count_kinds(messages, inspected.inspection), depth, inspected.inspection)
+    return body_types_finding(count_kinds(messages), depth, inspected.words.losses)
 
 
-def body_types_finding(kinds: Counter[BodyKind], depth: int, words: Inspection, *, name: str = "body types") -> Finding:
+def body_types_finding(
+    kinds: Counter[BodyKind], depth: int, losses: Mapping[BodyType, str], *, name: str = "body types"
+) -> Finding:
     """``depth``: the messages on the queue, listed or not."""
     seen = kinds.total()
     if not seen:
         return note(name, "the broker lists no message") if depth else Finding(name, "the queue is empty")
     whole = seen >= depth
-    losses = describe_losses(kinds, words)
-    advice = [*losses, "Agree with the producers on text and bytes."] if losses else []
+    lost = describe_losses(kinds, losses)
+    advice = [*lost, "Agree with the producers on text and bytes."] if lost else []
     if not whole:
         advice.append("The broker lists no more messages at a time. --receive counts all messages.")
     part = f"all {seen:,}" if whole else f"the first {seen:,} of {depth:,}"
-    verdict = Verdict.PROBLEM if losses else Verdict.FINE if whole else Verdict.NOTE
+    verdict = Verdict.PROBLEM if lost else Verdict.FINE if whole else Verdict.NOTE
     details = {"seen": seen, "bodyTypes": {str(kind): count for kind, count in kinds.items()}}
     return Finding(name, f"{describe_counts(kinds)} ({part})", verdict, " ".join(advice), details)

@@ -6,15 +6,14 @@ attempt. UNSUBSCRIBE gives the messages back without a change. So a user must re
 
 import time
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import closing
 from typing import Any
 
 from pyspark_jms.blocks.block import MessageBlock
 from pyspark_jms.columns.envelope import open_envelopes
-from pyspark_jms.jms.model import Destination, DestinationKind
+from pyspark_jms.jms.model import BodyType, Destination, DestinationKind
 from pyspark_jms.jms.subscription import Subscription
-from pyspark_jms.management.attributes import Inspection
 from pyspark_jms.management.queue_facts import look_up_queues
 from pyspark_jms.network.connection import StateCondition
 from pyspark_jms.network.settings import ConnectionSettings
@@ -75,9 +74,9 @@ def receive_findings(
         ids = [identifier.decode() for block in blocks for identifier in block.ids if identifier is not None]
         received = _ReceivedIds(ids)
         delivered = [message for message in received.delivered_to_us(delivering) if message["messageID"] not in before]
-        kinds = count_kinds(delivered, listed.inspection)
-        yield body_types_finding(kinds, len(delivered), listed.inspection, name="bodies delivered")
-        yield _never_delivered(count_kinds(received.not_received(delivered, listed.inspection), listed.inspection))
+        kinds = count_kinds(delivered)
+        yield body_types_finding(kinds, len(delivered), listed.words.losses, name="bodies delivered")
+        yield _never_delivered(count_kinds(received.not_received(delivered, listed.words.losses)))
 
 
 def _decoded(protocol: SourceProtocol, block: MessageBlock, dialect: str, destination: Destination) -> Any:
@@ -107,14 +106,14 @@ class _ReceivedIds:
         keys = [key for key in delivering if any(f":{consumer}," in key for consumer in self._consumers)]
         return [message for key in (keys or delivering) for message in delivering[key]]
 
-    def not_received(self, delivered: list[dict[str, Any]], words: Inspection) -> list[dict[str, Any]]:
+    def not_received(self, delivered: list[dict[str, Any]], losses: Mapping[BodyType, str]) -> list[dict[str, Any]]:
         """Return the messages that never arrive: a later one arrived, or their body may be lost. Others may be late."""
         received = [message["messageID"] in self._messages for message in delivered]
         last = max((index for index, yes in enumerate(received) if yes), default=-1)
         return [
             message
             for index, message in enumerate(delivered)
-            if not received[index] and (index < last or describe_losses(count_kinds([message], words), words))
+            if not received[index] and (index < last or describe_losses(count_kinds([message]), losses))
         ]
 
 

@@ -118,12 +118,11 @@ def _require_carried(settings: "ConnectionSettings", queue: str) -> None:
     connection = connect(settings)
     connection.close()
     management = connection.dialect.management
-    inspection = None if management is None else management.inspection
-    if management is None or inspection is None or not inspection.losses:
+    if management is None or not management.losses:
         return
     try:
         with StompManagementLink(settings) as link:
-            inspected = Queue(link, inspection, queue)
+            inspected = Queue(link, queue)
             depth, messages = inspected.facts().messages or 0, inspected.list_messages()
     except InvalidDestinationError:
         return
@@ -132,7 +131,7 @@ def _require_carried(settings: "ConnectionSettings", queue: str) -> None:
             f"The broker does not say whether queue {queue} has maps, streams or objects: {error.fact}",
             f"{_OVER_AMQP} Or give --only-text-and-bytes if you know that it has none.",
         ) from None
-    losses = describe_losses(count_kinds(messages, inspection), inspection)
+    losses = describe_losses(count_kinds(messages), management.losses)
     if losses:
         raise UnsupportedError(f"Queue {queue} has messages that STOMP does not carry. {' '.join(losses)}", _OVER_AMQP)
     if len(messages) < depth:

@@ -5,7 +5,6 @@ from dataclasses import replace
 import pytest
 
 from pyspark_jms.jms.features import Feature
-from pyspark_jms.management.attributes import ARTEMIS_MANAGEMENT
 from pyspark_jms.tools.check.address_settings import AddressNeeds, settings_finding
 from pyspark_jms.tools.check.findings import Verdict
 
@@ -21,7 +20,7 @@ DEFAULT = {"addressFullMessagePolicy": "PAGE", "maxDeliveryAttempts": 10, "deadL
 
 
 def finding_of(*changes):
-    return settings_finding(NEEDS, [DEFAULT | change for change in changes], ARTEMIS_MANAGEMENT.inspection)
+    return settings_finding(NEEDS, [DEFAULT | change for change in changes])
 
 
 @pytest.mark.parametrize(
@@ -84,7 +83,7 @@ def test_harmful_settings(change, verdict, fact):
 @pytest.mark.parametrize("change", [{"idCacheSize": 0}, {"persistIDCache": False}, {"idCacheSize": 1}])
 def test_only_a_first_token_needs_the_cache_of_duplicate_ids(change):
     assert finding_of(change).verdict is Verdict.FINE
-    found = settings_finding(replace(NEEDS, has_first_token=True), [DEFAULT | change], ARTEMIS_MANAGEMENT.inspection)
+    found = settings_finding(replace(NEEDS, has_first_token=True), [DEFAULT | change])
     assert found.verdict is (Verdict.FINE if change == {"idCacheSize": 1} else Verdict.PROBLEM)
     assert ("is written again" in found.value) == (found.verdict is Verdict.PROBLEM)
 

@@ -18,7 +18,7 @@ from pyspark_jms.tools.check.queue import inspected_queue
 from pyspark_jms.tools.check.receive import _ReceivedIds, receive_findings
 from pyspark_jms.tools.check.run import Check, run_checks
 
-WORDS = ARTEMIS_MANAGEMENT.inspection
+LOSSES = ARTEMIS_MANAGEMENT.losses
 
 
 def over_stomp(*arguments):
@@ -104,9 +104,9 @@ def listed(*types):
 
 def test_a_late_text_is_not_missing_but_one_before_a_received_message_is():
     messages = listed(3, 6, 3, 3, 6)
-    not_received = _ReceivedIds(["7,0", "7,2"]).not_received(messages, WORDS)
+    not_received = _ReceivedIds(["7,0", "7,2"]).not_received(messages, LOSSES)
     assert [message["messageID"] for message in not_received] == [1, 4]
-    not_received = _ReceivedIds(["7,2"]).not_received(messages, WORDS)
+    not_received = _ReceivedIds(["7,2"]).not_received(messages, LOSSES)
     assert [message["messageID"] for message in not_received] == [0, 1, 4]
 
 
