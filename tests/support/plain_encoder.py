@@ -3,8 +3,12 @@
 Written from STOMP 1.2, JMS 3.1 and what Artemis requires of a SEND; it shares no code with ``pyspark_jms.columns``.
 """
 
+import json
 import re
 
+from rawstomp import unescape
+
+_BY_NUMBER = {letter: f"\\u{ord(character):04x}" for letter, character in zip("btnfr", "\b\t\n\f\r", strict=True)}
 TYPES = {"queue": "ANYCAST", "topic": "MULTICAST"}
 BY_PROVIDER = {
     "JMSXAppID",
@@ -55,17 +59,8 @@ def _properties(row):
 
 def _json(value):
     """RFC 8259, without blanks; control characters by their number, all else as it is."""
-    if isinstance(value, dict):
-        return "{" + ",".join(f"{_json(key)}:{_json(item)}" for key, item in value.items()) + "}"
-    if isinstance(value, list):
-        return "[" + ",".join(map(_json, value)) + "]"
-    return "null" if value is None else '"' + "".join(map(_json_character, value)) + '"'
-
-
-def _json_character(character):
-    if character in '"\\':
-        return "\\" + character
-    return f"\\u{ord(character):04x}" if character < " " else character
+    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+    return re.sub(r"\\(.)", lambda match: _BY_NUMBER.get(match[1], match[0]), text)
 
 
 def _destination(text):
@@ -127,9 +122,4 @@ def _header(line):
     assert line.count(b":") == 1
     assert b"\r" not in line
     name, value = line.split(b":")
-    return _plain(name), _plain(value)
-
-
-def _plain(data):
-    plain = {b"\\\\": b"\\", b"\\c": b":", b"\\r": b"\r", b"\\n": b"\n"}
-    return re.sub(rb"\\.?", lambda match: plain[match[0]], data, flags=re.DOTALL).decode()
+    return unescape(name).decode(), unescape(value).decode()

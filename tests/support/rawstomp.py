@@ -20,7 +20,7 @@ def escape(value):
 
 
 def unescape(data):
-    return re.sub(rb"\\.", lambda match: _UNESCAPED[match[0]], data, flags=re.DOTALL)
+    return re.sub(rb"\\.?", lambda match: _UNESCAPED[match[0]], data, flags=re.DOTALL)
 
 
 def frame(command, headers, body=b""):

@@ -123,16 +123,17 @@ def test_no_error_has_the_password_of_a_variable(capsys, monkeypatch):
     assert SECRET not in repr(given)
 
 
-def test_an_option_is_name_and_value(capsys):
+@pytest.mark.parametrize(
+    ("arguments", "refusal"),
+    [
+        (["--option", "nope"], "'nope' is not NAME=VALUE"),
+        (["--password-env", "A", "--password-file", "b"], "not allowed with"),
+    ],
+)
+def test_wrong_arguments(arguments, refusal, capsys):
     with pytest.raises(SystemExit):
-        _parse("--broker-url", "stomp://h:1", "--option", "nope")
-    assert "'nope' is not NAME=VALUE" in capsys.readouterr().err
-
-
-def test_there_is_one_password(capsys):
-    with pytest.raises(SystemExit):
-        _parse("--broker-url", "stomp://h:1", "--password-env", "A", "--password-file", "b")
-    assert "not allowed with" in capsys.readouterr().err
+        _parse("--broker-url", "stomp://h:1", *arguments)
+    assert refusal in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
