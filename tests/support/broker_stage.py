@@ -9,7 +9,7 @@ import pytest
 import rawstomp
 from installed_rabbit import InstalledRabbit
 
-from pyspark_jms.stomp.dialects import dialect_named
+from pyspark_jms.stomp.dialects import DIALECTS
 
 WITHOUT_RABBITMQ = "no rabbitmq-server is installed (apt-get install rabbitmq-server)"
 
@@ -23,7 +23,7 @@ def require_rabbitmq():
 class Stage:
     def __init__(self, name, broker):
         self.name, self.broker = name, broker
-        self.dialect = dialect_named(name)
+        self.dialect = DIALECTS[name]
 
     @property
     def access(self):

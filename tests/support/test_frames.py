@@ -5,7 +5,7 @@ from amqp_peer import Peer, split
 from frames import CLOSE, DECLARE, DISCHARGE, DISPOSITION, LOCK
 
 from pyspark_jms.amqp.wire.receiver import Receiver
-from pyspark_jms.amqp.wire.sender import Coordinator
+from pyspark_jms.amqp.wire.sender import COORDINATOR, Coordinator
 
 
 @pytest.fixture
@@ -16,7 +16,7 @@ def sent():
     receiver, coordinator = session.link(Receiver, "r"), session.link(Coordinator, "c")
     receiver.attach_to(None)
     peer.sent()
-    coordinator.attach_to_coordinator()
+    coordinator.attach_to(COORDINATOR)
     peer.attach(coordinator, credit=10)
     coordinator.declare()
     peer.declared(0)

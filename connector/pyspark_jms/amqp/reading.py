@@ -1,4 +1,4 @@
-"""What an exactly-once read does at the broker: the register of a reader with its sources, and the planner's probe.
+"""The links of an exactly-once read: the register of a reader with its sources, and the planner's probe.
 
 ``source.readers`` decides when. Over STOMP there is no such read, so these classes are no port.
 """
@@ -127,7 +127,7 @@ class ReaderLink(ReadRegister):
 
     def _released(self, accepted: Accepted) -> None:
         for source, ids in accepted:
-            self.sources[source].released(len(ids))
+            self.sources[source].prefetch.released(len(ids))
 
     def finish(self, sources: Sequence[tuple[Receiver, bool]] = ()) -> None:
         self.connection.readers.clear()
@@ -243,9 +243,3 @@ class Probe(OnConnection[Dialect]):
             return ()
         self._queues[name] = queue
         return tokens_of(self.connection, name, queue)
-
-    def close(self) -> None:
-        self.connection.close()
-
-    def drop(self) -> None:
-        self.connection.drop()

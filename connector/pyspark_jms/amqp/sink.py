@@ -9,7 +9,6 @@ from typing import Unpack
 import pyarrow as pa
 
 from pyspark_jms.amqp.columns.encode import encode
-from pyspark_jms.amqp.dialects import Dialect
 from pyspark_jms.amqp.link.commit_ledger import Admit, TokenLedger, opened
 from pyspark_jms.amqp.link.management import open_amqp_management
 from pyspark_jms.amqp.link.producer import Producer
@@ -28,19 +27,13 @@ from pyspark_jms.network.settings import ConnectionSettings
 __all__ = ["AmqpSinkLink", "CommitLedger", "LedgerLink"]
 
 
-class AmqpSinkLink:
+class AmqpSinkLink(Producer):
     """A ``sink.links.SinkLink``: encoded bare messages are its blocks. The first rows decide where it attaches to."""
 
     def __init__(self, settings: ConnectionSettings, patience: float = 0.0, container_id: str | None = None) -> None:
-        self._connect = partial(Producer, settings, patience=patience, container_id=container_id)
-        self._producer = self._connect()
-        self._settings, self._patience = settings, patience
-        self._max_message_bytes = settings.max_message_bytes
+        super().__init__(settings, patience=patience, container_id=container_id)
+        self._settings = settings
         self._prefix = f"ID:{uuid.uuid4()}:"
-
-    @property
-    def dialect(self) -> Dialect:
-        return self._producer.dialect
 
     def require_destinations(self, destinations: Sequence[Destination]) -> None:
         if shows_addresses(self.dialect.management):
@@ -55,15 +48,15 @@ class AmqpSinkLink:
     ) -> Sequence[MessageBlock]:
         blocks = encode(
             rows,
-            dialect=self._producer.dialect,
+            dialect=self.dialect,
             message_id_prefix=self._prefix if how["now_ms"] else None,
-            max_message_bytes=self._max_message_bytes,
+            max_message_bytes=self._settings.max_message_bytes,
             **how,
         )
-        if not self._producer.is_open:
+        if not self.is_open:
             by_row = "destination" in {name.lower() for name in rows.schema.names}
             if by_row and in_transaction:
-                self._producer.dialect.require(Feature.RELAY)
+                self.dialect.require(Feature.RELAY)
             self._open(None if by_row else how["destination"])
         return blocks
 
@@ -74,11 +67,11 @@ class AmqpSinkLink:
         if destination is not None:
             what = f"attaching to {destination}"
             keep_trying(partial(self._attach, destination), what, timeout=self._patience, seen=self._patience > 0)
-        elif self._producer.has_anonymous_relay:
-            self._producer.open(Target())
+        elif self.has_anonymous_relay:
+            self.open(Target())
         else:
             raise UnsupportedError(
-                f"{self._producer.dialect.name} does not route messages by their own destination over AMQP.",
+                f"{self.dialect.name} does not route messages by their own destination over AMQP.",
                 "Write to one destination: give option queue or topic, and no column destination.",
             )
 
@@ -86,24 +79,12 @@ class AmqpSinkLink:
         """A target that was there may be missing while the broker starts. RabbitMQ then ends the session."""
         address = self.dialect.send.target_address(destination.kind, destination.name)
         try:
-            self._producer.open(Target(address=address, capabilities=(str(destination.kind),)))
+            self.open(Target(address=address, capabilities=(str(destination.kind),)))
         except JMSError:
             if self._patience:
-                self._producer.close()
-                self._producer = self._connect()
+                self.close()
+                self._connect()
             raise
-
-    def send(self, block: MessageBlock, *, in_transaction: bool = True) -> None:
-        if in_transaction:
-            self._producer.send(block)
-        else:
-            self._producer.send_at_once(block)
-
-    def commit(self) -> None:
-        self._producer.commit()
-
-    def close(self) -> None:
-        self._producer.close()
 
 
 class LedgerLink(AmqpSinkLink):
@@ -116,19 +97,19 @@ class LedgerLink(AmqpSinkLink):
         except UnsupportedError:
             self.close()
             raise
-        producer, self._patience = self._producer, 0.0  # the ledger has the connection
-        self._ledger = TokenLedger(producer.connection, producer.transactions, settings, owner)
+        self._patience = 0.0  # the ledger has the connection
+        self._ledger = TokenLedger(self.connection, self.transactions, settings, owner)
 
     def send(self, block: MessageBlock, *, in_transaction: bool = True) -> None:
         """Rows that another link has encoded name their destinations themselves."""
-        if not self._producer.is_open:
+        if not self.is_open:
             self._open(None)
         super().send(block, in_transaction=in_transaction)
 
     def commit_with_entry(self, entry: LedgerEntry, admit: Admit) -> None:
-        self._producer.await_sent()
+        self.await_sent()
         if not self._ledger.commit(entry, admit):
-            self._producer.transactions.roll_back()
+            self.transactions.roll_back()
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,19 +10,19 @@ from typing import Any, Unpack
 
 import numpy as np
 
-from pyspark_jms.amqp.dialects import dialect_named
+from pyspark_jms.amqp.dialects import DIALECTS
 from pyspark_jms.amqp.dialects.base import Dialect
 from pyspark_jms.amqp.link.consumer import Consumer
 from pyspark_jms.amqp.link.dead_letters import send_dead_letters
 from pyspark_jms.amqp.link.management import open_amqp_management
 from pyspark_jms.amqp.link.subscriptions import end_subscription
 from pyspark_jms.amqp.wire.constructors import LIST8, LIST32, SMALL_ULONG
-from pyspark_jms.amqp.wire.sections import HEADER, creation_time_ms, delivery_count, fingerprint, stable_id
+from pyspark_jms.amqp.wire.sections import HEADER, delivery_count, fingerprint, stable_id, time_ms
 from pyspark_jms.blocks.block import MessageBlock, positions_of
-from pyspark_jms.blocks.dead_letter import OversizedMessage
 from pyspark_jms.columns.schema import DecodeOptions
 from pyspark_jms.delivery.subscription_ledger import Recognition
 from pyspark_jms.errors import JMSError
+from pyspark_jms.jms.headers import PropertiesField
 from pyspark_jms.jms.subscription import Subscription
 
 __all__ = ["RECOGNITION", "AmqpSource", "AmqpSourceLink", "MessageAnswers", "identity_of", "recognition_of", "suspects"]
@@ -32,7 +32,7 @@ class MessageAnswers:
     """The answers that a link has whose messages are read."""
 
     def sent_ms(self, block: MessageBlock, index: int) -> int | None:
-        return creation_time_ms(block.message(index)) or None
+        return time_ms(block.message(index), PropertiesField.CREATION_TIME) or None
 
     def redelivered(self, block: MessageBlock) -> int:
         """The number of messages with a delivery count above 0."""
@@ -53,9 +53,6 @@ class AmqpSourceLink(Consumer, MessageAnswers):
             self.close()
             raise
         super().subscribe(subscription)
-
-    def take_oversized(self) -> list[OversizedMessage]:
-        return self.prefetch.take_oversized()
 
     def unexpired(self, block: MessageBlock, at_ms: float) -> MessageBlock:
         if not self.dialect.browse_shows_expired:
@@ -83,7 +80,7 @@ class AmqpSource:
     def decode(self, block: MessageBlock, *, dialect: str, **how: Unpack[DecodeOptions]) -> Any:
         from pyspark_jms.amqp.columns.decode import decode  # imports pyarrow.compute, needed only where rows are made
 
-        return decode(block, dialect=dialect_named(dialect), **how)
+        return decode(block, dialect=DIALECTS[dialect], **how)
 
     def has_unheld_time(self, _dialect: str, block: MessageBlock, index: int) -> bool:
         from pyspark_jms.amqp.columns.one_message import has_unheld_time  # as decode
@@ -91,7 +88,7 @@ class AmqpSource:
         return has_unheld_time(bytes(block.message(index)))
 
     def recognition(self, dialect: str) -> Recognition | None:
-        return recognition_of(dialect_named(dialect))
+        return recognition_of(DIALECTS[dialect])
 
 
 # --- how a redelivered message is recognised, and found ----------------------------------------------

@@ -9,8 +9,11 @@ from typing import BinaryIO, Final, Self
 
 from pyspark_jms.blocks.block import MessageBlock
 from pyspark_jms.errors import MessageTooLargeError
+from pyspark_jms.jms.model import ERROR_PROPERTY, MESSAGE_ID_PROPERTY, SOURCE_PROPERTY
 
 __all__ = ["KEPT", "DeadLetter", "OversizedMessage", "not_kept", "too_large"]
+
+_MAX_REASON_CHARACTERS = 1000
 
 
 class OversizedMessage:
@@ -102,6 +105,14 @@ class DeadLetter:
     reason: str
     source: str
     """The destination that the message was read from."""
+
+    def properties(self, message_id: str) -> dict[str, str]:
+        """The properties by which the dead letter tells why it is there."""
+        return {
+            ERROR_PROPERTY: self.reason[:_MAX_REASON_CHARACTERS],
+            SOURCE_PROPERTY: self.source,
+            MESSAGE_ID_PROPERTY: message_id,
+        }
 
     @classmethod
     def of(cls, block: MessageBlock, index: int, reason: str, source: object) -> "DeadLetter":

@@ -13,7 +13,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pyspark_jms.columns.arrays import Int64s, Mask, Offsets, mask_of, offsets_of, to_binary
+from pyspark_jms.columns.arrays import Int64s, Mask, Offsets, first_not_utf8, mask_of, offsets_of, to_binary
 from pyspark_jms.errors import InvalidDestinationError, JMSError, MessageFormatError
 from pyspark_jms.jms.model import DEFAULT_PRIORITY, BodyType, DeliveryMode, Destination, DestinationKind
 from pyspark_jms.jms.rules import shown_name
@@ -120,6 +120,12 @@ class Rows:
         wrong = np.zeros(self.count, np.bool_)
         wrong[index] = True
         self.fail(wrong, MessageFormatError(f"{self.label(index)} {fact}.", remedy))
+
+    def require_utf8(self, texts: pa.Array, what: str, remedy: str = "Encode it, in base64 for example.") -> None:
+        """Refuse the first of these texts, as binary, that is not UTF-8; ``what``: the text with its article."""
+        wrong = first_not_utf8(texts)
+        if wrong is not None:
+            self.refuse(wrong, f"has {what} that is not UTF-8", remedy)
 
     def refuse_any(self, wrong: Mask, fact: str, remedy: str) -> None:
         """Refuse all rows for which ``wrong`` is true, if any; the error names the first one."""

@@ -13,20 +13,32 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pyspark_jms.columns.arrays import Int64s, Mask, Offsets, Piece, bytes_of, mask_of, offsets_of, to_binary
+from pyspark_jms.columns.arrays import (
+    Int64s,
+    Mask,
+    Offsets,
+    Piece,
+    bytes_of,
+    first_not_utf8,
+    mask_of,
+    offsets_of,
+    to_binary,
+)
 from pyspark_jms.columns.rows import Entries, Rows, compact
 from pyspark_jms.columns.schema import PROPERTY_COLUMN, VALUE_TYPES
 from pyspark_jms.columns.value_texts import java_text, jms_types, misfits
+from pyspark_jms.errors import SchemaError
 from pyspark_jms.jms.conversions import ValueType
+from pyspark_jms.jms.dialect import BrokerDialect
 from pyspark_jms.jms.rules import PROPERTY_TYPES, property_value_problem, sent_name_problem
 from pyspark_jms.sentences import with_article
 
 __all__ = [
-    "NameRules",
     "Properties",
     "PropertyNames",
     "StatedTypes",
     "TypedColumn",
+    "check_column_name",
     "check_names",
     "distinct_names",
     "places_of",
@@ -66,17 +78,6 @@ def _entries_of(rows: Rows, column: str, what: str) -> Properties | None:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class NameRules:
-    """What a protocol and a broker add to the rules of JMS for names."""
-
-    left_out: Callable[[str], bool]
-    """Whether the provider sets the property. It is not sent then, so that a row can be written as it was read."""
-
-    problem: Callable[[str], str | None]
-    """Why a message to this broker cannot have a property of this name, as a clause that continues ``its name``."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class PropertyNames:
     """The names of all properties, so that each distinct name is checked once and not once a row."""
 
@@ -112,12 +113,14 @@ def repeated_width(bounds: Offsets, texts: pa.Array) -> int:
     return width if (data[row_bytes:] == data[: len(data) - row_bytes]).all() else 0
 
 
-def check_names(properties: Properties, names: PropertyNames, rules: NameRules, columns: Collection[str] = ()) -> None:
-    """Refuse names that JMS or the broker reserve, and a group sequence that is not an int.
+def check_names(
+    properties: Properties, names: PropertyNames, dialect: BrokerDialect, columns: Collection[str] = ()
+) -> None:
+    """Refuse names that JMS or the broker reserve, a group sequence that is not an int, and values that are not UTF-8.
 
     ``columns``: names of properties that come from columns of their own.
     """
-    judged = ((code, _problem(name, rules, columns)) for code, name in enumerate(names.distinct))
+    judged = ((code, _problem(name, dialect, columns)) for code, name in enumerate(names.distinct))
     problems = {code: problem for code, problem in judged if problem}
     if problems:
         codes = names.codes()
@@ -125,19 +128,29 @@ def check_names(properties: Properties, names: PropertyNames, rules: NameRules, 
         properties.entries.refuse_any(np.isin(codes, list(problems)), lambda index: problems[int(codes[index])], remedy)
     if _GROUP_SEQUENCE in names.distinct:
         _check_group_sequence(properties, np.flatnonzero(names.codes() == names.distinct.index(_GROUP_SEQUENCE)))
+    wrong = first_not_utf8(properties.values)
+    if wrong is not None:
+        properties.entries.refuse(wrong, "its value is not UTF-8", "Encode it, in base64 for example.")
 
 
-def _problem(data: bytes, rules: NameRules, columns: Collection[str]) -> str | None:
+def _problem(data: bytes, dialect: BrokerDialect, columns: Collection[str]) -> str | None:
     try:
         name = data.decode()
     except UnicodeDecodeError:
         return "its name is not UTF-8"
-    if rules.left_out(name):
+    if dialect.left_out(name):
         return None
     if name in columns:
         return "it is a column of propertyColumns too"
-    problem = rules.problem(name) or sent_name_problem(name)
+    problem = dialect.name_problem(name) or sent_name_problem(name)
     return problem and f"its name {problem}"
+
+
+def check_column_name(name: str, dialect: BrokerDialect) -> None:
+    """Refuse a name of option propertyColumns that the broker reserves, or sets itself."""
+    problem = "is a property that the broker sets" if dialect.left_out(name) else dialect.name_problem(name)
+    if problem:
+        raise SchemaError(f"The name of column {name} of propertyColumns {problem}.", "Rename it.")
 
 
 def _check_group_sequence(properties: Properties, at: Int64s) -> None:

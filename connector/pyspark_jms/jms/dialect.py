@@ -9,6 +9,7 @@ from pyspark_jms.errors import InvalidOptionError, JMSError, SelectorResidualErr
 from pyspark_jms.jms.features import Feature, Refusal
 from pyspark_jms.jms.model import DestinationKind
 from pyspark_jms.jms.names import RefusedSubscriptions
+from pyspark_jms.jms.rules import is_left_out
 from pyspark_jms.jms.subscription import Subscription
 
 __all__ = ["BrokerDialect", "Target"]
@@ -54,6 +55,19 @@ class BrokerDialect:
     """Beginnings of the names of properties that the broker adds to a message in its own dead-letter queue, and that
     rows have."""
 
+    reserved_properties: frozenset[str] = frozenset()
+    """Names of properties that rows must not use: the broker acts on them, takes them for a header, or drops them."""
+
+    reserved_prefixes: tuple[str, ...] = ()
+    """Beginnings of further such names."""
+
+    set_by_broker: frozenset[str] = frozenset()
+    """Properties that the broker sets in messages that it delivers. The sink leaves them out without an error, so that
+    a row can be written as it was read, also where ``reserved_properties`` or ``reserved_prefixes`` has the name."""
+
+    set_by_client: frozenset[str] = frozenset()
+    """Names with a reserved prefix that a client is meant to set: rows may use them."""
+
     silent_end: str = ""
     """The likely cause, and the remedy, when the broker ends connections again and again without a reason. Empty: it
     always gives one."""
@@ -66,6 +80,18 @@ class BrokerDialect:
         for feature in features:
             if (refusal := self.cannot.get(feature)) is not None:
                 raise refusal.error(self.name)
+
+    def left_out(self, name: str) -> bool:
+        """Return whether a property of a row is not sent, because the provider sets it."""
+        return is_left_out(name, self.set_by_broker)
+
+    def name_problem(self, name: str) -> str | None:
+        """Return why a message to this broker cannot have a property of this name; None if it can."""
+        if name in self.reserved_properties:
+            return f"is one that {self.name} acts on"
+        if name.startswith(self.reserved_prefixes) and name not in self.set_by_client:
+            return f"has a prefix that {self.name} reserves"
+        return None
 
     def require_subscription(self, wanted: Subscription) -> None:
         """Raise the error of what the subscription needs and the broker lacks, or of a name that it would misread."""

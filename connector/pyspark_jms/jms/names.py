@@ -18,6 +18,8 @@ __all__ = [
     "CLASSIC_NAMES",
     "CONNECTOR_QUEUES",
     "JOINING_DOT",
+    "SCHEDULED_PROPERTIES",
+    "TWO_COLONS",
     "RefusedName",
     "RefusedSubscriptions",
     "has_wildcards",
@@ -120,6 +122,15 @@ AMQP_NODES = RefusedName(
 
 Also as the last part of an address, where an entity has a node of its own (``orders/$management``).
 """
+
+SCHEDULED_PROPERTIES = frozenset(f"AMQ_SCHEDULED_{word}" for word in ("DELAY", "REPEAT", "PERIOD", "CRON"))
+"""The properties that the scheduler of ActiveMQ reads."""
+
+TWO_COLONS = RefusedName(
+    pattern="::",
+    reason="has two colons: Artemis takes what is before them for an address",
+    remedy="Use another character.",
+)
 
 JOINING_DOT = RefusedName(
     pattern=r"\.",

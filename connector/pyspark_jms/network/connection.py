@@ -1,8 +1,10 @@
 """What the connections of both protocols have in common, and the lock of their state. Knows no protocol."""
 
 import threading
+import time
 from collections import Counter
-from typing import Any, Generic, Protocol, TypeVar
+from collections.abc import Callable
+from typing import Any, Generic, Protocol, Self, TypeVar
 
 from pyspark_jms.network.address import Address
 
@@ -28,6 +30,19 @@ class StateCondition(threading.Condition):
         self.changes += 1
         super().notify_all()
 
+    def await_(
+        self, ready: Callable[[], object], check: Callable[[], object], seconds: float, late: Callable[[], Exception]
+    ) -> None:
+        """Wait until ``ready``. ``check`` raises what ended the connection; ``late`` is the error after ``seconds``."""
+        deadline = time.monotonic() + seconds
+        with self:
+            while not ready():
+                check()
+                left = deadline - time.monotonic()
+                if left <= 0:
+                    raise late()
+                self.wait(left)
+
     def pause(self, seconds: float) -> None:
         """Return when something arrives, or after ``seconds``."""
         with self:
@@ -52,11 +67,22 @@ class OpenConnection(Protocol[D_co]):
     def received_bytes(self) -> int:
         """All bytes of the connection: they grow while one large message arrives."""
 
+    def close(self) -> None:
+        """Give back what was not acknowledged. The last link of a connection disconnects."""
+
+    def drop(self) -> None:
+        """Leave a connection that is lost, without a word to the broker: it gives everything back."""
+
+
+class UsedConnection(OpenConnection[D_co], Protocol):
+    users: set[object]
+    """The links that share the connection. The last one closes it."""
+
 
 class OnConnection(Generic[D_co]):
     """A link, with the facts of its connection."""
 
-    connection: OpenConnection[D_co]
+    connection: UsedConnection[D_co]
 
     def shares(self, other: "OnConnection[Any]") -> bool:
         return self.connection is other.connection
@@ -80,3 +106,19 @@ class OnConnection(Generic[D_co]):
     @property
     def received_bytes(self) -> int:
         return self.connection.received_bytes
+
+    def close(self) -> None:
+        """Close the connection, unless others use it."""
+        self.connection.users.discard(self)
+        if not self.connection.users:
+            self.connection.close()
+
+    def drop(self) -> None:
+        self.connection.users.discard(self)
+        self.connection.drop()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()

@@ -2,11 +2,14 @@
 
 import queue
 import socket
+import ssl
 import threading
 import time
 from typing import Any, TypeAlias
 
-__all__ = ["ResolveTimeoutError", "dial"]
+from pyspark_jms.network.address import Address
+
+__all__ = ["ResolveTimeoutError", "dial", "open_socket"]
 
 _MIN_SECONDS = 0.1
 
@@ -15,6 +18,22 @@ _Found: TypeAlias = "list[tuple[Any, ...]]"
 
 class ResolveTimeoutError(TimeoutError):
     """The name service did not answer in time."""
+
+
+def open_socket(address: Address, context: ssl.SSLContext | None, timeout: float) -> socket.socket:
+    """Connect as ``dial``, with TLS if there is a ``context``. The socket sends small writes at once.
+
+    Its time-out is the rest of ``timeout`` seconds.
+    """
+    deadline = time.monotonic() + timeout
+    connected = dial(address.host, address.port, timeout)
+    try:
+        connected.settimeout(max(deadline - time.monotonic(), _MIN_SECONDS))
+        connected.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        return connected if context is None else context.wrap_socket(connected, server_hostname=address.host)
+    except BaseException:
+        connected.close()
+        raise
 
 
 def dial(host: str, port: int, timeout: float) -> socket.socket:

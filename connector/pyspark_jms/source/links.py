@@ -58,18 +58,8 @@ class MessageSource(Protocol):
 class SourceLink(MessageSource, OpenConnection[BrokerDialect], Protocol):
     """A connection, which links may share, and from ``subscribe`` on one subscription."""
 
-    # --- the connection ------------------------------------------------------------------------
-
     def shares(self, other: Any) -> bool:
         """Return whether both use one connection."""
-
-    def close(self) -> None:
-        """Give back what was not acknowledged. The last link of a connection disconnects."""
-
-    def drop(self) -> None:
-        """Leave a connection that is lost, without a word to the broker."""
-
-    # --- the subscription ----------------------------------------------------------------------
 
     @property
     def confirms_acknowledgements(self) -> bool:

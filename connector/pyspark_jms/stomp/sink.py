@@ -15,26 +15,20 @@ from pyspark_jms.management.destinations import require_destinations
 from pyspark_jms.management.routing import shows_addresses
 from pyspark_jms.network.settings import ConnectionSettings
 from pyspark_jms.stomp.columns.encode import encode, receipt_of
-from pyspark_jms.stomp.dialects import Dialect
 from pyspark_jms.stomp.link.management import StompManagementLink
 from pyspark_jms.stomp.link.producer import Producer
 
 __all__ = ["StompSinkLink"]
 
 
-class StompSinkLink:
+class StompSinkLink(Producer):
     """A ``sink.links.SinkLink``: encoded SEND frames are its blocks."""
 
     def __init__(self, settings: ConnectionSettings, patience: float = 0.0) -> None:
-        self._producer = Producer(settings, patience=patience)
+        super().__init__(settings, patience=patience)
         self._settings = settings
-        self._max_frame_bytes = settings.max_message_bytes
         self._receipts: list[str] = []
         """Those that encoded frames request, and that ``commit`` is to wait for."""
-
-    @property
-    def dialect(self) -> Dialect:
-        return self._producer.dialect
 
     def require_destinations(self, destinations: Sequence[Destination]) -> None:
         if shows_addresses(self.dialect.management):
@@ -51,9 +45,9 @@ class StompSinkLink:
         confirm_each = not in_transaction and self.dialect.confirms_single_messages
         blocks = encode(
             rows,
-            dialect=self._producer.dialect,
+            dialect=self.dialect,
             transaction=Producer.transaction if in_transaction else None,
-            max_frame_bytes=self._max_frame_bytes,
+            max_frame_bytes=self._settings.max_message_bytes,
             receipts=confirm_each,
             **how,
         )
@@ -63,15 +57,9 @@ class StompSinkLink:
         return blocks
 
     def send(self, block: MessageBlock, *, in_transaction: bool = True) -> None:
-        if in_transaction:
-            self._producer.send(block.data)
-        else:
-            self._producer.send_at_once(block.data)
+        self.send_frames(block.data, in_transaction=in_transaction)
 
     def commit(self) -> None:
         receipts, self._receipts = self._receipts, []
-        self._producer.await_each(receipts)
-        self._producer.commit()
-
-    def close(self) -> None:
-        self._producer.close()
+        self.await_each(receipts)
+        super().commit()

@@ -4,7 +4,6 @@ A redelivery is recognised by the dialect's stable id, and by a digest of what e
 """
 
 import hashlib
-from dataclasses import dataclass
 from functools import partial
 from typing import Any, Unpack
 
@@ -16,7 +15,7 @@ from pyspark_jms.jms.model import DestinationKind, DurableSubscription
 from pyspark_jms.jms.subscription import Subscription
 from pyspark_jms.network.connection import StateCondition
 from pyspark_jms.network.settings import ConnectionSettings
-from pyspark_jms.stomp.dialects import Dialect, dialect_named
+from pyspark_jms.stomp.dialects import DIALECTS, Dialect
 from pyspark_jms.stomp.link.consumer import Consumer
 from pyspark_jms.stomp.link.dead_letters import send_dead_letters
 from pyspark_jms.stomp.link.management import StompManagementLink
@@ -93,15 +92,15 @@ class StompSource:
     def decode(self, block: MessageBlock, *, dialect: str, **how: Unpack[DecodeOptions]) -> Any:
         from pyspark_jms.stomp.columns.decode import decode  # imports pyarrow.compute, needed only where rows are made
 
-        return decode(block, dialect=dialect_named(dialect), **how)
+        return decode(block, dialect=DIALECTS[dialect], **how)
 
     def has_unheld_time(self, dialect: str, block: MessageBlock, index: int) -> bool:
         from pyspark_jms.stomp.columns.headers import has_unheld_time  # as decode
 
-        return has_unheld_time(bytes(block.message(index)), dialect_named(dialect))
+        return has_unheld_time(bytes(block.message(index)), DIALECTS[dialect])
 
     def recognition(self, dialect: str) -> Recognition | None:
-        return recognition_of(dialect_named(dialect))
+        return recognition_of(DIALECTS[dialect])
 
 
 # --- how a redelivered message is recognised ---------------------------------------------------------
@@ -114,24 +113,16 @@ _LARGE_BYTES = 2 << 10
 """From this mean size of messages on, a search of each header block is faster than a search of all bytes."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Ignored:
-    """The parts of a frame's headers that a fingerprint ignores."""
-
-    header_bytes: bytes
-    lines: tuple[bytes, ...]
-    """The beginnings of the ignored lines."""
-
-
 def recognition_of(dialect: Dialect) -> Recognition | None:
     """Return how messages are recognised, or None for a dialect without stable ids, whose redeliveries cannot be
     recognised.
     """
     if dialect.stable_id_separator is None:
         return None
+    lines = tuple(f"{name}:".encode() for name in sorted(dialect.volatile_headers))
     return Recognition(
         identity=partial(_identity, dialect),
-        fingerprint=partial(_fingerprint, _ignored(dialect)),
+        fingerprint=partial(_fingerprint, _UNSTABLE if dialect.unstable_characters else b"", lines),
         origin=partial(_origin, dialect.addresses.queue_separator),
     )
 
@@ -150,16 +141,14 @@ def _origin(separator: str, source: str) -> str:
     return f"{kind}://{name.rpartition(separator)[2]}"
 
 
-def _ignored(dialect: Dialect) -> _Ignored:
-    lines = tuple(f"{name}:".encode() for name in sorted(dialect.volatile_headers))
-    return _Ignored(_UNSTABLE if dialect.unstable_characters else b"", lines)
+def _fingerprint(ignored_bytes: bytes, ignored_lines: tuple[bytes, ...], block: MessageBlock, index: int) -> bytes:
+    """A digest of the message without what a delivery changes: some bytes of headers, and lines by their beginnings.
 
-
-def _fingerprint(ignored: _Ignored, block: MessageBlock, index: int) -> bytes:
-    """A digest of the message without what a delivery changes. Sorted, because brokers do not keep the order."""
+    Sorted, because brokers do not keep the order.
+    """
     frame, head = block.message(index), block.heads[index] - block.start(index)
-    headers = frame[:head].translate(None, ignored.header_bytes)
-    lines = sorted(line for line in headers.split(b"\n") if not line.startswith(ignored.lines))
+    headers = frame[:head].translate(None, ignored_bytes)
+    lines = sorted(line for line in headers.split(b"\n") if not line.startswith(ignored_lines))
     return hashlib.blake2b(b"\n".join(lines) + b"\n\n" + frame[head + 2 :], digest_size=16).digest()
 
 

@@ -18,7 +18,6 @@ from pyspark_jms.errors import (
     BrokerError,
     InvalidDestinationError,
     JMSSecurityError,
-    MessageFormatError,
     UnsupportedError,
 )
 from pyspark_jms.options.sink import SinkOptions
@@ -53,23 +52,13 @@ def test_rows_name_their_destinations(broker, queue):
     await_value(lambda: [broker.message_count(f"{queue}.{n}") for n in (1, 2)], [1, 1])
 
 
-def test_a_row_that_cannot_be_sent_stops_all(broker, queue):
-    rows = batches("a", "b", body_type=["text", "nonsense"])
-    with pytest.raises(MessageFormatError):
-        send_at_least_once(AmqpSinkLink, options(broker, queue=queue), rows)
-    await_count(broker, queue, 0)
-
-
-def test_a_bad_row_is_dropped_if_the_user_says_so(broker, queue):
-    rows = batches("a", "b", body_type=["text", "nonsense"])
-    sent = send_at_least_once(AmqpSinkLink, options(broker, queue=queue, onBadRow="drop"), rows)
-    assert (sent.rows, sent.dropped) == (1, 1)
-    await_count(broker, queue, 1)
-
-
 def test_a_row_to_where_the_user_may_not_send_is_an_error(restricted, queue):
     """Artemis refuses the message only, and would commit the others."""
     user, mine = {"user": "mine-only", "password": "pw"}, f"mine.{queue}"
+
+    def commit(link, block):
+        link.send(block)
+        link.commit_with_entry(entry("w/0"), admit=lambda _: True)
 
     def rows_to_both():
         return batches("a", "b", destination=[f"queue://other.{queue}", f"queue://{mine}"])
@@ -83,9 +72,8 @@ def test_a_row_to_where_the_user_may_not_send_is_an_error(restricted, queue):
     ledger = CommitLedger(options(restricted, queue=queue, **user).connection, LedgerOwner("query", uuid.uuid4().hex))
     with closing(ledger.connect()) as link:
         (block,) = RowEncoder(options(restricted), link).take(next(rows_to_both()))
-        link.send(block)
         with pytest.raises(JMSSecurityError, match="other"):
-            link.commit_with_entry(entry("w/0"), admit=lambda _: True)
+            commit(link, block)
     assert ledger.find() == ()
 
 

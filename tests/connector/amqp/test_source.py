@@ -36,7 +36,7 @@ from pyspark_jms.amqp.link.producer import Producer
 from pyspark_jms.amqp.sink import AmqpSinkLink
 from pyspark_jms.amqp.source import RECOGNITION, AmqpSource, MessageAnswers, _may_be_redelivered, recognition_of
 from pyspark_jms.amqp.wire.types import Target
-from pyspark_jms.jms.model import BodyType, Destination
+from pyspark_jms.jms.model import BodyType
 from pyspark_jms.management.queue_facts import look_up_queues, warn_of_missing
 from pyspark_jms.management.queue_watch import QueueWatch
 from pyspark_jms.network.connection import StateCondition
@@ -154,14 +154,6 @@ def test_a_pause_of_the_broker_is_not_the_end_of_a_batch_read(broker, queue):
             going_on.result()
 
 
-def test_what_was_not_acknowledged_stays(broker, queue):
-    send(broker, queue, 10)
-    with receiving(broker, queue) as receiver:
-        while receiver.next_batch_end() < 10:
-            pass
-    await_count(broker, queue, 10)
-
-
 def test_a_lost_connection_loses_and_repeats_nothing(broker, queue):
     """The batch that was offered when the connection was lost is acknowledged when it is redelivered."""
     send(broker, queue, 100)
@@ -194,9 +186,6 @@ def tick(text, message_id=None):
 def test_equal_messages_in_flight_when_a_connection_is_lost_are_each_read_once(
     broker, queue, settings_for, message_ids, texts
 ):
-    from pyspark_jms.amqp.link.producer import Producer
-    from pyspark_jms.amqp.wire.types import Target
-
     with Producer(settings_for(broker)) as producer:
         producer.open(Target(address=queue, capabilities=("queue",)))
         producer.send(block_of(list(map(tick, texts, message_ids))))
@@ -213,65 +202,6 @@ def test_equal_messages_in_flight_when_a_connection_is_lost_are_each_read_once(
             assert [*first, *rest] == list(texts)
             assert receiver.progress()["recognised"] == 3
             wait_until(lambda: receiver.next_batch_end() == 5 and broker.message_count(queue) == 0)
-
-
-def test_a_broker_restart_repeats_nothing(killable, queue):
-    broker = killable
-    send(broker, queue, 40)
-    with receiving(broker, queue, maxMessagesPerTrigger="25") as receiver:
-        end = 0
-        while not end:
-            end = receiver.next_batch_end()
-        first = rows(receiver, 0, end)
-        broker.kill()
-        broker.start()
-        receiver.acknowledge_through(end)
-        assert [*first, *read(receiver, 40 - end, end)] == list(map(str, range(40)))
-        wait_until(lambda: receiver.next_batch_end() == 40 and broker.message_count(queue) == 0)
-
-
-def test_available_now_reads_all_and_ends(broker, queue):
-    send(broker, queue, 300)
-    with receiving(broker, queue, drain=True, maxMessagesPerTrigger="70", idleTimeout="0.3s") as receiver:
-        found, end = [], 0
-        while True:
-            before, end = end, receiver.next_batch_end()
-            if end == before:
-                break
-            found += rows(receiver, before, end)
-            receiver.acknowledge_through(end)
-    assert found == list(map(str, range(300)))
-    await_count(broker, queue, 0)
-
-
-def test_available_now_leaves_what_was_sent_after_its_start(broker, queue):
-    send(broker, queue, 3)
-    with receiving(broker, queue, drain=True, idleTimeout="0.3s") as receiver:
-        time.sleep(1.2)  # the clocks of producer and source may differ by a second
-        send(broker, queue, 2, start=3)
-        end = 0
-        while (following := receiver.next_batch_end()) > end:
-            end = following
-            receiver.acknowledge_through(end)
-        assert end == 3
-    await_count(broker, queue, 2)
-
-
-def test_several_queues(broker, queue):
-    names = [f"{queue}.{n}" for n in range(3)]
-    for name in names:
-        send(broker, name, 5)
-    with receiving(broker, f'["{names[0]}", "{names[1]}", "{names[2]}"]') as receiver:
-        assert sorted(read(receiver, 15)) == sorted(list(map(str, range(5))) * 3)
-
-
-def test_a_selector_is_pushed_down(broker, queue):
-    with JmsClient(broker) as java:
-        for number in range(10):
-            java.send(queue, str(number), properties={"n": number})
-    with receiving(broker, queue, selector="n BETWEEN 3 AND 5") as receiver:
-        assert read(receiver, 3) == ["3", "4", "5"]
-    await_count(broker, queue, 7)
 
 
 def test_what_cannot_be_mapped_goes_to_the_dead_letter_queue(broker, queue, put, settings_for):
@@ -414,19 +344,6 @@ def test_a_message_with_too_many_elements_goes_to_the_dead_letter_queue(broker, 
         message = java.receive(dead)
     assert [element.value for element in message.body] == ["v"] * 5
     assert message.properties["spark_jms_error"].value == "the body has more than 4 elements"
-
-
-def test_what_the_protocol_knows_without_a_connection():
-    source = AmqpSource()
-    assert source.recognition("artemis") is not None
-    empty = source.decode(
-        block_of([section(0x77, string("x"))]),
-        dialect="amqp",
-        source=Destination.parse("queue://q"),
-        first_sequence=0,
-        body_type="auto",
-    )
-    assert empty.column("text").to_pylist() == ["x"]
 
 
 def test_a_browse_goes_on_when_what_it_brought_is_shown(broker, queue, put, subscription_to):

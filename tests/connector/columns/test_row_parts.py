@@ -7,7 +7,8 @@ import pyarrow as pa
 import pytest
 
 from pyspark_jms.blocks.block import MessageBlock, index_of
-from pyspark_jms.columns.row_parts import RowsDigest, block_of, check_sizes, good_rows, parts_of, row_ends, sink_columns
+from pyspark_jms.columns import row_parts
+from pyspark_jms.columns.row_parts import RowsDigest, blocks_of, check_sizes, good_rows, row_ends, sink_columns
 from pyspark_jms.columns.rows import Rows, WrongRows
 from pyspark_jms.columns.schema import IGNORED_BY_SINK, TYPED_VALUE
 from pyspark_jms.errors import MessageFormatError, MessageTooLargeError, UnsupportedError
@@ -56,44 +57,48 @@ def test_every_other_column_comes_as_a_property_without_those_that_a_provider_se
     assert set(sink_columns(batch, ("*",))) == {"text", "properties.n"}
 
 
-def parts(*texts, part_bytes=2000, max_row_bytes=10_000, numbers=None):
-    batch = pa.record_batch({"text": pa.array(texts, pa.string())})
-    return list(
-        parts_of(
-            batch,
-            property_columns=(),
-            first_row=5,
-            numbers=numbers,
-            part_bytes=part_bytes,
-            max_row_bytes=max_row_bytes,
-        )
-    )
+@pytest.fixture
+def blocks(monkeypatch):
+    """What becomes of texts, whose messages are the texts themselves, and the rows of each part."""
+    monkeypatch.setattr(row_parts, "BUFFER_BYTES", 2000)
+    monkeypatch.setattr(row_parts, "MAX_ROW_BYTES", 10_000)
+
+    def made(*texts, numbers=None, limit=1 << 20):
+        parts = []
+
+        def messages_of(rows):
+            parts.append(rows)
+            return rows.text("text")
+
+        batch = pa.record_batch({"text": pa.array(("skipped", *texts), pa.string())}).slice(1)
+        found = blocks_of(batch, messages_of, limit, property_columns=(), first_row=5, numbers=numbers)
+        return found, parts
+
+    return made
 
 
-def test_parts_are_cut_by_their_bytes():
-    found = parts("a" * 1000, "b", "c" * 5000, "d", "e")
-    assert [(part.first, part.count) for part in found] == [(5, 1), (6, 1), (7, 1), (8, 2)]
-    assert [text for part in found for text in part.columns["text"].to_pylist()] == [
-        "a" * 1000,
-        "b",
-        "c" * 5000,
-        "d",
-        "e",
-    ]
+def test_blocks_are_cut_by_their_bytes_and_have_only_data_and_ends(blocks):
+    found, parts = blocks("a" * 1000, "b", "c" * 5000, "d", "e")
+    assert [(part.first, part.count) for part in parts] == [(5, 1), (6, 1), (7, 1), (8, 2)]
+    assert [bytes(block.data) for block in found] == [b"a" * 1000, b"b", b"c" * 5000, b"de"]
+    assert [list(block.ends) for block in found] == [[1000], [1], [5000], [1, 2]]
+    assert all(block.data.contiguous and not block.ids and not len(block.heads) for block in found)
 
 
-def test_rows_keep_their_numbers():
-    (part,) = parts("a", "b", numbers=np.array([3, 9]))
+def test_rows_keep_their_numbers(blocks):
+    _, (part,) = blocks("a", "b", numbers=np.array([3, 9]))
     assert part.label(1) == "Row 9 of the task"
 
 
-def test_no_rows():
-    assert parts() == []
+def test_no_rows_are_no_blocks(blocks):
+    assert blocks() == ([], [])
 
 
-def test_a_row_that_is_too_large_for_arrow_is_refused():
-    with pytest.raises(MessageTooLargeError, match=r"Row 6 .*10001 bytes"):
-        parts("a" * 10_000, "b" * 10_001)
+@pytest.mark.parametrize(("size", "limit"), [(10_001, 1 << 20), (9, 8)])
+def test_an_error_in_the_last_block_returns_none(blocks, size, limit):
+    """A row that is too large for Arrow is refused before it is copied."""
+    with pytest.raises(MessageTooLargeError, match=rf"Row 6 .*\b{size} bytes.*\b{min(limit, 10_000)}\b"):
+        blocks("a", "b" * size, limit=limit)
 
 
 def test_all_rows_that_are_too_large_are_named():
@@ -103,14 +108,6 @@ def test_all_rows_that_are_too_large_are_named():
         check_sizes(rows, np.array([1, 2, 3]), 1)
     assert isinstance(caught.value.__cause__, WrongRows)
     assert caught.value.__cause__.numbers.tolist() == [6, 7]
-
-
-def test_a_block_has_the_bytes_and_their_ends():
-    rows = Rows(columns={}, first=0, count=2)
-    block = block_of(rows, pa.array([b"x", b"ab", b"cde"], pa.binary())[1:], 3)
-    assert (bytes(block.data), list(block.ends), len(block.heads)) == (b"abcde", [2, 5], 0)
-    with pytest.raises(MessageTooLargeError, match="Row 1"):
-        block_of(rows, pa.array([b"ab", b"cde"], pa.binary()), 2)
 
 
 def batch_of(*numbers):

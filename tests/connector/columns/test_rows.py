@@ -178,7 +178,9 @@ def test_mode_and_priority():
     assert modes_and_priorities(rows).tolist() == [PRIORITIES + 4, 2 * PRIORITIES + 9]
 
 
-@pytest.mark.parametrize(("column", "value"), [("JMSDeliveryMode", 0), ("JMSDeliveryMode", 3), ("JMSPriority", 10)])
+@pytest.mark.parametrize(
+    ("column", "value"), [("JMSDeliveryMode", 0), ("JMSDeliveryMode", 3), ("JMSPriority", 10), ("JMSPriority", -1)]
+)
 def test_mode_and_priority_have_ranges(column, value):
     with pytest.raises(MessageFormatError, match=f"Row 11 .*{column}"):
         modes_and_priorities(rows_of(**{column: ints(1, value)}))
@@ -268,6 +270,8 @@ def test_each_is_made_once():
     [
         ("ftp://x", "The destination of row 11 of the task is neither queue://NAME"),
         ("", "The destination of row 11 of the task is neither queue://NAME"),
+        ("Queue://x", "The destination of row 11 of the task is neither queue://NAME"),
+        ("topic://", "The destination of row 11 of the task is neither queue://NAME"),
         ("a\0", "The destination of row 11 of the task is neither queue://NAME"),
         ("bad", "The destination of row 11 of the task is refused: The name is bad"),
         (None, "Row 11 of the task has no destination"),

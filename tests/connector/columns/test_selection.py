@@ -11,7 +11,7 @@ from pyspark_jms.columns.schema import ARROW_SCHEMA
 from pyspark_jms.columns.selection import SelectorOptions, selection
 from pyspark_jms.errors import InvalidSelectorError, SelectorIgnoredError, SelectorResidualError, UnsupportedError
 from pyspark_jms.jms.model import DestinationKind
-from pyspark_jms.stomp.dialects import dialect_named
+from pyspark_jms.stomp.dialects import DIALECTS
 
 QUEUE, TOPIC = DestinationKind.QUEUE, DestinationKind.TOPIC
 RESIDUAL = "JMSRedelivered = FALSE AND color = 'red'"  # Artemis' selectors do not see JMSRedelivered
@@ -65,7 +65,7 @@ def test_an_invalid_selector_shows_the_place():
 @pytest.mark.parametrize("shape", selector_strategies.NESTED, ids=list(selector_strategies.NESTED))
 @pytest.mark.parametrize("broker", ["artemis", "classic", "rabbitmq"])
 def test_nesting_is_refused_before_it_overflows_a_stack(shape, broker):
-    words = dialect_named(broker).selector_dialect
+    words = DIALECTS[broker].selector_dialect
     nested = selector_strategies.NESTED[shape]
     with pytest.raises(InvalidSelectorError, match=r"\[JMS_INVALID_SELECTOR\] The selector nests .* more than 256"):
         selection(SelectorOptions(nested(3000), in_spark="residual"), broker, words)
@@ -151,7 +151,7 @@ TYPED = [
 @pytest.mark.parametrize(("kind", "text", "by_type"), TYPED)
 def test_over_stomp_a_typed_property_is_compared_as_the_text_that_the_broker_has(broker, kind, text, by_type):
     """And as of its type: the producer may have sent the type and the envelope."""
-    batch, words = rows({"p": text}, types={"p": kind}), dialect_named(broker).selector_dialect
+    batch, words = rows({"p": text}, types={"p": kind}), DIALECTS[broker].selector_dialect
     for selector in (f"p = '{text}'", f"p IN ('x', '{text}')", f"p LIKE '{text[:1]}%'", by_type):
         for by in (selector, f"({selector}) AND JMSXUserID IS NULL", f"({selector}) OR JMSXUserID = 'x'"):
             chosen = selection(SelectorOptions(by, in_spark="residual"), broker, words)
@@ -231,7 +231,7 @@ def test_a_conversion_that_the_broker_does_not_have_is_refused():
     ],
 )
 def test_the_columns_that_decide_about_rows_are_known(dialect, text, columns):
-    broker = dialect_named(dialect).selector_dialect
+    broker = DIALECTS[dialect].selector_dialect
     assert selection(SelectorOptions(text), dialect, broker).columns() == columns | {"body_error"}
     assert selection(SelectorOptions(text, in_spark="off"), dialect, broker).columns() == set()
 

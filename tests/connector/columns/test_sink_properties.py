@@ -10,7 +10,6 @@ from sink_rows import rows_of
 from pyspark_jms.columns.rows import Rows
 from pyspark_jms.columns.schema import PROPERTY_COLUMN
 from pyspark_jms.columns.sink_properties import (
-    NameRules,
     check_names,
     distinct_names,
     places_of,
@@ -22,8 +21,9 @@ from pyspark_jms.columns.sink_properties import (
 )
 from pyspark_jms.errors import MessageFormatError
 from pyspark_jms.jms.conversions import ValueType
+from pyspark_jms.jms.dialect import BrokerDialect
 
-RULES = NameRules(left_out="JMSXUserID".__eq__, problem=lambda name: "is bad" if name == "bad" else None)
+DIALECT = BrokerDialect(name="x", selector_dialect=None, browses=False, reserved_properties=frozenset({"bad"}))
 
 
 def test_properties_of_all_rows_stand_one_after_the_other():
@@ -62,21 +62,22 @@ def test_names_that_differ(second):
 @pytest.mark.parametrize(
     ("name", "fact"),
     [
-        ("bad", "its name is bad"),
+        ("bad", "its name is one that x acts on"),
         ("JMSType", "its name begins with JMS, which is reserved"),
         ("own", "it is a column of propertyColumns too"),
+        ("JMS b", "its name begins with JMS"),
         ("JMSXGroupSeq", "its value is not an int"),
     ],
 )
 def test_refused_names(name, fact):
     properties = properties_of(rows_of(properties=[[("a", "1"), ("JMSXUserID", "u")], [(name, "x")]]))
-    with pytest.raises(MessageFormatError, match=f"Row 11 .*property '{name}': {fact}"):
-        check_names(properties, distinct_names(properties), RULES, {"own"})
+    with pytest.raises(MessageFormatError, match=f"Row 11 .*property ('{name}'|number 1): {fact}"):
+        check_names(properties, distinct_names(properties), DIALECT, {"own"})
 
 
 def test_names_that_may_be_sent():
-    properties = properties_of(rows_of(properties=[[("a", "1"), ("JMSXUserID", "u"), ("JMSXGroupSeq", "7")]]))
-    check_names(properties, distinct_names(properties), RULES)
+    properties = properties_of(rows_of(properties=[[("a b", "1"), ("JMSXUserID", "u"), ("JMSXGroupSeq", "7")]]))
+    check_names(properties, distinct_names(properties), DIALECT)
 
 
 def places(columns=None, **given):

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from pyspark_jms.amqp.columns.byte_reader import LIST_CODES, MAP_CODES, ByteReader, Refusals
+from pyspark_jms.amqp.columns.byte_reader import ByteReader, Refusals
 from pyspark_jms.amqp.columns.entries import (
     IS_ELEMENT,
     FlattenedEntries,
@@ -27,7 +27,7 @@ from pyspark_jms.amqp.columns.walk import (
     elements_of,
     entries_of,
 )
-from pyspark_jms.amqp.wire.constructors import BIN8, BIN32, NULL, STR8, STR32
+from pyspark_jms.amqp.wire.constructors import TYPES
 from pyspark_jms.amqp.wire.sections import DATA, SEQUENCE, VALUE
 from pyspark_jms.columns.arrays import Ints, Mask, is_utf8, not_utf8, strings_at
 from pyspark_jms.columns.schema import COLUMNS, TYPED_VALUE
@@ -61,13 +61,16 @@ _BY_ANNOTATION = np.array([_ORDER.index(kind) for kind in BY_ANNOTATION])
 _BY_SHAPE = np.array([_MESSAGE, _TEXT, _TEXT, _BYTES, _BYTES, _STREAM, _MAP])
 
 _SHAPES = np.full((256, 256), -1, np.int64)
-_SHAPES[DATA, [BIN8, BIN32]] = _DATA
-_SHAPES[SEQUENCE, list(LIST_CODES)] = _LIST
-_SHAPES[VALUE, [STR8, STR32]] = _STRING
-_SHAPES[VALUE, [BIN8, BIN32]] = _BINARY
-_SHAPES[VALUE, list(LIST_CODES)] = _LIST
-_SHAPES[VALUE, list(MAP_CODES[:2])] = _PAIRS
-_SHAPES[VALUE, NULL] = _NOTHING
+for _section, _type, _shape in (
+    (DATA, "binary", _DATA),
+    (SEQUENCE, "list", _LIST),
+    (VALUE, "string", _STRING),
+    (VALUE, "binary", _BINARY),
+    (VALUE, "list", _LIST),
+    (VALUE, "map", _PAIRS),
+    (VALUE, "null", _NOTHING),
+):
+    _SHAPES[_section, TYPES[_type]] = _shape
 
 _FITS = np.zeros((len(_ORDER), 7), np.bool_)
 _FITS[:, [_NO_SECTION, _NOTHING]] = True

@@ -9,8 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from pyspark_jms.amqp.wire import constructors
-from pyspark_jms.amqp.wire.constructors import FIXED_WIDTHS, SIZE_WIDTHS
+from pyspark_jms.amqp.wire.constructors import FIXED_WIDTHS, NUMBERS, SIZE_WIDTHS, TYPES
 from pyspark_jms.columns.arrays import Ints, Mask, Uint8s
 
 __all__ = [
@@ -28,8 +27,8 @@ __all__ = [
     "pick",
 ]
 
-LIST_CODES: Final = (constructors.LIST8, constructors.LIST32, constructors.LIST_0)
-MAP_CODES: Final = (constructors.MAP8, constructors.MAP32, -1)
+LIST_CODES: Final = TYPES["list"]
+MAP_CODES: Final = (*TYPES["map"], -1)
 """The narrow, the wide and the empty constructor of a compound value."""
 
 Code: TypeAlias = int | Ints
@@ -41,25 +40,7 @@ STRIP: Final = 64
 _WORD = 8
 _NARROW_HEAD, _WIDE_HEAD = 2, 5
 _BYTE, _UINT32 = 0xFF, 0xFFFF_FFFF
-_FORMATS = {
-    constructors.UBYTE: ">u1",
-    constructors.BYTE: ">i1",
-    constructors.SMALL_UINT: ">u1",
-    constructors.SMALL_ULONG: ">u1",
-    constructors.SMALL_INT: ">i1",
-    constructors.SMALL_LONG: ">i1",
-    constructors.BOOLEAN: ">u1",
-    constructors.USHORT: ">u2",
-    constructors.SHORT: ">i2",
-    constructors.UINT: ">u4",
-    constructors.INT: ">i4",
-    constructors.FLOAT: ">f4",
-    constructors.CHAR: ">u4",
-    constructors.ULONG: ">u8",
-    constructors.LONG: ">i8",
-    constructors.DOUBLE: ">f8",
-    constructors.TIMESTAMP: ">i8",
-}
+_FORMATS = {code: np.dtype(layout.format) for code, layout in NUMBERS.items()}
 
 _WIDTHS = np.full(256, -1, np.int64)
 _SIZES = np.zeros(256, np.int64)
@@ -114,7 +95,7 @@ class ByteReader:
     def __init__(self, buffer: pa.Buffer) -> None:
         self.buffer = buffer
         self.raw: Uint8s = np.frombuffer(buffer, np.uint8)
-        self._views: dict[str, npt.NDArray[Any]] = {}
+        self._views: dict[np.dtype[Any], npt.NDArray[Any]] = {}
         strips = max(0, self.raw.size - STRIP + 1)
         self._strips: npt.NDArray[Any] = np.ndarray((strips,), f"V{STRIP}", self.raw.data, strides=(1,))
         self._words: Ints = np.ndarray((max(0, self.raw.size - _WORD + 1),), "<i8", self.raw.data, strides=(1,))
@@ -142,7 +123,7 @@ class ByteReader:
         """The numbers that stand at positions, which lie inside of the block, as values of one constructor."""
         kind = _FORMATS[code]
         if kind not in self._views:
-            size = self.raw.size - int(kind[2]) + 1
+            size = self.raw.size - kind.itemsize + 1
             self._views[kind] = np.ndarray((size,), kind, self.raw.data, strides=(1,))
         return self._views[kind][at]
 
@@ -169,7 +150,7 @@ class ByteReader:
         return Values(code, start, stop, unknown | (stop > limit), None)
 
     def compounds(
-        self, at: Ints, limit: Ints, codes: tuple[int, int, int], known: tuple[Ints, Ints] | None = None
+        self, at: Ints, limit: Ints, codes: tuple[int, ...], known: tuple[Ints, Ints] | None = None
     ) -> Compounds:
         """The lists or maps at positions. No more elements are counted than there are bytes for them.
 

@@ -16,11 +16,12 @@ import pyarrow.compute as pc
 
 from pyspark_jms.amqp.columns.bodies import BY_ANNOTATION, body_columns
 from pyspark_jms.amqp.columns.byte_reader import ByteReader, Refusals, TooNearTheEndError
-from pyspark_jms.amqp.columns.entries import MARKERS, EnvelopedError, property_columns, wanted_properties
+from pyspark_jms.amqp.columns.entries import MARKERS, EnvelopedError, PropertyReader
 from pyspark_jms.amqp.columns.headers import (
     ABSENT,
     BOOLEAN,
     BYTE,
+    LONG,
     TIME,
     UBYTE,
     UINT,
@@ -37,7 +38,7 @@ from pyspark_jms.amqp.columns.headers import (
 from pyspark_jms.amqp.columns.one_message import BlockContext, read_message
 from pyspark_jms.amqp.columns.walk import NeededParts, Parts, TooManyAtOnceError, walk
 from pyspark_jms.amqp.dialects.base import Dialect
-from pyspark_jms.amqp.wire.constructors import LONG, SMALL_LONG, STR8, STR32, SYM8, SYM32
+from pyspark_jms.amqp.wire.constructors import TYPES
 from pyspark_jms.amqp.wire.sections import EMPTY_MESSAGE_ID, digest, fingerprint
 from pyspark_jms.blocks.block import MessageBlock, positions_of
 from pyspark_jms.columns.arrays import Ints, Uint8s, contents, merged, require_offsets, stacked, strings_at
@@ -175,7 +176,6 @@ def _needed_parts(wanted: WantedColumns | None, first: Uint8s) -> NeededParts:
 
 _SLASH = pa.scalar("/", pa.string())
 _NO_ID, _TRUE = pa.scalar(EMPTY_MESSAGE_ID, pa.string()), pa.scalar(value=True, type=pa.bool_())
-_DELIVERY_TIME = {**TIME, LONG: None, SMALL_LONG: None}
 
 
 def columns_of(reader: ByteReader, parts: Parts, context: BlockContext) -> tuple[dict[str, pa.Array], Ints]:
@@ -200,7 +200,7 @@ class _Rows:
         if BODY_COLUMNS & names:
             found |= self._bodies(names)
         if PROPERTY_MAPS & names:
-            found |= self._properties()
+            found |= self._properties().columns()
         return found if wanted is None else found | self._wanted_properties(wanted)
 
     @cached_property
@@ -211,7 +211,7 @@ class _Rows:
     def _content_types(self) -> pa.Array:
         if self._parts.needed.properties <= PropertiesField.CONTENT_TYPE:
             raise _MorePartsNeededError
-        return self._string(PropertiesField.CONTENT_TYPE, (SYM8, SYM32))
+        return self._string(PropertiesField.CONTENT_TYPE, TYPES["symbol"])
 
     @cached_property
     def _earlier(self) -> Ints:
@@ -244,29 +244,17 @@ class _Rows:
                 return times(self._time(header.amqp))
         return self._string(header.amqp)
 
-    def _properties(self) -> dict[str, pa.Array]:
-        return property_columns(
-            self._reader,
-            self._parts,
-            self._refusals,
-            self._reading.dialect,
-            from_stomp=np.asarray(self._message_ids.is_null()),
-            delivery_counts=self._earlier,
+    def _properties(self) -> PropertyReader:
+        from_stomp = np.asarray(self._message_ids.is_null())
+        return PropertyReader(
+            self._reader, self._parts, self._refusals, self._reading.dialect, from_stomp, self._earlier
         )
 
     def _wanted_properties(self, wanted: WantedColumns) -> dict[str, pa.Array]:
         if not self._parts.needed.application_properties:
             self._require_no_marker()
             return {}
-        return wanted_properties(
-            self._reader,
-            self._parts,
-            self._refusals,
-            self._reading.dialect,
-            wanted.properties,
-            from_stomp=np.asarray(self._message_ids.is_null()),
-            delivery_counts=self._earlier,
-        )
+        return self._properties().wanted(wanted.properties)
 
     def _require_no_marker(self) -> None:
         """Require that no marker was found: whether a name is a property's is only known from all properties."""
@@ -294,7 +282,7 @@ class _Rows:
         field = field_at(self._parts.header, number)
         return numbers(self._reader, field, len(self._parts), codes, absent=absent, refusals=self._refusals)
 
-    def _string(self, number: int, codes: tuple[int, int] = (STR8, STR32)) -> pa.Array:
+    def _string(self, number: int, codes: tuple[int, ...] = TYPES["string"]) -> pa.Array:
         field = field_at(self._parts.properties, number)
         return string(self._reader, field, len(self._parts), self._refusals, codes)
 
@@ -316,7 +304,7 @@ class _Rows:
         return times(expiry)
 
     def _delivery_times(self) -> pa.Array:
-        found = self._annotations.numbers(Annotation.DELIVERY_TIME, _DELIVERY_TIME)
+        found = self._annotations.numbers(Annotation.DELIVERY_TIME, TIME | LONG)
         return times(np.where(found == ABSENT, 0, found))
 
     def _delivery_modes(self) -> pa.Array:
@@ -375,16 +363,13 @@ def _by_pair(
     names: list[str | None], codes: Ints, kinds: Ints, spelled: Callable[[str | None, int | None], str | None]
 ) -> pa.Array:
     """``spelled`` of each row's name and its kind, called once for each different pair."""
-    pairs = codes * (len(DESTINATION_WORDS) + 1) + kinds + 1
+    width = len(DESTINATION_WORDS) + 1
+    pairs = codes * width + kinds + 1
     first = int(pairs[0])
     each, where = (np.array([first]), None) if (pairs == first).all() else np.unique(pairs, return_inverse=True)
-    texts = pa.array([_spell(spelled, names, pair) for pair in each.tolist()], pa.string())
+    different = (divmod(pair, width) for pair in each.tolist())
+    texts = pa.array([spelled(names[name], kind - 1 if kind else None) for name, kind in different], pa.string())
     return pa.repeat(texts[0], len(pairs)) if where is None else texts.take(pa.array(where))
-
-
-def _spell(spelled: Callable[[str | None, int | None], str | None], names: list[str | None], pair: int) -> str | None:
-    name, kind = divmod(pair, len(DESTINATION_WORDS) + 1)
-    return spelled(names[name], kind - 1 if kind else None)
 
 
 # --- messages that are read one at a time -----------------------------------------------------------

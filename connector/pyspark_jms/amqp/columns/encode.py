@@ -28,28 +28,23 @@ from pyspark_jms.amqp.columns.encode_values import (
     VALUE_TYPES,
     compound,
     encoded_values,
+    in_groups,
     merged,
     sized,
-    sized_bytes,
     table,
 )
 from pyspark_jms.amqp.dialects.base import Dialect
 from pyspark_jms.amqp.wire.constructors import BIN8, DESCRIBED, LIST32, MAP32, SMALL_ULONG, STR8, SYM8
 from pyspark_jms.amqp.wire.sections import DATA, VALUE
+from pyspark_jms.amqp.wire.values import sized_bytes
 from pyspark_jms.blocks.block import MessageBlock
-from pyspark_jms.columns.arrays import Int64s, Piece, first_not_utf8, join_rows, mask_of, slices_of
+from pyspark_jms.columns.arrays import Int64s, Piece, join_rows, mask_of, slices_of
 from pyspark_jms.columns.elements import check_names, check_values, elements_of
-from pyspark_jms.columns.row_parts import block_of, parts_of
+from pyspark_jms.columns.row_parts import blocks_of
 from pyspark_jms.columns.rows import BODY_TYPES, Codes, Rows, body_types, expiration_of
 from pyspark_jms.jms.model import OCTET_STREAM, BodyType, Destination
 
-__all__ = ["BUFFER_BYTES", "body", "content_types", "encode"]
-
-BUFFER_BYTES = 16 << 20
-"""The size to which a block is filled; a larger row gets a block of its own."""
-
-MAX_ROW_BYTES = (1 << 30) - (1 << 20)
-"""The largest row, whatever the caller allows: Arrow's binary arrays have 31-bit offsets."""
+__all__ = ["body", "content_types", "encode"]
 
 
 def encode(
@@ -73,18 +68,14 @@ def encode(
     properties of the columns' types.
     """
     identity = Identity(message_id_prefix, now_ms, dialect.send.takes_message_ids)
-    limit = min(max_message_bytes, MAX_ROW_BYTES)
-    return [
-        block_of(part, _messages(part, dialect, destination, identity), limit)
-        for part in parts_of(
-            rows,
-            property_columns=property_columns,
-            first_row=first_row,
-            numbers=numbers,
-            part_bytes=BUFFER_BYTES,
-            max_row_bytes=MAX_ROW_BYTES,
-        )
-    ]
+    return blocks_of(
+        rows,
+        lambda part: _messages(part, dialect, destination, identity),
+        max_message_bytes,
+        property_columns=property_columns,
+        first_row=first_row,
+        numbers=numbers,
+    )
 
 
 def _messages(rows: Rows, dialect: Dialect, destination: Destination | None, identity: Identity) -> pa.Array:
@@ -131,14 +122,11 @@ def body(rows: Rows, codes: Codes, *, needs_section: bool = False) -> list[Piece
     present = np.flatnonzero(np.bincount(codes))
     if len(present) == 1:
         return _bodies(rows, BODY_TYPES[present[0]], needs_section=needs_section)
-    parts, places = [], np.empty(rows.count, np.int64)
-    before = 0
-    for code in present:
-        mask = codes == code
-        parts.append(_joined(_bodies(rows.only(mask), BODY_TYPES[code], needs_section=needs_section), int(mask.sum())))
-        places[mask] = np.arange(before, before + len(parts[-1]))
-        before += len(parts[-1])
-    return [pa.concat_arrays(parts).take(pa.array(places))]
+
+    def encoded(code: int, at: Int64s) -> pa.Array:
+        return _joined(_bodies(rows.only(codes == code), BODY_TYPES[code], needs_section=needs_section), len(at))
+
+    return [in_groups(codes, encoded)]
 
 
 def _joined(pieces: list[Piece], rows: int) -> pa.Array:
@@ -167,9 +155,7 @@ def _texts(rows: Rows) -> list[Piece]:
     texts = rows.text("text")
     if texts is None:
         return [_VALUE + NO_VALUE]
-    wrong = first_not_utf8(texts)
-    if wrong is not None:
-        rows.refuse(wrong, "has a text that is not UTF-8", "Send it as bytes.")
+    rows.require_utf8(texts, "a text", "Send it as bytes.")
     return [_VALUE, *sized(texts, STR8)]
 
 
@@ -212,7 +198,8 @@ def content_types(rows: Rows, codes: Codes, *, states_bytes: bool = True) -> lis
     encoded = texts.dictionary_encode()
     distinct = encoded.dictionary.to_pylist()
     _check_ascii(rows, encoded, distinct)
-    plain = pa.array([_keeps_bytes(data.decode("ascii", "replace")) for data in distinct], pa.bool_())
+    names = (data.decode("ascii", "replace") for data in distinct)
+    plain = pa.array([text != OBJECT_TYPE and TEXT_TYPE.fullmatch(text) is None for text in names], pa.bool_())
     keeps = mask_of(plain.take(encoded.indices).fill_null(pa.scalar(value=not states_bytes)))
     allowed = (codes == _TEXT) | ((codes == _BYTES) & keeps)
     fallback = pa.array([kind and kind.encode() for kind in _CONTENT_TYPES], pa.binary()).take(pa.array(codes))
@@ -223,7 +210,3 @@ def _check_ascii(rows: Rows, encoded: pa.Array, distinct: list[bytes]) -> None:
     odd = pa.array([code for code, data in enumerate(distinct) if not data.isascii()], encoded.indices.type)
     wrong = mask_of(pc.is_in(encoded.indices, value_set=odd))
     rows.refuse_any(wrong, "has a content_type that is not ASCII", "Use a media type, as text/plain.")
-
-
-def _keeps_bytes(content_type: str) -> bool:
-    return content_type != OBJECT_TYPE and TEXT_TYPE.fullmatch(content_type) is None

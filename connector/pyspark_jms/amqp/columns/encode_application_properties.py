@@ -25,18 +25,17 @@ from pyspark_jms.amqp.columns.encode_values import (
     plain_values,
     side_by_side,
     sized,
-    sized_bytes,
 )
 from pyspark_jms.amqp.dialects.base import Dialect
 from pyspark_jms.amqp.wire.constructors import MAP32, STR8, UINT, WIDE
 from pyspark_jms.amqp.wire.sections import APPLICATION_PROPERTIES
+from pyspark_jms.amqp.wire.values import sized_bytes
 from pyspark_jms.columns.arrays import (
     Int64s,
     Mask,
     Piece,
     Uint8s,
     binary_array,
-    first_not_utf8,
     is_first,
     join_rows,
     mask_of,
@@ -47,10 +46,10 @@ from pyspark_jms.columns.arrays import (
 from pyspark_jms.columns.rows import Rows
 from pyspark_jms.columns.schema import PROPERTY_COLUMN, value_type
 from pyspark_jms.columns.sink_properties import (
-    NameRules,
     Properties,
     PropertyNames,
     StatedTypes,
+    check_column_name,
     check_names,
     distinct_names,
     places_of,
@@ -107,7 +106,9 @@ def application_properties(rows: Rows, dialect: Dialect) -> ApplicationPropertie
     elif stated is not None:
         places_of(stated, None, _types_of(columns))
     section = compound(APPLICATION_PROPERTIES, MAP32, pieces, 2 * counts) if counts.any() else []
-    return ApplicationProperties(section, _group_fields(rows, groups))
+    encoders = {_GROUP_ID: _group_ids, _GROUP_SEQUENCE: _group_sequences}
+    fields = {JMSX_FIELDS[name]: encode(rows, groups[name]) for name, encode in encoders.items() if name in groups}
+    return ApplicationProperties(section, fields)
 
 
 # --- typed columns -------------------------------------------------------------------------------------
@@ -119,10 +120,7 @@ def _typed_columns(rows: Rows, dialect: Dialect) -> dict[str, pa.Array]:
     for key in rows.columns:
         if key.startswith(PROPERTY_COLUMN):
             name = key.removeprefix(PROPERTY_COLUMN)
-            left_out = dialect.send.left_out(name)
-            problem = "is a property that the broker sets" if left_out else dialect.send.name_problem(name)
-            if problem:
-                raise SchemaError(f"The name of column {name} of propertyColumns {problem}.", "Rename it.")
+            check_column_name(name, dialect)
             found[name] = rows.column(key)
     return {name: array for name, array in found.items() if array is not None}
 
@@ -133,9 +131,7 @@ def _column(rows: Rows, name: str, array: pa.Array, given: Mask) -> list[Piece]:
         value = [encoded_numbers(array)]
     else:
         texts = to_binary(array)
-        wrong = first_not_utf8(texts)
-        if wrong is not None:
-            rows.refuse(wrong, f"has a column {name} that is not UTF-8", "Encode it, in base64 for example.")
+        rows.require_utf8(texts, f"a column {name}")
         value = sized(texts, STR8)
     return [key, *value] if given.all() else [only_where(given, join_rows([key, *value]))]
 
@@ -144,16 +140,12 @@ def _column(rows: Rows, name: str, array: pa.Array, given: Mask) -> list[Piece]:
 
 
 def _check(properties: Properties, names: PropertyNames, dialect: Dialect, columns: Collection[str]) -> None:
-    rules = NameRules(left_out=dialect.send.left_out, problem=dialect.send.name_problem)
-    check_names(properties, names, rules, columns)
+    check_names(properties, names, dialect, columns)
     entries, distinct = properties.entries, names.distinct
     if not names.each_row or len(set(distinct)) < len(distinct):
         codes = properties.names.dictionary_encode().indices.to_numpy()
         first = is_first(entries.owners_of_all(), codes, entries.rows.count, len(codes))
         entries.refuse_any(~first, "an earlier property has the same name", "Use each name once.")
-    wrong = first_not_utf8(properties.values)
-    if wrong is not None:
-        entries.refuse(wrong, "its value is not UTF-8", "Encode it, in base64 for example.")
 
 
 def _entries(
@@ -164,7 +156,7 @@ def _entries(
     dialect: Dialect,
 ) -> tuple[list[Piece], int | Int64s]:
     """Keys and values of each row, and how many of the row's properties they are."""
-    apart = [dialect.send.left_out(name.decode()) or name.decode() in _GROUP for name in names.distinct]
+    apart = [dialect.left_out(name.decode()) or name.decode() in _GROUP for name in names.distinct]
     pieces = None if any(apart) else uniform_entries(properties, names, stated)
     if pieces is not None:
         return pieces, len(names.distinct)
@@ -208,18 +200,11 @@ def _groups(properties: Properties, names: PropertyNames) -> dict[str, pa.Array]
 # --- groups --------------------------------------------------------------------------------------------
 
 
-def _group_fields(rows: Rows, groups: dict[str, pa.Array]) -> dict[PropertiesField, list[Piece]]:
-    encoders = {_GROUP_ID: _group_ids, _GROUP_SEQUENCE: _group_sequences}
-    return {JMSX_FIELDS[name]: encode(rows, groups[name]) for name, encode in encoders.items() if name in groups}
-
-
 def _group_ids(rows: Rows, ids: pa.Array) -> list[Piece]:
     if value_type(ids.type) is not ValueType.STRING:
         raise SchemaError(f"Column {_GROUP_ID} of propertyColumns is not a string.", "JMS 3.1 §3.5.9: cast it.")
     texts = to_binary(ids)
-    wrong = first_not_utf8(texts)
-    if wrong is not None:
-        rows.refuse(wrong, f"has a {_GROUP_ID} that is not UTF-8", "Encode it, in base64 for example.")
+    rows.require_utf8(texts, f"a {_GROUP_ID}")
     return sized(texts, STR8)
 
 

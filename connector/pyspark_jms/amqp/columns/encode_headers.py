@@ -4,7 +4,7 @@ import re
 import struct
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from types import MappingProxyType
+from typing import Any
 from uuid import UUID
 
 import numpy as np
@@ -20,30 +20,25 @@ from pyspark_jms.amqp.columns.encode_values import (
     numbers,
     only_where,
     sized,
-    sized_bytes,
     table,
 )
 from pyspark_jms.amqp.dialects.base import Dialect
-from pyspark_jms.amqp.wire import constructors
 from pyspark_jms.amqp.wire.constructors import (
-    BIN8,
     BYTE,
     FALSE,
     LIST32,
     LONG,
     MAP32,
-    SMALL_ULONG,
     STR8,
     SYM8,
     TIMESTAMP,
     TRUE,
     UBYTE,
     UINT,
-    ULONG,
-    ULONG_0,
 )
 from pyspark_jms.amqp.wire.sections import HEADER, MESSAGE_ANNOTATIONS, PROPERTIES
-from pyspark_jms.columns.arrays import Int64s, Piece, first_not_utf8, join_rows, mask_of
+from pyspark_jms.amqp.wire.values import TypedValue, encode, sized_bytes
+from pyspark_jms.columns.arrays import Int64s, Piece, join_rows, mask_of
 from pyspark_jms.columns.rows import (
     BODY_TYPES,
     PRIORITIES,
@@ -106,9 +101,7 @@ def reply_addresses_of(rows: Rows, dialect: Dialect) -> RowAddresses | None:
     texts = rows.text("JMSReplyTo")
     if texts is None:
         return None
-    wrong = first_not_utf8(texts)
-    if wrong is not None:
-        rows.refuse(wrong, "has a JMSReplyTo that is not UTF-8", "Encode it, in base64 for example.")
+    rows.require_utf8(texts, "a JMSReplyTo")
     encoded = texts.dictionary_encode()
     parsed = [_parse(data.decode()) for data in encoded.dictionary.to_pylist()]
     indices = encoded.indices
@@ -213,9 +206,19 @@ def delivery_times_of(rows: Rows, dialect: Dialect, now_ms: int) -> Int64s:
 
 # It is sent with the type that its spelling names (AMQP-JMS binding §3.2.1.2).
 
-_MAX_ULONG, _MAX_BYTE = (1 << 64) - 1, 0xFF
+_MAX_ULONG = (1 << 64) - 1
 _PREFIX = b"ID:AMQP_"
 _ENCODED = re.compile(rb"ID:AMQP_(UUID|ULONG|BINARY|STRING|NO_PREFIX):(.*)", re.DOTALL)
+_TYPES: Mapping[bytes, tuple[bytes, str, Callable[[str], Any]]] = {
+    b"UUID": (rb"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}", "a UUID with its hyphens", UUID),
+    b"ULONG": (
+        rb"0*[0-9]{1,20}",
+        f"a whole number from 0 to {_MAX_ULONG}",
+        lambda text: TypedValue("ulong", int(text)),
+    ),
+    b"BINARY": (rb"([0-9a-fA-F]{2})*", "pairs of hexadecimal digits", bytes.fromhex),
+}
+"""By the word in an id, other than a string: the pattern of what follows, its description, and the value."""
 _FALSE = pa.scalar(value=False, type=pa.bool_())
 
 
@@ -244,51 +247,18 @@ def _value(rows: Rows, at: int, text: bytes) -> bytes | None:
     found = _ENCODED.fullmatch(text)
     if found is None:
         return None
-    kind, value = found.groups()
-    encoded = _ENCODERS[kind](value)
-    if encoded is None:
-        wanted, name = _WANTED[kind], f"ID:AMQP_{kind.decode()}:"
+    kind, text = found.groups()
+    if kind not in _TYPES:
+        return sized_bytes(text, STR8)
+    pattern, wanted, value_of = _TYPES[kind]
+    if re.fullmatch(pattern, text) is None or (kind == b"ULONG" and int(text) > _MAX_ULONG):
+        name = f"ID:AMQP_{kind.decode()}:"
         rows.refuse(
             at,
             f"has a JMSCorrelationID that begins with {name} and does not continue with {wanted}",
             f"Write {wanted} there. ID:AMQP_STRING: before the whole text sends it as a string.",
         )
-    return encoded
-
-
-def _uuid(value: bytes) -> bytes | None:
-    if not re.fullmatch(rb"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}", value):
-        return None
-    return bytes((constructors.UUID,)) + UUID(value.decode()).bytes
-
-
-def _ulong(value: bytes) -> bytes | None:
-    if not re.fullmatch(rb"0*[0-9]{1,20}", value) or int(value) > _MAX_ULONG:
-        return None
-    number = int(value)
-    if number > _MAX_BYTE:
-        return bytes((ULONG,)) + struct.pack(">Q", number)
-    return bytes((SMALL_ULONG, number)) if number else bytes((ULONG_0,))
-
-
-def _binary(value: bytes) -> bytes | None:
-    if not re.fullmatch(rb"([0-9a-fA-F]{2})*", value):
-        return None
-    return sized_bytes(bytes.fromhex(value.decode()), BIN8)
-
-
-def _string(value: bytes) -> bytes:
-    return sized_bytes(value, STR8)
-
-
-_ENCODERS: Mapping[bytes, Callable[[bytes], bytes | None]] = MappingProxyType(
-    {b"UUID": _uuid, b"ULONG": _ulong, b"BINARY": _binary, b"STRING": _string, b"NO_PREFIX": _string}
-)
-_WANTED = {
-    b"UUID": "a UUID with its hyphens",
-    b"ULONG": f"a whole number from 0 to {_MAX_ULONG}",
-    b"BINARY": "pairs of hexadecimal digits",
-}
+    return encode(value_of(text.decode()))
 
 
 # --- section properties -----------------------------------------------------------------------------
@@ -299,7 +269,7 @@ _FOUR_DIGITS = np.frombuffer("".join(f"{number:04}" for number in range(10_000))
 
 @dataclass(frozen=True, slots=True)
 class Identity:
-    """What the sink itself gives to messages."""
+    """The headers that the sink itself gives to messages."""
 
     message_id_prefix: str | None
     """The ids, or None if all messages get the same one."""
@@ -326,7 +296,7 @@ def properties(
         PropertiesField.TO: to.pieces,
         PropertiesField.CONTENT_TYPE: content_types,
         PropertiesField.ABSOLUTE_EXPIRY_TIME: [_expiry(expirations)],
-        PropertiesField.CREATION_TIME: [bytes((TIMESTAMP,)) + struct.pack(">q", identity.now_ms)],
+        PropertiesField.CREATION_TIME: [encode(TypedValue("timestamp", identity.now_ms))],
         **groups,
     }
     if identity.gives_message_ids:
@@ -355,9 +325,7 @@ def _digits(values: Int64s) -> pa.Array:
 
 
 def _encoded(rows: Rows, header: Header, texts: pa.Array) -> list[Piece]:
-    wrong = first_not_utf8(texts)
-    if wrong is not None:
-        rows.refuse(wrong, f"has a {header.name} that is not UTF-8", "Encode it, in base64 for example.")
+    rows.require_utf8(texts, f"a {header.name}")
     return correlation_ids(rows, texts) if header.type is HeaderType.ID else sized(texts, STR8)
 
 
@@ -366,5 +334,5 @@ def _expiry(expirations: Int64s) -> Piece:
     if not given.any():
         return NO_VALUE
     if (expirations == expirations[0]).all():
-        return bytes((TIMESTAMP,)) + struct.pack(">q", int(expirations[0]))
+        return encode(TypedValue("timestamp", int(expirations[0])))
     return pc.if_else(pa.array(given), numbers(expirations, TIMESTAMP, ">i8"), NO_VALUE_SCALAR)

@@ -6,6 +6,7 @@ The texts are checked before (``columns.value_texts``). A null has no type in AM
 import base64
 import struct
 from collections.abc import Callable, Sequence
+from itertools import pairwise
 from typing import Any, Final
 
 import numpy as np
@@ -55,6 +56,7 @@ __all__ = [
     "encoded_numbers",
     "encoded_values",
     "fixed",
+    "in_groups",
     "lengths_of",
     "merged",
     "numbers",
@@ -62,7 +64,6 @@ __all__ = [
     "plain_values",
     "side_by_side",
     "sized",
-    "sized_bytes",
     "table",
 ]
 
@@ -83,13 +84,6 @@ _MOST_MERGED = 64
 
 _BINARY = pa.binary()
 _NOTHING = pa.scalar(b"", _BINARY)
-
-
-def sized_bytes(data: bytes, code: int) -> bytes:
-    """One string, symbol or binary; ``code``: its constructor with a size of one byte."""
-    if len(data) <= SMALL:
-        return bytes((code, len(data))) + data
-    return bytes((code + WIDE,)) + struct.pack(">I", len(data)) + data
 
 
 def sized(texts: pa.Array, code: int, prefix: bytes = b"") -> list[Piece]:
@@ -242,17 +236,14 @@ def encoded_values(kinds: Int64s, texts: pa.Array) -> list[Piece]:
     groups = np.where(nulls, len(VALUE_TYPES), kinds)
     if (groups == groups[0]).all():
         return _group(int(groups[0]), texts)
-    return [_mixed(groups, texts)]
+    return [in_groups(groups, lambda group, rows: join_rows(_group(group, texts.take(pa.array(rows)))))]
 
 
-def _mixed(groups: Int64s, texts: pa.Array) -> pa.Array:
+def in_groups(groups: Int64s, encode: Callable[[int, Int64s], pa.Array]) -> pa.Array:
+    """Return what ``encode`` makes of the rows of each group, in the order of all rows. Each row has its group."""
     order = np.argsort(groups, kind="stable")
-    bounds = np.searchsorted(groups[order], np.arange(len(VALUE_TYPES) + 2))
-    parts = [
-        join_rows(_group(group, texts.take(pa.array(order[bounds[group] : bounds[group + 1]]))))
-        for group in range(len(VALUE_TYPES) + 1)
-        if bounds[group] < bounds[group + 1]
-    ]
+    bounds = np.searchsorted(groups[order], np.arange(int(groups.max()) + 2)).tolist()
+    parts = [encode(group, order[begin:end]) for group, (begin, end) in enumerate(pairwise(bounds)) if begin < end]
     back = np.empty(len(order), np.int64)
     back[order] = np.arange(len(order))
     return pa.concat_arrays(parts).take(pa.array(back))

@@ -17,35 +17,21 @@ from pyspark_jms.amqp.columns.one_value import AMQP_NAMES, JMS_TYPES
 from pyspark_jms.amqp.columns.walk import Entries, Field, Fields, Parts
 from pyspark_jms.amqp.dialects.base import COMPRESSED_PROPERTY, Dialect
 from pyspark_jms.amqp.wire.constructors import (
-    BIN8,
-    BIN32,
     BOOLEAN,
-    BYTE,
     CHAR,
     DOUBLE,
-    FALSE,
     FLOAT,
     INT,
-    LONG,
     NULL,
-    SHORT,
-    SMALL_INT,
-    SMALL_LONG,
     SMALL_UINT,
-    SMALL_ULONG,
-    STR8,
-    STR32,
-    SYM8,
-    SYM32,
-    TIMESTAMP,
     TRUE,
-    UBYTE,
+    TYPES,
     UINT,
     UINT_0,
     ULONG,
     ULONG_0,
-    USHORT,
     UUID,
+    codes_of,
 )
 from pyspark_jms.columns.arrays import Ints, Mask, is_first, is_utf8, not_utf8, strings_at, tiled
 from pyspark_jms.columns.schema import property_keys
@@ -61,12 +47,11 @@ __all__ = [
     "NUMBER",
     "EnvelopedError",
     "FlattenedEntries",
+    "PropertyReader",
     "element_types",
     "flatten",
     "only_of_types",
-    "property_columns",
     "texts_of",
-    "wanted_properties",
 ]
 
 MARKERS = frozenset({BODY_MARKER, TYPES_MARKER})
@@ -80,66 +65,65 @@ class EnvelopedError(Exception):
     """A message is in an envelope: all of its properties must be read."""
 
 
-def property_columns(
-    reader: ByteReader, parts: Parts, refusals: Refusals, dialect: Dialect, *, from_stomp: Mask, delivery_counts: Ints
-) -> dict[str, pa.Array]:
-    """``from_stomp``: the rows without a message-id, whose properties may be headers of a SEND frame."""
-    rows = len(parts)
-    names = names_of(reader, parts.application_properties, refusals)
-    fields, codes = _of_producer(parts.application_properties, names, dialect, from_stomp, refusals)
-    fields = [only_of_types(field, _IS_PROPERTY, refusals) for field in fields]
-    for name, field in _own_fields(parts, delivery_counts, refusals):
-        fields.append(field)
-        codes.append(names.number(name))
-    flat = flatten(fields, codes, rows)
-    refusals.add(flat.rows_with_a_name_twice(len(names)))
-    offsets = pa.array(flat.offsets, pa.int32())
-    keys = flat.pick_each(names.texts(), flat.name)
-    return {
-        "properties": pa.MapArray.from_arrays(offsets, keys, texts_of(reader, flat, refusals)),
-        "property_types": pa.MapArray.from_arrays(offsets, keys, _property_types(flat)),
-    }
+@dataclass(frozen=True, slots=True)
+class PropertyReader:
+    """Makes the columns of properties: those of the producer, and those that other sections have."""
 
+    reader: ByteReader
+    parts: Parts
+    refusals: Refusals
+    dialect: Dialect
+    from_stomp: Mask
+    """The rows without a message-id, whose properties may be headers of a SEND frame."""
+    delivery_counts: Ints
 
-def wanted_properties(
-    reader: ByteReader,
-    parts: Parts,
-    refusals: Refusals,
-    dialect: Dialect,
-    wanted: Sequence[str],
-    *,
-    from_stomp: Mask,
-    delivery_counts: Ints,
-) -> dict[str, pa.Array]:
-    """The text and the type of each wanted property, as columns. ``EnvelopedError`` if a message is in an envelope.
+    def columns(self) -> dict[str, pa.Array]:
+        """``properties`` and ``property_types``."""
+        names = names_of(self.reader, self.parts.application_properties, self.refusals)
+        flat = self._flattened(names)
+        offsets = pa.array(flat.offsets, pa.int32())
+        keys = flat.pick_each(names.texts(), flat.name)
+        return {
+            "properties": pa.MapArray.from_arrays(offsets, keys, texts_of(self.reader, flat, self.refusals)),
+            "property_types": pa.MapArray.from_arrays(offsets, keys, _property_types(flat)),
+        }
 
-    ``from_stomp``: as above.
-    """
-    names = names_of(reader, parts.application_properties, refusals)
-    if MARKERS & names.numbers.keys():
-        raise EnvelopedError
-    if not wanted:
-        return {}
-    fields, codes = _of_producer(parts.application_properties, names, dialect, from_stomp, refusals)
-    fields, codes = _of_names(fields, codes, {names.numbers.get(name, -1): place for place, name in enumerate(wanted)})
-    fields = [only_of_types(field, _IS_PROPERTY, refusals) for field in fields]
-    for name, field in _own_fields(parts, delivery_counts, refusals):
-        if name in wanted:
-            fields.append(field)
-            codes.append(wanted.index(name))
-    flat = flatten(fields, codes, len(parts))
-    refusals.add(flat.rows_with_a_name_twice(len(wanted)))
-    texts, types = texts_of(reader, flat, refusals), _property_types(flat)
-    owners = flat.row_of_each()
-    places = flat.name if isinstance(flat.name, np.ndarray) else np.tile(np.array(flat.name, np.int64), len(parts))
-    found: dict[str, pa.Array] = {}
-    for place, name in enumerate(wanted):
-        at = np.flatnonzero(places == place)
-        index = np.full(len(parts), -1)
-        index[owners[at]] = at
-        take = pa.array(index, mask=index < 0)
-        found |= dict(zip(property_keys(name), (texts.take(take), types.take(take)), strict=True))
-    return found
+    def wanted(self, wanted: Sequence[str]) -> dict[str, pa.Array]:
+        """The text and type of each wanted property, as columns. ``EnvelopedError`` if a message is in an envelope."""
+        names = names_of(self.reader, self.parts.application_properties, self.refusals)
+        if MARKERS & names.numbers.keys():
+            raise EnvelopedError
+        if not wanted:
+            return {}
+        flat, rows = self._flattened(names, wanted), len(self.parts)
+        texts, types = texts_of(self.reader, flat, self.refusals), _property_types(flat)
+        owners = flat.row_of_each()
+        places = flat.name if isinstance(flat.name, np.ndarray) else np.tile(np.array(flat.name, np.int64), rows)
+        found: dict[str, pa.Array] = {}
+        for place, name in enumerate(wanted):
+            at = np.flatnonzero(places == place)
+            index = np.full(rows, -1)
+            index[owners[at]] = at
+            take = pa.array(index, mask=index < 0)
+            found |= dict(zip(property_keys(name), (texts.take(take), types.take(take)), strict=True))
+        return found
+
+    def _flattened(self, names: DistinctNames, wanted: Sequence[str] | None = None) -> "FlattenedEntries":
+        """The properties of all rows, or those with the wanted names, whose numbers are then those in ``wanted``."""
+        fields, codes = _of_producer(
+            self.parts.application_properties, names, self.dialect, self.from_stomp, self.refusals
+        )
+        if wanted is not None:
+            numbers = {names.numbers.get(name, -1): place for place, name in enumerate(wanted)}
+            fields, codes = _of_names(fields, codes, numbers)
+        fields = [only_of_types(field, _IS_PROPERTY, self.refusals) for field in fields]
+        for name, field in _own_fields(self.parts, self.delivery_counts, self.refusals):
+            if wanted is None or name in wanted:
+                fields.append(field)
+                codes.append(names.number(name) if wanted is None else wanted.index(name))
+        flat = flatten(fields, codes, len(self.parts))
+        self.refusals.add(flat.rows_with_a_name_twice(len(names if wanted is None else wanted)))
+        return flat
 
 
 def _of_names(fields: list[Field], codes: list[Code], numbers: dict[int, int]) -> tuple[list[Field], list[Code]]:
@@ -321,9 +305,9 @@ _SMALL_SEQUENCE, _SEQUENCE_0 = 0x02, 0x03
 _SEQUENCES = {UINT: INT, SMALL_UINT: _SMALL_SEQUENCE, UINT_0: _SEQUENCE_0}
 """Constructor of JMSXGroupSeq, a uint → that of the int of the same bits. Two are not of AMQP: the wide one is."""
 _RECODED = {
-    "JMSXGroupID": {STR8: STR8, STR32: STR32},
+    "JMSXGroupID": dict(zip(TYPES["string"], TYPES["string"], strict=True)),
     "JMSXGroupSeq": _SEQUENCES,
-    "JMSXUserID": {BIN8: STR8, BIN32: STR32},
+    "JMSXUserID": dict(zip(TYPES["binary"], TYPES["string"], strict=True)),
 }
 """By property, the constructors of its field → those of the property."""
 
@@ -332,30 +316,14 @@ _TYPES = pa.array([*(kind.value for kind in ValueType), *AMQP_TYPES], pa.string(
 _ORDER = _TYPES.to_pylist()
 _ZEROS = (_SEQUENCE_0, UINT_0, ULONG_0)
 _STORED = {_SMALL_SEQUENCE: SMALL_UINT}
-_OF_AMQP = (UBYTE, USHORT, UINT, SMALL_UINT, UINT_0, ULONG, SMALL_ULONG, ULONG_0, TIMESTAMP, UUID, SYM8, SYM32)
+_OF_AMQP = codes_of("ubyte", "ushort", "uint", "ulong", "timestamp", "uuid", "symbol")
 """The constructors without a JMS type whose values are read all at once. Others are left to the reader of one value."""
 
 _WHOLE = (
-    BYTE,
-    SHORT,
-    INT,
-    SMALL_INT,
-    LONG,
-    SMALL_LONG,
-    TIMESTAMP,
-    UBYTE,
-    USHORT,
-    UINT,
-    SMALL_UINT,
-    ULONG,
-    SMALL_ULONG,
-    *_ZEROS,
-    _SMALL_SEQUENCE,
-    NUMBER,
+    *codes_of("byte", "short", "int", "long", "timestamp", "ubyte", "ushort", "uint", "ulong"),
+    *(_SEQUENCE_0, _SMALL_SEQUENCE, NUMBER),
 )
-_BOOLEANS = (FALSE, TRUE, BOOLEAN)
-_TEXTS = frozenset({STR8, STR32, SYM8, SYM32})
-_BYTES = (BIN8, BIN32)
+_TEXTS, _BYTES = frozenset(codes_of("string", "symbol")), codes_of("binary")
 _TRUTHS = pa.array(["false", "true"], pa.string())
 
 _OF_ELEMENTS = np.full(256, -1, np.int64)
@@ -416,7 +384,7 @@ class _Texts:
         if UUID in present:
             at = self._flat.places_of(UUID)
             self._add(at, uuid_texts(self._reader, self._flat.start[at]))
-        for code in {BIN8, BIN32} & present:
+        for code in present.intersection(_BYTES):
             at = self._flat.places_of(code)
             contents = strings_at(self._reader.buffer, self._flat.start[at], self._flat.stop[at]).view(pa.binary())
             self._add(at, pa.array([b64encode(content).decode() for content in contents.to_pylist()], pa.string()))
@@ -472,7 +440,7 @@ class _Texts:
         return numbers
 
     def _booleans(self, present: set[int]) -> None:
-        codes = [code for code in _BOOLEANS if code in present]
+        codes = [code for code in TYPES["boolean"] if code in present]
         for code in codes:
             at = self._flat.places_of(code)
             truths = np.full(len(at), int(code == TRUE))

@@ -1,4 +1,4 @@
-"""Which messages of a block have expired, for a broker whose browse shows them (Artemis). Does not know the clock."""
+"""Leaves expired messages out of a block, for a broker whose browse shows them (Artemis). Does not know the clock."""
 
 import numpy as np
 import pyarrow as pa
@@ -6,7 +6,7 @@ import pyarrow as pa
 from pyspark_jms.amqp.columns.byte_reader import ByteReader
 from pyspark_jms.amqp.columns.headers import TIME, field_at, numbers
 from pyspark_jms.amqp.columns.walk import NeededParts, TooManyAtOnceError, walk
-from pyspark_jms.amqp.wire.sections import expiry_ms
+from pyspark_jms.amqp.wire.sections import time_ms
 from pyspark_jms.blocks.block import MessageBlock, block_of, positions_of
 from pyspark_jms.columns.arrays import Ints
 from pyspark_jms.jms.headers import PropertiesField
@@ -44,5 +44,5 @@ def _expiry_times(block: MessageBlock) -> Ints:
         found[parts.numbers] = numbers(reader, field, len(parts), TIME, absent=0, refusals=None)
         missing[parts.numbers] = False
     for index in np.flatnonzero(missing):  # what cannot be read all at once
-        found[index] = expiry_ms(block.message(int(index))) or 0
+        found[index] = time_ms(block.message(int(index)), PropertiesField.ABSOLUTE_EXPIRY_TIME) or 0
     return found

@@ -15,7 +15,7 @@ from pyspark_jms.amqp.columns.byte_reader import ByteReader, Refusals
 from pyspark_jms.amqp.columns.walk import Entries, Field, Fields
 from pyspark_jms.amqp.dialects.base import Dialect
 from pyspark_jms.amqp.wire import constructors
-from pyspark_jms.amqp.wire.constructors import BIN8, BIN32, NULL, STR8, STR32
+from pyspark_jms.amqp.wire.constructors import CONSTANTS, NULL, TYPES, codes_of
 from pyspark_jms.amqp.wire.sections import EMPTY_MESSAGE_ID, ENCODED_IDS, FINGERPRINT_BYTES
 from pyspark_jms.columns.arrays import (
     Ints,
@@ -37,6 +37,7 @@ __all__ = [
     "ABSENT",
     "BOOLEAN",
     "BYTE",
+    "LONG",
     "TIME",
     "UBYTE",
     "UINT",
@@ -58,11 +59,10 @@ __all__ = [
 _REFUSED = -(1 << 62)
 _SHORT = 64
 
-BOOLEAN: Mapping[int, int | None] = {constructors.TRUE: 1, constructors.FALSE: 0, constructors.BOOLEAN: None}
-UBYTE: Mapping[int, int | None] = {constructors.UBYTE: None}
-UINT: Mapping[int, int | None] = {constructors.UINT: None, constructors.SMALL_UINT: None, constructors.UINT_0: 0}
-BYTE: Mapping[int, int | None] = {constructors.BYTE: None}
-TIME: Mapping[int, int | None] = {constructors.TIMESTAMP: None}
+BOOLEAN, UBYTE, UINT, BYTE, TIME, LONG = (
+    {code: CONSTANTS.get(code) for code in TYPES[name]}
+    for name in ("boolean", "ubyte", "uint", "byte", "timestamp", "long")
+)
 """The constructors of a type, each with its number if it has only one."""
 
 
@@ -75,7 +75,7 @@ def field_at(fields: Fields, number: int) -> Field | None:
 
 
 def string(
-    reader: ByteReader, field: Field | None, rows: int, refusals: Refusals, codes: tuple[int, int] = (STR8, STR32)
+    reader: ByteReader, field: Field | None, rows: int, refusals: Refusals, codes: tuple[int, ...] = TYPES["string"]
 ) -> pa.Array:
     """A string column of the values with the constructors ``codes``, null for a null."""
     if field is None:
@@ -84,9 +84,9 @@ def string(
     if given.content is not None and len(given.rows) == rows:
         return _repeated(given.content, rows, refusals)
     starts, stops, keep = _spread(given, rows)
-    if keep is None and _short(starts, stops):
+    if keep is None and rows and int(stops[0] - starts[0]) <= _SHORT:
         pieces = Pieces(reader.buffer, starts, stops)
-        if rows and pieces.all_same(np.arange(rows)):
+        if pieces.all_same(np.arange(rows)):
             return _repeated(pieces.take(np.zeros(1, np.int64)).view(pa.binary())[0].as_py(), rows, refusals)
     column = strings_at(reader.buffer, starts, stops, keep)
     if is_utf8(column):
@@ -96,7 +96,7 @@ def string(
     return strings_at(reader.buffer, starts, stops, ~wrong if keep is None else keep & ~wrong)
 
 
-def _given(field: Field, codes: tuple[int, int], refusals: Refusals) -> Field:
+def _given(field: Field, codes: tuple[int, ...], refusals: Refusals) -> Field:
     """The values with the constructors ``codes``. A row with another one is refused, if it is not a null."""
     known = np.equal(field.code, codes[0]) | np.equal(field.code, codes[1])
     if known.all():
@@ -111,10 +111,6 @@ def _repeated(content: bytes, rows: int, refusals: Refusals) -> pa.Array:
     except UnicodeDecodeError:
         refusals.add(np.arange(rows))
         return pa.nulls(rows, pa.string())
-
-
-def _short(starts: Ints, stops: Ints) -> bool:
-    return bool(len(starts)) and int(stops[0] - starts[0]) <= _SHORT
 
 
 def _spread(found: Field, rows: int) -> tuple[Ints, Ints, Mask | None]:
@@ -265,7 +261,7 @@ class Annotations:
 
 # As JMS spells them (AMQP-JMS binding §3.2.1.1).
 
-_OTHERS = (constructors.ULONG, constructors.SMALL_ULONG, constructors.ULONG_0, constructors.UUID, BIN8, BIN32)
+_OTHERS = codes_of("ulong", "uuid", "binary")
 _IS_OTHER = np.zeros(256, np.bool_)
 _IS_OTHER[list(_OTHERS)] = True
 _UUID_BYTES, _DASHES = 16, (8, 13, 18, 23)
@@ -311,7 +307,7 @@ def _spelled(reader: ByteReader, code: int, start: Ints, stop: Ints) -> pa.Array
     """The ids with one constructor."""
     if code == constructors.UUID:
         return _with_prefix("ID:AMQP_UUID:", uuid_texts(reader, start))
-    if code in {BIN8, BIN32}:
+    if code in TYPES["binary"]:
         return _with_prefix("ID:AMQP_BINARY:", _digits(strings_at(reader.buffer, start, stop)))
     numbers = (
         np.zeros(len(start), np.uint64)
@@ -374,13 +370,10 @@ def destination_of(to: str | None, kind: int | None, source: Destination, dialec
     word, name = dialect.split_address(to)
     if kind is not None:
         word = DESTINATION_WORDS[kind]
-    if name != source.name and not (is_pattern(source) and _may_receive(source, name)):
+    receives = is_pattern(source) and any(may_receive(each, name) for each in source.name.split(","))
+    if name != source.name and not receives:
         return str(source)
     return str(Destination(source.kind, name, temporary=word == f"temp-{source.kind}"))
-
-
-def _may_receive(source: Destination, name: str) -> bool:
-    return any(may_receive(each, name) for each in source.name.split(","))
 
 
 def reply_to_of(reply_to: str | None, kind: int | None, dialect: Dialect) -> str | None:

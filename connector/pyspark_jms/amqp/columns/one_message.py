@@ -22,16 +22,15 @@ from pyspark_jms.amqp.columns.one_value import (
     STRINGS,
     SYMBOLS,
     binary,
-    content,
     element_text,
     number,
     property_text,
+    required,
     string,
-    symbol,
+    utf8,
 )
 from pyspark_jms.amqp.dialects.base import COMPRESSED_PROPERTY, SIZE_PROPERTY, Dialect
-from pyspark_jms.amqp.wire import constructors
-from pyspark_jms.amqp.wire.constructors import NULL
+from pyspark_jms.amqp.wire.constructors import NULL, codes_of
 from pyspark_jms.amqp.wire.sections import (
     APPLICATION_PROPERTIES,
     DATA,
@@ -47,6 +46,7 @@ from pyspark_jms.amqp.wire.sections import (
     VALUE,
     Buffer,
     MalformedMessageError,
+    content,
     count_of,
     elements,
     fingerprint,
@@ -80,10 +80,8 @@ from pyspark_jms.sentences import joined_faults
 
 __all__ = ["BlockContext", "BodyFacts", "delivery_id", "has_unheld_time", "read_body", "read_message"]
 
-_UBYTE, _BYTE, _TIMESTAMP = (bytes((code,)) for code in (constructors.UBYTE, constructors.BYTE, constructors.TIMESTAMP))
-_UINTS = bytes((constructors.UINT, constructors.SMALL_UINT, constructors.UINT_0))
-_LONGS = bytes((constructors.LONG, constructors.SMALL_LONG))
-_TIMES = _LONGS + _TIMESTAMP
+_BYTE, _UINTS, _LONGS = map(codes_of, ("byte", "uint", "long"))
+_TIMES = codes_of("long", "timestamp")
 _MAX_INT = (1 << 31) - 1
 _MAP_SECTIONS = dict.fromkeys((DELIVERY_ANNOTATIONS, MESSAGE_ANNOTATIONS, FOOTER), "annotations") | {
     APPLICATION_PROPERTIES: "properties"
@@ -92,7 +90,7 @@ _MAP_SECTIONS = dict.fromkeys((DELIVERY_ANNOTATIONS, MESSAGE_ANNOTATIONS, FOOTER
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BlockContext:
-    """What is the same for all messages of a block."""
+    """The facts that all messages of a block share."""
 
     dialect: Dialect
     source: Destination
@@ -152,10 +150,9 @@ def read_message(message: bytes, context: BlockContext) -> dict[str, Any]:
         row.faults += parts.faults
         if not parts.faults:
             _read_body(message, parts, row, context)
-        types = [(name, kind) for name, (kind, _) in row.properties.items()]
         row.columns |= {
             "properties": [(name, text) for name, (_, text) in row.properties.items()],
-            "property_types": types,
+            "property_types": [(name, kind) for name, (kind, _) in row.properties.items()],
         }
         id_ = row.columns["JMSMessageID"]
     if row.faults:
@@ -221,19 +218,17 @@ def _annotations(message: bytes, at: int) -> dict[bytes, int]:
 
 
 def _read_header(message: bytes, parts: _Parts, row: _Row) -> None:
-    def of(field: HeaderField, codes: bytes, kind: str, absent: int) -> int:
+    def of(field: HeaderField, kind: str, absent: int) -> int:
         at = parts.header.get(field)
-        found = None if at is None else number(message, at, codes)
-        if at is not None and found is None:
-            row.faults.append(f"{field.title} is not a {kind}")
-        return absent if found is None else found
+        found = None if at is None else row.read(field.title, partial(required, kind=kind), message, at)
+        return absent if found is None else int(found)
 
-    durable = of(HeaderField.DURABLE, BOOLEANS, "boolean", 0)
-    earlier = of(HeaderField.DELIVERY_COUNT, _UINTS, "uint", 0)
-    row.time_to_live = of(HeaderField.TTL, _UINTS, "uint", 0)
+    durable = of(HeaderField.DURABLE, "boolean", 0)
+    earlier = of(HeaderField.DELIVERY_COUNT, "uint", 0)
+    row.time_to_live = of(HeaderField.TTL, "uint", 0)
     row.columns |= {
         "JMSDeliveryMode": int(DeliveryMode.PERSISTENT if durable else DeliveryMode.NON_PERSISTENT),
-        "JMSPriority": min(of(HeaderField.PRIORITY, _UBYTE, "ubyte", DEFAULT_PRIORITY), HIGHEST_PRIORITY),
+        "JMSPriority": min(of(HeaderField.PRIORITY, "ubyte", DEFAULT_PRIORITY), HIGHEST_PRIORITY),
         "JMSRedelivered": earlier > 0,
     }
     row.properties["JMSXDeliveryCount"] = (ValueType.INT, str(min(earlier + 1, _MAX_INT)))
@@ -246,7 +241,10 @@ def _read_properties(message: bytes, parts: _Parts, row: _Row, context: BlockCon
 
     dialect = context.dialect
     to, reply_to = of(PropertiesField.TO, string), of(PropertiesField.REPLY_TO, string)
-    expiry, created = of(PropertiesField.ABSOLUTE_EXPIRY_TIME, _time), of(PropertiesField.CREATION_TIME, _time)
+    expiry, created = (
+        of(field, partial(required, kind="timestamp"))
+        for field in (PropertiesField.ABSOLUTE_EXPIRY_TIME, PropertiesField.CREATION_TIME)
+    )
     if not expiry and created and row.time_to_live:
         expiry = created + row.time_to_live
     row.columns |= {
@@ -257,10 +255,10 @@ def _read_properties(message: bytes, parts: _Parts, row: _Row, context: BlockCon
         "JMSTimestamp": _micros(created),
         "JMSDeliveryTime": _micros(_annotation(message, parts, Annotation.DELIVERY_TIME, _TIMES)),
     }
-    given = {
+    given: dict[str, tuple[ValueType, Callable[[bytes, int], str]]] = {
         "JMSXGroupID": (ValueType.STRING, string),
         "JMSXGroupSeq": (ValueType.INT, _sequence),
-        "JMSXUserID": (ValueType.STRING, _user),
+        "JMSXUserID": (ValueType.STRING, partial(string, kind="binary")),
     }
     for name, (kind, read) in given.items():
         if (text := of(JMSX_FIELDS[name], read)) is not None:
@@ -281,36 +279,17 @@ def _reader_of(header: Header) -> Callable[[bytes, int], str]:
         case HeaderType.ID:
             return partial(_id, of_message=header.amqp is PropertiesField.MESSAGE_ID)
         case HeaderType.SYMBOL:
-            return symbol
+            return partial(string, kind="symbol")
     return string
 
 
 _TEXT_READERS = {field: (header.name, _reader_of(header)) for field, header in TEXT_FIELDS.items()}
 
 
-def _user(message: bytes, at: int) -> str:
-    data = binary(message, at)
-    if data is None:
-        raise UnreadableValueError("is not binary")
-    try:
-        return data.decode()
-    except UnicodeDecodeError:
-        raise UnreadableValueError("is not valid UTF-8") from None
-
-
 def _sequence(message: bytes, at: int) -> str:
     """A uint as the int of JMS with the same bits (AMQP-JMS binding §3.2.2.2)."""
-    found = number(message, at, _UINTS)
-    if found is None:
-        raise UnreadableValueError("is not a uint")
+    found = required(message, at, "uint")
     return str(found - (1 << 32) if found > _MAX_INT else found)
-
-
-def _time(message: bytes, at: int) -> int:
-    found = number(message, at, _TIMESTAMP)
-    if found is None:
-        raise UnreadableValueError("is not a timestamp")
-    return found
 
 
 def _micros(milliseconds: int | None) -> int | None:
@@ -324,19 +303,18 @@ def has_unheld_time(message: bytes) -> bool:
         parts = _parts_of(message)
     except MalformedMessageError:
         return False
-    given = [
-        parts.properties.get(each) for each in (PropertiesField.ABSOLUTE_EXPIRY_TIME, PropertiesField.CREATION_TIME)
-    ]
-    expiry, created = (None if at is None else number(message, at, _TIMES) for at in given)
+    expiry, created = (
+        number(message, parts.properties.get(each), _TIMES)
+        for each in (PropertiesField.ABSOLUTE_EXPIRY_TIME, PropertiesField.CREATION_TIME)
+    )
     delivery = _annotation(message, parts, Annotation.DELIVERY_TIME, _TIMES)
-    life = 0 if (at := parts.header.get(HeaderField.TTL)) is None else number(message, at, _UINTS)
+    life = number(message, parts.header.get(HeaderField.TTL), _UINTS)
     ends = created + life if created and life else None
     return any(each and _micros(each) is None for each in (expiry, created, delivery, ends))
 
 
 def _annotation(message: bytes, parts: _Parts, name: Annotation, codes: bytes) -> int | None:
-    at = parts.annotations.get(name.encode())
-    return None if at is None else number(message, at, codes)
+    return number(message, parts.annotations.get(name.encode()), codes)
 
 
 def _kind(message: bytes, parts: _Parts, name: Annotation) -> int | None:
@@ -360,10 +338,8 @@ def _read_application_properties(message: bytes, parts: _Parts, row: _Row, diale
         if name in row.properties:
             row.faults.append(f"property {shown_name(name, place)} is there twice")
             continue
-        try:
-            row.properties[name] = property_text(message, value)
-        except UnreadableValueError as unreadable:
-            row.faults.append(f"property {shown_name(name, place)} {unreadable}")
+        if found := row.read(f"property {shown_name(name, place)}", property_text, message, value):
+            row.properties[name] = found
     row.properties |= own
 
 
@@ -383,11 +359,9 @@ def _read_body(message: bytes, parts: _Parts, row: _Row, context: BlockContext) 
 def _size_before_compression(message: bytes, parts: _Parts) -> int | None:
     """The bytes that the body had before its producer compressed it; None if it did not, -1 if that is not known."""
     found = {content(message, key): value for key, value in parts.application_properties if message[key] in STRINGS}
-    compressed = found.get(COMPRESSED_PROPERTY.encode())
-    if compressed is None or not number(message, compressed, BOOLEANS):
+    if not number(message, found.get(COMPRESSED_PROPERTY.encode()), BOOLEANS):
         return None
-    at = found.get(SIZE_PROPERTY.encode())
-    size = None if at is None else number(message, at, _LONGS)
+    size = number(message, found.get(SIZE_PROPERTY.encode()), _LONGS)
     return -1 if size is None else size
 
 
@@ -396,17 +370,7 @@ _NOT_SCALAR = frozenset({"array", "described type"})
 _OBJECTS_OF_AMQP = frozenset({"string", _SCALAR, _LIST, _MAP})
 """Qpid JMS can send an object as a value of AMQP instead of serialised bytes: the row has that value."""
 
-_SHAPES = {
-    code: shape
-    for codes, shape in (
-        (STRINGS, "string"),
-        (BINARIES, "binary"),
-        (LISTS, _LIST),
-        (MAPS, _MAP),
-        (bytes([NULL]), _NOTHING),
-    )
-    for code in codes
-}
+_SHAPES = {NULL: _NOTHING} | {code: shape for shape in ("string", "binary", _LIST, _MAP) for code in codes_of(shape)}
 
 _TypedText: TypeAlias = tuple[str, str | None]
 """The type and the value of an element, of which Arrow makes a struct."""
@@ -414,7 +378,7 @@ _TypedText: TypeAlias = tuple[str, str | None]
 
 @dataclass(frozen=True, slots=True)
 class BodyFacts:
-    """What decides on the type of a body."""
+    """The facts that decide on the type of a body."""
 
     sections: list[tuple[int, int]]
     """The code of each section, and the position of its value."""
@@ -479,7 +443,7 @@ def _require_whole(message: bytes, places: list[int], shape: str, facts: BodyFac
 
 
 def _type_of(shape: str, facts: BodyFacts) -> BodyType:
-    """By the option, else by the annotation, else by the shape and the content type (AMQP-JMS binding §3.3)."""
+    """Decide by the option, the annotation, or the shape and the content type (AMQP-JMS binding §3.3)."""
     if facts.choice != "auto":
         return BodyType(facts.choice)
     if facts.annotation is not None and 0 <= facts.annotation < len(BY_ANNOTATION):
@@ -507,10 +471,7 @@ def _text(message: bytes, places: list[int], shape: str) -> str | None:
         case "nothing":
             return None
         case "data":
-            try:
-                return _joined(message, places).decode()
-            except UnicodeDecodeError:
-                raise UnreadableValueError("is not valid UTF-8") from None
+            return utf8(_joined(message, places))
     raise UnreadableValueError("is not that of a text")
 
 

@@ -6,10 +6,10 @@ from functools import lru_cache
 from uuid import UUID
 
 from pyspark_jms.amqp.wire import constructors
-from pyspark_jms.amqp.wire.constructors import FIXED_WIDTHS, NULL, SIZE_WIDTHS, scalar
-from pyspark_jms.amqp.wire.sections import Buffer, skip
+from pyspark_jms.amqp.wire.constructors import DESCRIBED, FIXED_WIDTHS, NULL, TYPES, codes_of, scalar
+from pyspark_jms.amqp.wire.sections import Buffer, content
 from pyspark_jms.columns.envelope import UnreadableValueError
-from pyspark_jms.jms.conversions import JmsValue, ValueType, render
+from pyspark_jms.jms.conversions import ValueType, render
 from pyspark_jms.jms.rules import AMQP_TYPES
 
 __all__ = [
@@ -20,13 +20,13 @@ __all__ = [
     "STRINGS",
     "SYMBOLS",
     "binary",
-    "content",
     "decimal_text",
     "element_text",
     "number",
     "property_text",
+    "required",
     "string",
-    "symbol",
+    "utf8",
 ]
 
 # --- decimal numbers --------------------------------------------------------------------------------
@@ -71,90 +71,47 @@ def decimal_text(data: bytes | bytearray | memoryview) -> str:
 
 # --- values -----------------------------------------------------------------------------------------
 
-STRINGS = bytes((constructors.STR8, constructors.STR32))
-BINARIES = bytes((constructors.BIN8, constructors.BIN32))
-SYMBOLS = bytes((constructors.SYM8, constructors.SYM32))
-BOOLEANS = bytes((constructors.TRUE, constructors.FALSE, constructors.BOOLEAN))
+STRINGS, BINARIES, SYMBOLS, BOOLEANS = map(codes_of, ("string", "binary", "symbol", "boolean"))
 _SURROGATES = range(0xD800, 0xE000)
 _LAST_CHAR = 0xFFFF
 """A char of Java has 16 bits."""
 
 _MAX_LONG = (1 << 63) - 1
 
-JMS_TYPES: dict[int, ValueType] = {
-    constructors.TRUE: ValueType.BOOLEAN,
-    constructors.FALSE: ValueType.BOOLEAN,
-    constructors.BOOLEAN: ValueType.BOOLEAN,
-    constructors.BYTE: ValueType.BYTE,
-    constructors.SHORT: ValueType.SHORT,
-    constructors.INT: ValueType.INT,
-    constructors.SMALL_INT: ValueType.INT,
-    constructors.LONG: ValueType.LONG,
-    constructors.SMALL_LONG: ValueType.LONG,
-    constructors.FLOAT: ValueType.FLOAT,
-    constructors.DOUBLE: ValueType.DOUBLE,
-    constructors.CHAR: ValueType.CHAR,
-    constructors.BIN8: ValueType.BYTES,
-    constructors.BIN32: ValueType.BYTES,
-    constructors.STR8: ValueType.STRING,
-    constructors.STR32: ValueType.STRING,
-    NULL: ValueType.STRING,
+JMS_TYPES: dict[int, ValueType] = {NULL: ValueType.STRING} | {
+    code: kind for kind in ValueType for code in codes_of("binary" if kind is ValueType.BYTES else kind)
 }
 """Constructor → JMS type. A null has no type on the wire; a row has it as a string, which JMS allows."""
 
-AMQP_NAMES: dict[int, str] = {
-    constructors.UBYTE: "ubyte",
-    constructors.USHORT: "ushort",
-    constructors.UINT: "uint",
-    constructors.SMALL_UINT: "uint",
-    constructors.UINT_0: "uint",
-    constructors.ULONG: "ulong",
-    constructors.SMALL_ULONG: "ulong",
-    constructors.ULONG_0: "ulong",
-    constructors.DECIMAL32: "decimal32",
-    constructors.DECIMAL64: "decimal64",
-    constructors.DECIMAL128: "decimal128",
-    constructors.CHAR: "char",
-    constructors.BIN8: "binary",
-    constructors.BIN32: "binary",
-    constructors.TIMESTAMP: "timestamp",
-    constructors.UUID: "uuid",
-    constructors.SYM8: "symbol",
-    constructors.SYM32: "symbol",
-    constructors.LIST_0: "list",
-    constructors.LIST8: "list",
-    constructors.LIST32: "list",
-    constructors.MAP8: "map",
-    constructors.MAP32: "map",
-    constructors.ARRAY8: "array",
-    constructors.ARRAY32: "array",
-    constructors.DESCRIBED: "described type",
-}
+_NAMES = {DESCRIBED: "described type"} | {code: name for name, codes in TYPES.items() for code in codes}
+AMQP_NAMES: dict[int, str] = {code: name for code, name in _NAMES.items() if name in AMQP_TYPES}
 """Constructor → its type, where JMS does not have that type for a property."""
 
 _SHORT = [1 + FIXED_WIDTHS[code] if FIXED_WIDTHS.get(code, 2) < 2 else 0 for code in range(256)]  # noqa: PLR2004
 """Constructor → bytes of a value of at most two bytes, with the constructor; 0: it is longer."""
 
 
-def number(message: Buffer, at: int, codes: bytes) -> int | None:
-    """A whole number or a boolean of one of the constructors ``codes``; None if it has another one."""
-    code = message[at]
-    if code not in codes:
+def number(message: Buffer, at: int | None, codes: bytes) -> int | None:
+    """A whole number or a boolean of one of the constructors ``codes``; None if it has another one, or is not there."""
+    if at is None or (code := message[at]) not in codes:
         return None
     found = int(scalar(message, at))
     return None if code == constructors.BOOLEAN and found > 1 else found
 
 
-def string(message: Buffer, at: int) -> str:
-    if message[at] not in STRINGS:
-        raise UnreadableValueError("is not a string")
-    return _utf8(content(message, at))
+def required(message: Buffer, at: int, kind: str) -> int:
+    """A whole number or a boolean of a type of AMQP; ``UnreadableValueError`` for any other value."""
+    found = number(message, at, codes_of(kind))
+    if found is None:
+        raise UnreadableValueError(f"is not a {kind}")
+    return found
 
 
-def symbol(message: Buffer, at: int) -> str:
-    if message[at] not in SYMBOLS:
-        raise UnreadableValueError("is not a symbol")
-    return _utf8(content(message, at))
+def string(message: Buffer, at: int, kind: str = "string") -> str:
+    """The text of a string, or of the bytes of a symbol or binary; ``UnreadableValueError`` for any other value."""
+    if message[at] not in codes_of(kind):
+        raise UnreadableValueError(f"is not a {kind}")
+    return utf8(content(message, at))
 
 
 def binary(message: Buffer, at: int) -> bytes | None:
@@ -167,13 +124,8 @@ def property_text(message: Buffer, at: int) -> tuple[str, str | None]:
 
     A list, map, array or described value has no text, and a ulong that no long holds is a string.
     """
-    code = message[at]
-    if code not in AMQP_NAMES:
-        kind, text = _jms_text(message, at)
-        return kind.value, text
-    kind, text = _widened(message, at)
-    beyond = AMQP_NAMES[code] == "ulong" and kind is ValueType.STRING
-    return kind.value if beyond else AMQP_NAMES[code], text
+    code, text = message[at], _text(message, at)
+    return "string" if _is_beyond_long(message, at) else AMQP_NAMES.get(code) or JMS_TYPES[code].value, text
 
 
 def element_text(message: Buffer, at: int) -> tuple[str, str | None]:
@@ -194,60 +146,39 @@ def _short_text(element: bytes) -> tuple[str, str | None]:
 
 
 def _element_text(message: Buffer, at: int) -> tuple[str, str | None]:
+    code, text = message[at], _text(message, at)
+    if text is None and code != NULL:
+        return AMQP_NAMES[code], None
+    kind = JMS_TYPES.get(code) or AMQP_TYPES[AMQP_NAMES[code]]
+    is_large = scalar(message, at) > _LAST_CHAR if code == constructors.CHAR else _is_beyond_long(message, at)
+    return (ValueType.STRING if is_large else kind).value, text
+
+
+def _is_beyond_long(message: Buffer, at: int) -> bool:
+    return message[at] == constructors.ULONG and scalar(message, at) > _MAX_LONG
+
+
+def _text(message: Buffer, at: int) -> str | None:
+    """The text of a value of any type; None for a null, and for what has none."""
     code = message[at]
-    if code in JMS_TYPES and not (code == constructors.CHAR and not _is_java_char(message, at)):
-        kind, text = _jms_text(message, at)
-        return kind.value, text
-    kind, text = _widened(message, at)
-    return AMQP_NAMES[code] if text is None else kind.value, text
-
-
-def _jms_text(message: Buffer, at: int) -> tuple[ValueType, str | None]:
-    code = message[at]
-    kind = JMS_TYPES[code]
-    if kind is ValueType.STRING:
-        return kind, None if code == NULL else string(message, at)
-    return kind, render(_value(message, at, kind), kind)
-
-
-def _widened(message: Buffer, at: int) -> tuple[ValueType, str | None]:
-    """The JMS type that holds a value of a type of AMQP, and the text of the value; None if none does."""
-    code = message[at]
-    name = AMQP_NAMES[code]
-    kind = AMQP_TYPES[name]
-    match name:
-        case "uuid":
-            return kind, str(UUID(bytes=bytes(message[at + 1 : at + 17])))
-        case "symbol":
-            return kind, symbol(message, at)
+    match _NAMES[code]:
+        case "null" | "list" | "map" | "array" | "described type":
+            return None
+        case "string" | "symbol":
+            return utf8(content(message, at))
         case "binary":
-            return kind, render(content(message, at), ValueType.BYTES)
+            return render(content(message, at), ValueType.BYTES)
+        case "uuid":
+            return str(UUID(bytes=content(message, at)))
         case "char":
-            return kind, _char(int(scalar(message, at)))
-        case "decimal32" | "decimal64" | "decimal128":
-            return kind, decimal_text(message[at + 1 : at + 1 + FIXED_WIDTHS[code]])
-    if code not in FIXED_WIDTHS or name == "list":
-        return kind, None
-    found = scalar(message, at)
-    return ValueType.STRING if found > _MAX_LONG else kind, str(found)
-
-
-def _value(message: Buffer, at: int, kind: ValueType) -> JmsValue:
-    match kind:
-        case ValueType.BYTES:
-            return content(message, at)
-        case ValueType.CHAR:
             return _char(int(scalar(message, at)))
-        case ValueType.BOOLEAN:
-            truth = number(message, at, BOOLEANS)
-            if truth is None:
-                raise UnreadableValueError("is not a boolean")
-            return bool(truth)
-    return scalar(message, at)
-
-
-def _is_java_char(message: Buffer, at: int) -> bool:
-    return scalar(message, at) <= _LAST_CHAR
+        case "decimal32" | "decimal64" | "decimal128":
+            return decimal_text(content(message, at))
+        case "boolean":
+            return "true" if required(message, at, "boolean") else "false"
+        case "float" | "double":
+            return render(scalar(message, at), JMS_TYPES[code])
+    return str(scalar(message, at))
 
 
 def _char(point: int) -> str:
@@ -256,14 +187,7 @@ def _char(point: int) -> str:
     return chr(point)
 
 
-def content(message: Buffer, at: int) -> bytes:
-    """The bytes of a string, symbol or binary."""
-    if SIZE_WIDTHS[message[at]] == 1:
-        return bytes(message[at + 2 : at + 2 + message[at + 1]])
-    return bytes(message[at + 5 : skip(message, at, len(message))])
-
-
-def _utf8(data: bytes) -> str:
+def utf8(data: bytes) -> str:
     try:
         return data.decode()
     except UnicodeDecodeError:

@@ -21,7 +21,7 @@ from pyspark_jms.amqp.columns.byte_reader import (
     layout_of,
     pick,
 )
-from pyspark_jms.amqp.wire.constructors import STR8, STR32, SYM8, SYM32
+from pyspark_jms.amqp.wire.constructors import TYPES
 from pyspark_jms.amqp.wire.sections import (
     APPLICATION_PROPERTIES,
     DATA,
@@ -121,7 +121,7 @@ class CompoundCursor:
                 yield Entry(field)
             index += 1
 
-    def entries(self, key_codes: tuple[int, int]) -> Iterator[Entry]:
+    def entries(self, key_codes: tuple[int, ...]) -> Iterator[Entry]:
         """The entries of maps. A key has one of the constructors ``key_codes``, the narrow one first."""
         self._refuse(self._count % 2 == 1)
         self._count = self._count >> 1
@@ -150,7 +150,7 @@ class CompoundCursor:
         self.cursor.step(len(whole))
         return whole[_KEY_HEAD:]
 
-    def _keys(self, codes: tuple[int, int]) -> tuple[Ints, Ints]:
+    def _keys(self, codes: tuple[int, ...]) -> tuple[Ints, Ints]:
         """The positions of the keys of the rows whose key can be read. Moves on to their ends."""
         keys = self._values()
         wrong = np.logical_not((keys.code == codes[0]) | (keys.code == codes[1]))
@@ -194,7 +194,7 @@ class CompoundCursor:
         return Values(head[0], cursor.ahead(start), stop, None, step, None if whole is None else whole[start:])
 
     def _has(self, index: int) -> bool:
-        """Take out the rows that have no more than ``index`` elements. Returns whether others are left."""
+        """Take out the rows that have no more than ``index`` elements. Return whether others are left."""
         if len(self._rows) and index >= self._least:
             done = self._count == index
             self._bad[self._rows[done & (self.cursor.at != self._end)]] = True
@@ -208,7 +208,7 @@ class CompoundCursor:
         return bool(len(self._rows))
 
     def _refuse(self, wrong: Mask | None) -> Mask | None:
-        """Take out the rows that are wrong. Returns the mask of the others, None if these are all."""
+        """Take out the rows that are wrong. Return the mask of the others, or None if these are all."""
         if wrong is None or not wrong.any():
             return None
         self._bad[self._rows[wrong]] = True
@@ -235,7 +235,7 @@ class CompoundCursor:
 NO_BODY = -1
 """The constructor of a body that is absent."""
 
-_STRING_KEYS, _SYMBOL_KEYS = (STR8, STR32), (SYM8, SYM32)
+_STRING_KEYS, _SYMBOL_KEYS = TYPES["string"], TYPES["symbol"]
 _DESCRIPTOR, _DESCRIPTOR_MASK, _SECTION_MASK = 0x5300, 0xFFFF, 0xFFFFFF
 _SECTION = 3
 """The bytes of a section's descriptor."""
@@ -248,7 +248,7 @@ Entries: TypeAlias = Sequence[Entry]
 
 @dataclass(frozen=True, slots=True)
 class NeededParts:
-    """What of each message is located. A section that is not needed is passed over by its size."""
+    """The parts of each message that are located. A section that is not needed is passed over by its size."""
 
     header: int = len(HeaderField)
     """How many fields of the section are needed, from the first one on."""
@@ -326,7 +326,7 @@ class _Renumbered:
         return found
 
     def _which(self, field: Field) -> tuple[Ints, Ints]:
-        """Which of the field's values are kept, and the new numbers of their rows."""
+        """Return the field's values that are kept, by their numbers, and the new numbers of their rows."""
         if len(field.rows) == len(self._good):
             return self._every, self._new
         which = np.flatnonzero(self._good[field.rows])
@@ -390,7 +390,7 @@ class _Cursors:
         self._go_on(inside)
         return found
 
-    def entries(self, section: int, keys: tuple[int, int]) -> Entries:
+    def entries(self, section: int, keys: tuple[int, ...]) -> Entries:
         inside = self._inside(section, MAP_CODES, 2 * MAX_ELEMENTS)
         if inside is None:
             return []
@@ -416,7 +416,7 @@ class _Cursors:
                 inside.cursor.step(distance)
                 self._cursor = inside.cursor
 
-    def _inside(self, section: int, codes: tuple[int, int, int], most: int) -> CompoundCursor | None:
+    def _inside(self, section: int, codes: tuple[int, ...], most: int) -> CompoundCursor | None:
         """Cursors inside of a section, where it is the next one; moves on to its end."""
         words = self._cursor.words()
         wanted = section << 16 | _DESCRIPTOR
@@ -435,7 +435,7 @@ class _Cursors:
             self._reader, self.bad, rows, _with_most(found, most), CachedCursor(self._reader, found.first)
         )
 
-    def _inside_all(self, codes: tuple[int, int, int], most: int) -> CompoundCursor:
+    def _inside_all(self, codes: tuple[int, ...], most: int) -> CompoundCursor:
         """Pass over the section where every row has it."""
         cursor, begin = self._cursor, self.at + _SECTION
         words = cursor.words(_SECTION), cursor.words(_SECTION + _WIDE_SIZE)
@@ -480,9 +480,7 @@ def elements_of(reader: ByteReader, at: Ints, limit: Ints) -> tuple[Entries, Mas
     return _of_bodies(_lists(reader, at, limit, LIST_CODES, MAX_ELEMENTS), CompoundCursor.elements)
 
 
-def _lists(
-    reader: ByteReader, at: Ints, limit: Ints, codes: tuple[int, int, int], most: int
-) -> tuple[CompoundCursor, Mask]:
+def _lists(reader: ByteReader, at: Ints, limit: Ints, codes: tuple[int, ...], most: int) -> tuple[CompoundCursor, Mask]:
     bad = np.zeros(len(at), np.bool_)
     compounds = _with_most(reader.compounds(at, limit, codes), most)
     return CompoundCursor(reader, bad, np.arange(len(at)), compounds, CachedCursor(reader, compounds.first)), bad

@@ -1,4 +1,4 @@
-"""How each broker's AMQP differs from the others', as data. Does not know sockets, Arrow and Spark."""
+"""The differences between the brokers' AMQP, as data. Does not know sockets, Arrow and Spark."""
 
 from pyspark_jms.amqp.dialects.artemis import ARTEMIS
 from pyspark_jms.amqp.dialects.base import Dialect
@@ -18,9 +18,7 @@ __all__ = [
     "RABBITMQ",
     "SOLACE",
     "Dialect",
-    "dialect_named",
-    "dialect_of_host",
-    "dialect_of_product",
+    "dialect_of",
 ]
 
 AMQP = Dialect(
@@ -38,20 +36,11 @@ DIALECTS: dict[str, Dialect] = {
 """Every dialect by its name, which is a value of option ``broker``."""
 
 
-def dialect_named(name: str) -> Dialect:
-    return DIALECTS[name]
-
-
-def dialect_of_product(product: str | None) -> Dialect:
-    """The dialect for ``product`` of the broker's ``open`` (AMQP 1.0 §2.7.1)."""
+def dialect_of(product: str | None, host: str) -> Dialect:
+    """The dialect for ``product`` of the broker's ``open`` (AMQP 1.0 §2.7.1), or that of a hosted broker."""
     for dialect in DIALECTS.values():
         if product and product.startswith(dialect.products or ("\0",)):
             return dialect
-    return AMQP
-
-
-def dialect_of_host(host: str) -> Dialect:
-    """The dialect of a hosted broker, for a product that is not known."""
     for dialect in DIALECTS.values():
         if host.lower().endswith(dialect.hosts or ("\0",)):
             return dialect

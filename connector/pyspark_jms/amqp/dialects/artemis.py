@@ -5,19 +5,20 @@ from dataclasses import replace
 from pyspark_jms.amqp.dialects.base import ACTIVEMQ_HEADERS, Dialect
 from pyspark_jms.amqp.dialects.cannot import OVER_AMQP
 from pyspark_jms.amqp.dialects.send_rules import SendRules
-from pyspark_jms.jms.names import ARTEMIS_PROPERTIES, ARTEMIS_QUEUES, JOINING_DOT, RefusedName, RefusedSubscriptions
+from pyspark_jms.jms.names import (
+    ARTEMIS_PROPERTIES,
+    ARTEMIS_QUEUES,
+    JOINING_DOT,
+    TWO_COLONS,
+    RefusedName,
+    RefusedSubscriptions,
+)
 from pyspark_jms.management.attributes import ARTEMIS_MANAGEMENT
 
 __all__ = ["ARTEMIS"]
 
 _ARTEMIS_MANAGEMENT = replace(ARTEMIS_MANAGEMENT, losses={})
 """All body types arrive."""
-
-_TWO_COLONS = RefusedName(
-    pattern="::",
-    reason="has two colons: Artemis takes what is before them for an address",
-    remedy="Use another character.",
-)
 
 _VERTICAL_BAR = RefusedName(
     pattern=r"\|",
@@ -26,9 +27,9 @@ _VERTICAL_BAR = RefusedName(
 )
 
 _REFUSED_BY_ARTEMIS = RefusedSubscriptions(
-    topics=(_TWO_COLONS,),
+    topics=(TWO_COLONS,),
     names=(
-        _TWO_COLONS,
+        TWO_COLONS,
         _VERTICAL_BAR,
         RefusedName(
             pattern=":(global|shared-volatile)$",
@@ -36,7 +37,7 @@ _REFUSED_BY_ARTEMIS = RefusedSubscriptions(
         ),
     ),
     names_after_client_id=(JOINING_DOT,),  # without a client id, the queue is NAME:global
-    client_ids=(_TWO_COLONS, _VERTICAL_BAR),
+    client_ids=(TWO_COLONS, _VERTICAL_BAR),
 )
 
 ARTEMIS = Dialect(
@@ -50,7 +51,6 @@ ARTEMIS = Dialect(
     origin_names=("x-opt-ORIG-QUEUE", "x-opt-ORIG-ADDRESS", "_AMQ_ORIG_QUEUE", "_AMQ_ORIG_ADDRESS"),
     management=_ARTEMIS_MANAGEMENT,
     send=SendRules(
-        broker="artemis",
         states_bytes=False,
         refused_names=(
             RefusedName(
@@ -61,11 +61,11 @@ ARTEMIS = Dialect(
             ),
         ),
         refused_in_rows=(ARTEMIS_QUEUES,),
-        # The broker executes such properties as management requests, or routes messages by them.
-        reserved_prefixes=("_AMQ_", "__AMQ_"),
-        set_by_broker=ARTEMIS_PROPERTIES,
-        set_by_client=frozenset({"_AMQ_LVQ_NAME"}),  # the key of a last-value queue
     ),
+    # The broker executes such properties as management requests, or routes messages by them.
+    reserved_prefixes=("_AMQ_", "__AMQ_"),
+    set_by_broker=ARTEMIS_PROPERTIES,
+    set_by_client=frozenset({"_AMQ_LVQ_NAME"}),  # the key of a last-value queue
     refuses_at_discharge=True,
     refused_subscriptions=_REFUSED_BY_ARTEMIS,
     cannot=OVER_AMQP,

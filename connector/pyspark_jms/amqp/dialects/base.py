@@ -1,4 +1,4 @@
-"""What an AMQP dialect describes: one frozen value for each broker, and a broker overrides only what differs."""
+"""The AMQP dialect: one frozen value for each broker, and a broker overrides only what differs."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -40,7 +40,7 @@ compressed body had. The bodies of other messages contain their lengths, and arr
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Dialect(BrokerDialect):
-    """What distinguishes one broker's AMQP from another's. Capabilities that its frames show are not repeated here."""
+    """The facts that distinguish one broker's AMQP. Capabilities that its frames show are not repeated here."""
 
     products: tuple[str, ...] = ()
     """Beginnings of ``product`` in the properties of the broker's ``open``, by which the broker is detected."""
@@ -134,7 +134,7 @@ class Dialect(BrokerDialect):
 
     def adds(self, name: str) -> bool:
         """Return whether the broker added a property of this name, which a message that is sent on does not have."""
-        if name in {COMPRESSED_PROPERTY, SIZE_PROPERTY} or name in self.send.set_by_client:
+        if name in {COMPRESSED_PROPERTY, SIZE_PROPERTY} or name in self.set_by_client:
             return False  # by the first two, a later reader sees that the broker has cut the body
         beginnings = (*self.ignored_property_prefixes, *self.added_properties)
         return name in self.ignored_properties or name.startswith(beginnings)

@@ -7,7 +7,7 @@ from pyspark_jms.amqp.dialects.cannot import OTHER_BROKER, no_exactly_once_write
 from pyspark_jms.amqp.dialects.send_rules import SendRules
 from pyspark_jms.jms.features import Feature
 from pyspark_jms.jms.model import DESTINATION_WORDS
-from pyspark_jms.jms.names import CLASSIC_DESTINATIONS, CLASSIC_NAMES
+from pyspark_jms.jms.names import CLASSIC_DESTINATIONS, CLASSIC_NAMES, SCHEDULED_PROPERTIES
 
 __all__ = ["CLASSIC"]
 
@@ -28,23 +28,14 @@ CLASSIC = Dialect(
         )
     },
     send=SendRules(
-        broker="classic",
         states_bytes=False,
         address_prefixes=MappingProxyType({word: f"{word}://" for word in DESTINATION_WORDS}),
         refused_names=CLASSIC_NAMES,
         refused_in_rows=(CLASSIC_DESTINATIONS,),
         # 6.3 cannot acknowledge a message that has an id of its producer over STOMP: it closes the reader's connection.
         takes_message_ids=False,
-        # The broker's scheduler reads four of them. The last would be a second length of the body for STOMP readers.
-        reserved_properties=frozenset(
-            {
-                "AMQ_SCHEDULED_DELAY",
-                "AMQ_SCHEDULED_REPEAT",
-                "AMQ_SCHEDULED_PERIOD",
-                "AMQ_SCHEDULED_CRON",
-                "content-length",
-            }
-        ),
-        set_by_broker=frozenset({"original-destination", "transformation"}),  # in messages moved to a dead-letter queue
     ),
+    # The broker's scheduler reads the first. The last would be a second length of the body for STOMP readers.
+    reserved_properties=SCHEDULED_PROPERTIES | {"content-length"},
+    set_by_broker=frozenset({"original-destination", "transformation"}),  # in messages moved to a dead-letter queue
 )

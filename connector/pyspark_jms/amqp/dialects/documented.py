@@ -4,6 +4,8 @@
 unknown broker: no selectors, and a batch read receives messages and gives them back.
 """
 
+from functools import partial
+
 from pyspark_jms.amqp.dialects.base import Dialect
 from pyspark_jms.amqp.dialects.cannot import NO_TRANSACTIONS, ONE_ENTITY, OTHER_BROKER, OVER_AMQP, no_topics
 from pyspark_jms.amqp.dialects.send_rules import SendRules
@@ -11,12 +13,11 @@ from pyspark_jms.jms.features import Feature
 
 __all__ = ["AZURE_SERVICE_BUS", "IBM_MQ", "SOLACE"]
 
-AZURE_SERVICE_BUS = Dialect(
+_documented = partial(Dialect, tested_versions="none", selector_dialect=None, browses=False)
+
+AZURE_SERVICE_BUS = _documented(
     name="azure-service-bus",
     hosts=(".servicebus.windows.net",),
-    tested_versions="none",
-    selector_dialect=None,
-    browses=False,
     cannot=OTHER_BROKER
     | {
         # A subscription is an entity with an address of its own:
@@ -36,17 +37,13 @@ AZURE_SERVICE_BUS = Dialect(
     # So a large prefetch window loses locks: https://learn.microsoft.com/azure/service-bus-messaging/service-bus-prefetch
     max_unacknowledged=200,
     send=SendRules(
-        broker="Azure Service Bus",
         # It schedules by x-opt-scheduled-enqueue-time: https://github.com/Azure/azure-sdk-for-net/issues/42316
         delays_delivery=False,
     ),
 )
 
-SOLACE = Dialect(
+SOLACE = _documented(
     name="solace",
-    tested_versions="none",
-    selector_dialect=None,
-    browses=False,
     # docs.solace.com, "AMQP Client Support": neither local nor XA transactions are supported.
     # https://docs.solace.com/API/AMQP/AMQP-Protocol-Conformance.htm, section 2.1.2: no state of a link outlives its
     # connection, and a durable subscription over AMQP is such a state.
@@ -58,14 +55,10 @@ SOLACE = Dialect(
             "Add the topic as a subscription of a queue at the broker, and read that queue: option queue.",
         )
     },
-    send=SendRules(broker="Solace"),
 )
 
-IBM_MQ = Dialect(
+IBM_MQ = _documented(
     name="ibm-mq",
-    tested_versions="none",
-    selector_dialect=None,
-    browses=False,
     # https://www.ibm.com/support/knowledgecenter/SSFKSJ_9.2.0/com.ibm.mq.dev.doc/amqp_support.html: an attach to a
     # coordinator and a declare are rejected; a container id has letters, digits and % / . _, at most 256 of them; the
     # name of a link is the topic that it subscribes to; queues need the capability queue, which this connector sends.
@@ -79,5 +72,4 @@ IBM_MQ = Dialect(
         )
     },
     refused_in_container_ids=r"[^A-Za-z0-9%/._]",
-    send=SendRules(broker="IBM MQ"),
 )

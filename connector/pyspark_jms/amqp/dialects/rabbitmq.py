@@ -54,7 +54,6 @@ RABBITMQ = Dialect(
     # x-cc of a producer names further queues, which would get the dead letter too.
     added_annotations=("x-exchange", "x-routing-key", "x-cc", "x-opt-deaths", *_COUNTS),
     send=SendRules(
-        broker="rabbitmq",
         address_prefixes=MappingProxyType(
             {"queue": _QUEUES, "temp-queue": _QUEUES, "topic": _TOPICS, "temp-topic": _TOPICS}
         ),

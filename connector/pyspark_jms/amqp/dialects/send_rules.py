@@ -1,4 +1,4 @@
-"""What a broker takes from a producer over AMQP: spellings of addresses, and names that a row must not use. Data."""
+"""The rules for a producer over AMQP, as data: spellings of addresses, and destinations that a broker refuses."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -6,7 +6,6 @@ from types import MappingProxyType
 from urllib.parse import quote
 
 from pyspark_jms.jms.names import AMQP_NODES, CONNECTOR_QUEUES, RefusedName
-from pyspark_jms.jms.rules import is_left_out
 
 __all__ = ["DUPLICATE_ID_PROPERTY", "SendRules"]
 
@@ -16,9 +15,6 @@ DUPLICATE_ID_PROPERTY = "_AMQ_DUPL_ID"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SendRules:
-    broker: str = "this broker"
-    """The broker's name in errors."""
-
     address_prefixes: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
     """What begins an address, by the kind of its destination: queue, topic, temp-queue, temp-topic."""
 
@@ -47,22 +43,6 @@ class SendRules:
     refused_in_rows: tuple[RefusedName, ...] = (AMQP_NODES,)
     """Names that an option may have and column ``destination`` may not: the broker acts on messages sent there."""
 
-    reserved_properties: frozenset[str] = frozenset()
-    """Application properties that the broker acts on."""
-
-    reserved_prefixes: tuple[str, ...] = ()
-    """Beginnings of further such names."""
-
-    set_by_broker: frozenset[str] = frozenset()
-    """Properties that a consumer may find, and that are not sent, so that a row can be written as it was read."""
-
-    set_by_client: frozenset[str] = frozenset()
-    """Properties with a reserved prefix that a row may have."""
-
-    def left_out(self, name: str) -> bool:
-        """Return whether a property of a row is not sent."""
-        return is_left_out(name, self.set_by_broker)
-
     def address(self, kind: str, name: str) -> str:
         if name.startswith(self.native_prefixes):
             return name
@@ -87,11 +67,3 @@ class SendRules:
                 rule.check(name)
         for rule in (*self.refused_in_rows, CONNECTOR_QUEUES) if by_row else ():
             rule.check(name)
-
-    def name_problem(self, name: str) -> str | None:
-        """Return why a message to this broker cannot have a property of this name; None if it can."""
-        if name in self.reserved_properties:
-            return f"is one that {self.broker} acts on"
-        if name.startswith(self.reserved_prefixes) and name not in self.set_by_client:
-            return f"has a prefix that {self.broker} reserves"
-        return None

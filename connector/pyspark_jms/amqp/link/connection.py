@@ -15,19 +15,19 @@ import threading
 import time
 import uuid
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import Protocol
+from typing import Any, TypeVar
 
-from pyspark_jms.amqp.dialects import AMQP, Dialect, dialect_named, dialect_of_host, dialect_of_product
+from pyspark_jms.amqp.dialects import DIALECTS, Dialect, dialect_of
 from pyspark_jms.amqp.wire.connection import Connection as Core
 from pyspark_jms.amqp.wire.connection import Session
 from pyspark_jms.amqp.wire.link import Link, PeerError
 from pyspark_jms.amqp.wire.receiver import Receiver
 from pyspark_jms.amqp.wire.sasl import Login
 from pyspark_jms.amqp.wire.sections import Buffer
-from pyspark_jms.amqp.wire.sender import Sender
+from pyspark_jms.amqp.wire.sender import Coordinator, Sender
 from pyspark_jms.amqp.wire.states import ConnectionState, EndpointState
 from pyspark_jms.amqp.wire.types import Limits
 from pyspark_jms.blocks.dead_letter import KEPT
@@ -44,12 +44,13 @@ from pyspark_jms.errors import (
 from pyspark_jms.jms.subscription import FULL_QUEUE_REMEDY
 from pyspark_jms.network.address import DEFAULT_VIRTUAL_HOST, Address
 from pyspark_jms.network.connection import StateCondition
-from pyspark_jms.network.dialing import dial
+from pyspark_jms.network.dialing import open_socket
 from pyspark_jms.network.failures import connection_lost, first_that_answers, late, unreachable
 from pyspark_jms.network.settings import ConnectionSettings
 
-__all__ = ["QUIET_SECONDS", "Connection", "Endpoint", "Stream", "connect", "error_of"]
+__all__ = ["QUIET_SECONDS", "Connection", "Stream", "connect", "error_of"]
 
+LinkToPeer = TypeVar("LinkToPeer", Receiver, Sender, Coordinator)
 _log = logging.getLogger("pyspark_jms.link")
 _CLOSE_SECONDS = 5.0
 _WINDOW_FRAMES = (1 << 31) - 1
@@ -80,11 +81,11 @@ def _connected(address: Address, settings: ConnectionSettings, condition: StateC
 
 
 def _hostname(settings: ConnectionSettings, address: Address, dialect: Dialect | None = None) -> str:
-    """§2.7.1: the name of the host, or of the virtual host to open. ``dialect``: of the broker, once it is known."""
+    """Return the name of the host, or of the virtual host to open (§2.7.1). ``dialect``: of the broker, once known."""
     if address.virtual_host == DEFAULT_VIRTUAL_HOST:
         return address.host
     if dialect is None and settings.broker != "auto":
-        dialect = dialect_named(settings.broker)
+        dialect = DIALECTS[settings.broker]
     prefix = dialect.virtual_host_prefix if dialect is not None else ""
     return prefix + address.virtual_host.removeprefix(prefix)
 
@@ -133,7 +134,7 @@ class Connection:
             raise unreachable(address, error) from None
         self._open()
         self.dialect: Dialect = self._dialect()
-        self.peer_idle_seconds = self._core.peer.idle_seconds if self._core.peer else None
+        self.peer_idle_seconds = self._core.peer.idle_seconds
         """The idle time-out that the broker stated."""
         _log.info("= connected to %s, server %s", address, self.server)
 
@@ -143,7 +144,10 @@ class Connection:
             self._core.start()
             self._stream.start(self)
             with self.condition:
-                ready = self.condition.wait_for(lambda: self._is_settled, limit)
+                # A broker may open, and close with the reason at once.
+                ready = self.condition.wait_for(
+                    lambda: self.is_down or self.session.state is EndpointState.ACTIVE, limit
+                )
             self._require_open(ready=ready)
         except BaseException:
             self.drop()
@@ -155,32 +159,26 @@ class Connection:
                 f"{self.address} accepted the connection and sent no open within {self._settings.connect_timeout:g} s.",
                 "Check that this is the broker's AMQP port, and whether it uses TLS (amqps://).",
             )
-        if self._core.peer is None and self._core.error is None and self._failure is None:
+        if not self._core.has_peer_opened and self._core.error is None and self._failure is None:
             raise _closed_at_open(self.address, self._end_reason)
         self.check()
 
-    @property
-    def _is_settled(self) -> bool:
-        # A broker may open, and close with the reason at once.
-        return self.is_down or (self.session.state is EndpointState.ACTIVE)
-
     def _dialect(self) -> Dialect:
         if self._settings.broker != "auto":
-            return dialect_named(self._settings.broker)
-        product = self._core.peer.properties.get("product") if self._core.peer else None
-        dialect = dialect_of_product(product if isinstance(product, str) else None)
-        return dialect_of_host(self.address.host) if dialect is AMQP else dialect
+            return DIALECTS[self._settings.broker]
+        product = self._core.peer.properties.get("product")
+        return dialect_of(product if isinstance(product, str) else None, self.address.host)
 
     @property
     def server(self) -> str | None:
         """The product and version that the broker names in its open."""
-        properties = self._core.peer.properties if self._core.peer else {}
+        properties = self._core.peer.properties
         named = [str(properties[key]) for key in ("product", "version") if properties.get(key)]
         return "/".join(named) or None
 
     @property
     def capabilities(self) -> frozenset[str]:
-        return self._core.peer.capabilities if self._core.peer else frozenset()
+        return self._core.peer.capabilities
 
     @property
     def session(self) -> Session:
@@ -213,14 +211,15 @@ class Connection:
     def await_(self, ready: Callable[[], object], what: str, timeout: float | None = None) -> None:
         """Wait until ``ready``; ``ReceiptTimeoutError`` after ``receiptTimeout``. The broker did not send ``what``."""
         limit = self._settings.receipt_timeout if timeout is None else timeout
-        deadline = time.monotonic() + limit
-        with self.condition:
-            while not ready():
-                self.check()
-                left = deadline - time.monotonic()
-                if left <= 0:
-                    raise late(self.address, what, limit)
-                self.condition.wait(left)
+        self.condition.await_(ready, self.check, limit, lambda: late(self.address, what, limit))
+
+    def attached(self, kind: type[LinkToPeer], terminus: Any, name: str) -> LinkToPeer:
+        """Attach a link to where messages come from, or go. Return it once the broker has; the error of a refusal."""
+        with self.core() as session:
+            link = session.link(kind, name)
+            link.attach_to(terminus)
+        self.await_attached(link)
+        return link
 
     def await_attached(self, link: Link) -> None:
         """Wait until the broker has attached the link; the error of a refusal."""
@@ -301,6 +300,7 @@ class Connection:
         return data
 
     def tick(self, now: float) -> float:
+        """Watch the time. Return the seconds until the next call."""
         idle = self._settings.heartbeat * _IDLE_FACTOR
         if now - self._last_received > idle:
             raise ConnectionLostError(
@@ -312,8 +312,7 @@ class Connection:
                 for _, on_time in self.readers:
                     on_time(now)
             return 0.0  # what it queued is written before the next wait
-        peer = self._core.peer.idle_seconds if self._core.peer else None
-        often = min(self._settings.heartbeat, (peer or self._settings.heartbeat) / _IDLE_FACTOR)
+        often = min(self._settings.heartbeat, (self._core.peer.idle_seconds or self._settings.heartbeat) / _IDLE_FACTOR)
         if now - self._last_sent >= often:
             with self.condition:
                 self._core.keep_alive()
@@ -322,6 +321,7 @@ class Connection:
         return min(often - (now - self._last_sent), idle - (now - self._last_received), QUIET_SECONDS)
 
     def lost(self, reason: BaseException | None) -> None:
+        """Note that no more bytes will come. ``reason`` is None if the peer closed the connection."""
         with self.condition:
             if isinstance(reason, OSError):
                 self._end_reason = reason
@@ -334,7 +334,7 @@ class Connection:
 
 def _container_id(settings: ConnectionSettings) -> str:
     """A new id without the characters that the broker of option ``broker`` refuses, or ``client_id``, as it is."""
-    refused = "" if settings.broker == "auto" else dialect_named(settings.broker).refused_in_container_ids
+    refused = "" if settings.broker == "auto" else DIALECTS[settings.broker].refused_in_container_ids
     own = f"pyspark-jms-{uuid.uuid4().hex}"
     return settings.client_id or (re.sub(refused, "_", own) if refused else own)
 
@@ -357,22 +357,7 @@ _READS = 16
 _SMALL_READ_BYTES, _NAP_SECONDS = 1 << 15, 0.0005
 """A broker writes frame by frame. After a small read the thread sleeps, so that the next read has more frames."""
 _WRITE_BYTES = 1 << 18
-_MIN_SECONDS = 0.1
 _JOIN_SECONDS = 5.0
-
-
-class Endpoint(Protocol):
-    """What the thread calls. ``send`` and ``receive`` are the protocol core; ``tick`` watches the time."""
-
-    def receive(self, data: memoryview) -> None: ...
-
-    def to_send(self) -> Sequence[bytes | bytearray | memoryview]: ...
-
-    def tick(self, now: float) -> float:
-        """Seconds until the next call."""
-
-    def lost(self, reason: BaseException | None) -> None:
-        """Note that no more bytes will come. ``reason`` is None if the peer closed the connection."""
 
 
 class Stream:
@@ -382,17 +367,8 @@ class Stream:
     """
 
     def __init__(self, address: Address, *, context: ssl.SSLContext | None, connect_timeout: float) -> None:
-        deadline = time.monotonic() + connect_timeout
-        connected = dial(address.host, address.port, connect_timeout)
-        try:
-            connected.settimeout(max(deadline - time.monotonic(), _MIN_SECONDS))
-            connected.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-            if context is not None:
-                connected = context.wrap_socket(connected, server_hostname=address.host)
-            connected.setblocking(False)  # noqa: FBT003  # the socket's own method
-        except BaseException:
-            connected.close()
-            raise
+        connected = open_socket(address, context, connect_timeout)
+        connected.setblocking(False)  # noqa: FBT003  # the socket's own method
         self._socket = connected
         self._wake, self._woken = socket.socketpair()
         self._wake.setblocking(False)  # noqa: FBT003
@@ -404,7 +380,7 @@ class Stream:
         self._thread: threading.Thread | None = None
         self._ends = False
 
-    def start(self, endpoint: Endpoint) -> None:
+    def start(self, endpoint: Connection) -> None:
         thread = threading.Thread(target=self._run, args=(endpoint,), name="pyspark-jms-amqp", daemon=True)
         thread.start()
         self._thread = thread
@@ -428,7 +404,7 @@ class Stream:
 
     # --- the thread ----------------------------------------------------------------------------
 
-    def _run(self, endpoint: Endpoint) -> None:
+    def _run(self, endpoint: Connection) -> None:
         reason: BaseException | None = None
         try:
             with selectors.DefaultSelector() as selector:
@@ -445,8 +421,8 @@ class Stream:
         for each in (self._socket, self._wake, self._woken):
             each.close()
 
-    def _turn(self, selector: selectors.BaseSelector, endpoint: Endpoint) -> bool:
-        """Read and write what the socket allows. False: the peer has closed the connection."""
+    def _turn(self, selector: selectors.BaseSelector, endpoint: Connection) -> bool:
+        """Read and write what the socket allows. Return False if the peer has closed the connection."""
         blocked = self._write(endpoint)
         selector.modify(self._socket, selectors.EVENT_READ | (selectors.EVENT_WRITE if blocked else 0))
         selector.select(endpoint.tick(time.monotonic()))
@@ -454,7 +430,7 @@ class Stream:
             self._woken.recv(_READ_BYTES)
         return self._read(endpoint)
 
-    def _read(self, endpoint: Endpoint) -> bool:
+    def _read(self, endpoint: Connection) -> bool:
         for _ in range(_READS):
             try:
                 size = self._socket.recv_into(self._view)
@@ -468,8 +444,8 @@ class Stream:
                 time.sleep(_NAP_SECONDS)
         return True
 
-    def _write(self, endpoint: Endpoint) -> bool:
-        """Write what there is. Returns whether something is left because the socket takes no more now."""
+    def _write(self, endpoint: Connection) -> bool:
+        """Write what there is. Return whether something is left because the socket takes no more now."""
         while True:
             if not self._outgoing:
                 self._waiting.extend(endpoint.to_send())

@@ -34,33 +34,19 @@ from pyspark_jms.jms.subscription import Subscription
 from pyspark_jms.network.connection import OnConnection, StateCondition
 from pyspark_jms.network.settings import ConnectionSettings
 
-__all__ = ["Acknowledgement", "Acknowledger", "Consumer", "ReaderConsumer", "attach", "check_oversized"]
+__all__ = ["Acknowledgement", "Acknowledger", "Consumer", "ReaderConsumer", "attach", "check_receiver"]
 
 _log = logging.getLogger("pyspark_jms.link")
 
 
-class Consumer(OnConnection[Dialect]):
-    """At most one subscription. ``close`` returns unacknowledged messages to the queue."""
+class _Receiving(OnConnection[Dialect]):
+    """A receiving link of a subscription. Its messages wait in its prefetch window until they are taken."""
 
-    def __init__(
-        self,
-        settings: ConnectionSettings,
-        condition: StateCondition | None = None,
-        beside: "Consumer | None" = None,
-    ) -> None:
-        """Connect, or use the connection of the consumer ``beside``, which must have subscribed."""
-        self._settings, self._condition = settings, condition
-        self.connection: Connection = connect(settings, condition) if beside is None else beside.connection
-        self.connection.users.add(self)
-        self._confirms = beside is None or beside.confirms_acknowledgements
+    def __init__(self, connection: Connection, settings: ConnectionSettings) -> None:
+        self.connection: Connection = connection
+        self._settings = settings
         self._subscription: Subscription | None = None
         self._prefetch: Prefetch | None = None
-        self._acknowledger: Acknowledger | None = None
-        self._receipts: dict[str, Acknowledgement | None] = {}
-        """By receipt, the acknowledgement that it confirms, or None for that of a probe."""
-        self._pings: set[str] = set()
-        """The receipts of pings that are not sent, because no transaction has begun."""
-        self._receipt_count = 0
 
     @property
     def subscription(self) -> Subscription:
@@ -72,10 +58,56 @@ class Consumer(OnConnection[Dialect]):
         assert self._prefetch is not None
         return self._prefetch
 
+    def waiting(self) -> tuple[int, int]:
+        """Messages and bytes received and not taken."""
+        return self.prefetch.waiting()
+
+    def take(self, *, only_full: bool = False) -> list[MessageBlock]:
+        """The messages received since the last call. ``only_full``: without the block that is still filled."""
+        return self.prefetch.take(only_full=only_full)
+
+    def take_oversized(self) -> list[OversizedMessage]:
+        return self.prefetch.take_oversized()
+
+    def check(self) -> None:
+        """Raise what ended the connection or the link, or the error of a message that stops the query."""
+        self.connection.check()
+        if self._prefetch is not None:
+            check_receiver(self.connection, self._prefetch.receiver, self._settings)
+
+    def _detach(self) -> None:
+        """Give back what was not accepted, and await the broker's detach."""
+        receiver = self.prefetch.receiver
+        with self.connection.core():
+            receiver.detach(closed=self.subscription.durable is None)
+        self.connection.await_(lambda: not receiver.is_attached, "its detach")
+
+
+class Consumer(_Receiving):
+    """At most one subscription. ``close`` returns unacknowledged messages to the queue."""
+
+    def __init__(
+        self,
+        settings: ConnectionSettings,
+        condition: StateCondition | None = None,
+        beside: "Consumer | None" = None,
+    ) -> None:
+        """Connect, or use the connection of the consumer ``beside``, which must have subscribed."""
+        super().__init__(connect(settings, condition) if beside is None else beside.connection, settings)
+        self.connection.users.add(self)
+        self._condition = condition
+        self._confirms = beside is None or beside.confirms_acknowledgements
+        self._acknowledger: Acknowledger | None = None
+        self._receipts: dict[str, Acknowledgement | None] = {}
+        """By receipt, the acknowledgement that it confirms, or None for that of a probe."""
+        self._pings: set[str] = set()
+        """The receipts of pings that are not sent, because no transaction has begun."""
+        self._receipt_count = 0
+
     # --- subscribing ---------------------------------------------------------------------------
 
     def subscribe(self, subscription: Subscription) -> None:
-        """Once. After an error its connection is closed, unless others use it."""
+        """Attach to the subscription, once. After an error its connection is closed, unless others use it."""
         self._subscription = subscription
         try:
             destination, durable = subscription.destination, subscription.durable
@@ -93,7 +125,7 @@ class Consumer(OnConnection[Dialect]):
                 self._confirms = False
                 receiver = self._attach(subscription)
         except JMSError:
-            self._leave()
+            super().close()
             raise
         self._prefetch = Prefetch(self.connection, receiver, subscription)
         self._prefetch.begin(tries_more=True)
@@ -109,25 +141,12 @@ class Consumer(OnConnection[Dialect]):
     def confirms_acknowledgements(self) -> bool:
         return self._acknowledger is not None and self._acknowledger.is_confirmed
 
-    # --- messages ------------------------------------------------------------------------------
-
-    def waiting(self) -> tuple[int, int]:
-        """Messages and bytes received and not taken."""
-        return self.prefetch.waiting()
-
-    def take(self) -> list[MessageBlock]:
-        """The messages received since the last call."""
-        return self.prefetch.take()
-
     def check(self) -> None:
-        self.connection.check()
-        if self._prefetch is not None:
-            try:
-                self.connection.check_link(self._prefetch.receiver)
-            except ConnectionLostError:
-                self.drop()  # the broker has ended only the link: the source connects again
-                raise
-            check_oversized(self._prefetch.receiver, self._settings)
+        try:
+            super().check()
+        except ConnectionLostError:
+            self.drop()  # the broker may have ended only the link: the source connects again
+            raise
 
     # --- acknowledgements, and the end of a queue -----------------------------------------------
 
@@ -192,22 +211,11 @@ class Consumer(OnConnection[Dialect]):
         if self._prefetch is not None:
             self._prefetch.end()
             if self._prefetch.receiver.is_ready:
-                self._detach(self._prefetch.receiver)
-        self._leave()
-
-    def _leave(self) -> None:
-        """Close the connection, unless others use it."""
-        self.connection.users.discard(self)
-        if not self.connection.users:
-            self.connection.close()
-
-    def _detach(self, receiver: Receiver) -> None:
-        try:
-            with self.connection.core():
-                receiver.detach(closed=self.subscription.durable is None)
-            self.connection.await_(lambda: not receiver.is_attached, "its detach")
-        except JMSError as error:
-            _log.debug("= %s did not confirm the detach: %s", self.connection.address, error.fact)
+                try:
+                    self._detach()
+                except JMSError as error:
+                    _log.debug("= %s did not confirm the detach: %s", self.connection.address, error.fact)
+        super().close()
 
     def drop(self) -> None:
         """Leave without a word a connection that is lost, and one on which only the link is."""
@@ -215,75 +223,53 @@ class Consumer(OnConnection[Dialect]):
             self._prefetch.end()
         self.connection.users.discard(self)
         if self.connection.is_down or not self.connection.users:
-            self.connection.drop()
+            super().drop()
 
 
-class ReaderConsumer(OnConnection[Dialect]):
+class ReaderConsumer(_Receiving):
     """``resume``, and messages arrive; ``pause``, and no more can. They are accepted by a commit, or released."""
 
     def __init__(self, connection: Connection, subscription: Subscription, settings: ConnectionSettings) -> None:
         """Send the attach. ``begin`` waits for the answer, so that the attaches of many sources are under way."""
-        self._settings = settings
-        self.connection: Connection = connection
-        self.subscription = subscription
+        super().__init__(connection, settings)
         if subscription.durable is None:  # that of the driver is asked for before the first task (reading.Probe)
             require_harmless(settings, subscription.destination, connection.dialect)
+        self._subscription = subscription
         self.receiver: Receiver = begin_attach(connection, subscription)
 
     def begin(self) -> None:
         """Raise the broker's refusal."""
-        connection, subscription = self.connection, self.subscription
-        await_attached(connection, subscription, self.receiver)
-        self._prefetch = Prefetch(connection, self.receiver, subscription)
+        await_attached(self.connection, self.subscription, self.receiver)
+        self._prefetch = Prefetch(self.connection, self.receiver, self.subscription)
         self._prefetch.begin(paused=True)
         self._asked_empty = 0
 
     def resume(self) -> None:
         self._asked_empty = self.receiver.proven_empty
-        self._prefetch.resume()
+        self.prefetch.resume()
 
     def begin_pause(self) -> None:
         """Take the credit back. Nothing waits: of many sources all are asked before ``pause``."""
-        self._prefetch.begin_pause()
+        self.prefetch.begin_pause()
 
     def pause(self) -> None:
-        self._prefetch.pause()
+        self.prefetch.pause()
 
     @property
     def was_empty(self) -> bool:
         """Return whether the last ``pause`` has proven that the queue has no message for this link."""
         return self.receiver.proven_empty > self._asked_empty
 
-    def waiting(self) -> tuple[int, int]:
-        return self._prefetch.waiting()
-
-    def take(self, *, only_full: bool = False) -> list[MessageBlock]:
-        return self._prefetch.take(only_full=only_full)
-
-    def take_oversized(self) -> list[OversizedMessage]:
-        return self._prefetch.take_oversized()
-
-    def check(self) -> None:
-        self.connection.check()
-        self.connection.check_link(self.receiver)
-        check_oversized(self.receiver, self._settings)
-
-    def released(self, messages: int) -> None:
-        """They were accepted, or given back."""
-        self._prefetch.released(messages)
-
     def release(self, ids: Sequence[bytes | None]) -> None:
         """Give messages back; their delivery counts stay."""
         with self.connection.core():
             self.receiver.release(ids)
-        self._prefetch.released(len(ids))
+        self.prefetch.released(len(ids))
 
     def detach(self) -> None:
-        """Give back what was not accepted. Never raises."""
+        """Give back what was not accepted. Never raises: without an answer the connection is dropped."""
         try:
-            with self.connection.core():
-                self.receiver.detach(closed=self.subscription.durable is None)
-            self.connection.await_(lambda: not self.receiver.is_attached, "its detach")
+            self._detach()
         except JMSError:
             self.connection.drop()
 
@@ -315,8 +301,12 @@ def await_attached(connection: Connection, subscription: Subscription, receiver:
     require_echo(connection.address, source, receiver.remote_source)
 
 
-def check_oversized(receiver: Receiver, settings: ConnectionSettings) -> None:
-    """Raise the error of a message that is too large, where option onTooLarge says that it stops the query."""
+def check_receiver(connection: Connection, receiver: Receiver, settings: ConnectionSettings) -> None:
+    """Raise what ended the connection or the link, or the error of a message that is too large, where option onTooLarge
+    says that it stops the query.
+    """
+    connection.check()
+    connection.check_link(receiver)
     oversized = receiver.transfers.oversized
     if oversized and settings.on_too_large == "fail":
         raise too_large(oversized[0].size, settings.max_message_bytes)

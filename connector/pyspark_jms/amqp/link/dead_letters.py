@@ -1,7 +1,7 @@
 """Messages that will not become rows → the dead-letter queue: their sections as they came, and why they are there."""
 
 import mmap
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -32,17 +32,13 @@ from pyspark_jms.errors import MalformedFrameError, UnsupportedError
 from pyspark_jms.jms.headers import HeaderField, PropertiesField
 from pyspark_jms.jms.model import (
     DEAD_LETTER_PROPERTIES,
-    ERROR_PROPERTY,
-    MESSAGE_ID_PROPERTY,
     OCTET_STREAM,
-    SOURCE_PROPERTY,
     DestinationKind,
 )
 from pyspark_jms.network.settings import ConnectionSettings
 
 __all__ = ["pieces_of", "send_dead_letters"]
 
-_MAX_REASON_CHARACTERS = 1000
 _NULL, _TRUE = bytes((NULL,)), bytes((TRUE,))
 _SECTION = bytes((DESCRIBED, SMALL_ULONG))
 """What precedes the code of a section."""
@@ -53,17 +49,10 @@ class _Letter:
     """A ``DeadLetter`` with the bytes of its message."""
 
     message: Buffer
-    reason: str
-    source: str
-    message_id: str
+    properties: Mapping[str, str]
+    """Why it is there."""
     dialect: Dialect
     """Of the broker that delivered the message, and may have added properties and annotations to it."""
-
-
-def _letter(letter: DeadLetter, dialect: Dialect) -> _Letter:
-    found = letter.message
-    message = found.message(0) if isinstance(found, MessageBlock) else _mapped_bytes(found)
-    return _Letter(message, letter.reason, letter.source, (stable_id(message) or b"").decode(), dialect)
 
 
 def _mapped_bytes(message: OversizedMessage) -> memoryview:
@@ -77,7 +66,7 @@ def _mapped_bytes(message: OversizedMessage) -> memoryview:
 
 
 def send_dead_letters(settings: ConnectionSettings, queue: str, letters: Sequence[DeadLetter]) -> None:
-    """Returns when the broker has confirmed all of them: they are one transaction, where the broker has transactions.
+    """Return when the broker has confirmed all of them: they are one transaction, where the broker has transactions.
     Elsewhere each is confirmed, and those before a refused one stay.
     """
     try:
@@ -102,7 +91,10 @@ def pieces_of(letter: DeadLetter, dialect: Dialect) -> list[Buffer]:
 
     ``dialect``: of the broker that delivered the message, which is the one that it is sent to.
     """
-    return _pieces(_letter(letter, dialect))
+    found = letter.message
+    message = found.message(0) if isinstance(found, MessageBlock) else _mapped_bytes(found)
+    identifier = (stable_id(message) or b"").decode()
+    return _pieces(_Letter(message, letter.properties(identifier), dialect))
 
 
 def _pieces(letter: _Letter) -> list[Buffer]:
@@ -122,7 +114,7 @@ def _pieces(letter: _Letter) -> list[Buffer]:
 
 
 def _header(message: Buffer, found: Sequence[Section]) -> bytes:
-    """§3.2.1: durable, with the priority of the message, without a time to live and a delivery count."""
+    """Make a durable header with the priority of the message, without a time to live and a delivery count (§3.2.1)."""
     fields = next((_cut(message, section, LISTS) for section in found if section.code == HEADER), [])
     return _SECTION + bytes((HEADER,)) + encode_list([_TRUE, *fields[HeaderField.PRIORITY : HeaderField.PRIORITY + 1]])
 
@@ -130,13 +122,12 @@ def _header(message: Buffer, found: Sequence[Section]) -> bytes:
 def _kept(letter: _Letter, section: Section, begin: int) -> Buffer:
     if section.code in {HEADER, DELIVERY_ANNOTATIONS}:
         return b""
-    if section.code == MESSAGE_ANNOTATIONS:
-        return _annotations(letter, section)
-    if section.code == PROPERTIES:
-        return _properties(letter, section)
-    if section.code == APPLICATION_PROPERTIES:
-        return _application_properties(letter, section)
-    return letter.message[begin : section.end]
+    changed = {
+        MESSAGE_ANNOTATIONS: _annotations,
+        PROPERTIES: _properties,
+        APPLICATION_PROPERTIES: _application_properties,
+    }.get(section.code)
+    return letter.message[begin : section.end] if changed is None else changed(letter, section)
 
 
 def _cut(message: Buffer, section: Section, codes: bytes) -> list[bytes]:
@@ -187,12 +178,7 @@ def _name(key: bytes) -> str:
 
 
 def _reasons(letter: _Letter, entries: list[bytes]) -> bytes:
-    added = {
-        ERROR_PROPERTY: letter.reason[:_MAX_REASON_CHARACTERS],
-        SOURCE_PROPERTY: letter.source,
-        MESSAGE_ID_PROPERTY: letter.message_id,
-    }
-    own = [encode(each) for pair in added.items() for each in pair]
+    own = [encode(each) for pair in letter.properties.items() for each in pair]
     return _SECTION + bytes((APPLICATION_PROPERTIES,)) + encode_map([*entries, *own])
 
 

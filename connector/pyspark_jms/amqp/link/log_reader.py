@@ -11,13 +11,13 @@ from datetime import datetime
 
 from pyspark_jms.amqp.dialects import Dialect
 from pyspark_jms.amqp.link.connection import Connection, connect
-from pyspark_jms.amqp.link.consumer import check_oversized
+from pyspark_jms.amqp.link.consumer import check_receiver
 from pyspark_jms.amqp.link.management import describe_queue
 from pyspark_jms.amqp.link.prefetch import Prefetch
 from pyspark_jms.amqp.link.subscriptions import source_of
 from pyspark_jms.amqp.wire.receiver import Receiver
-from pyspark_jms.amqp.wire.sections import MESSAGE_ANNOTATIONS, fingerprint, sections
-from pyspark_jms.amqp.wire.values import Described, Symbol, TypedValue, decode
+from pyspark_jms.amqp.wire.sections import MESSAGE_ANNOTATIONS, fingerprint
+from pyspark_jms.amqp.wire.values import Described, Symbol, TypedValue, section_values
 from pyspark_jms.blocks.block import MessageBlock
 from pyspark_jms.errors import InvalidSelectorError, JMSError, UnsupportedError
 from pyspark_jms.jms.features import Feature
@@ -63,18 +63,14 @@ class LogReader(OnConnection[Dialect]):
         if sql is not None:
             _require_sql(self.dialect, connection.server or "")
             wanted[_SQL_FILTER] = Described(_SQL, sql)
-        with connection.core() as session:
-            receiver = session.link(Receiver, f"reading-{subscription.destination.name}")
-            receiver.attach_to(replace(source, filter=wanted))
-        connection.await_attached(receiver)
+        named = f"reading-{subscription.destination.name}"
+        receiver = connection.attached(Receiver, replace(source, filter=wanted), named)
         _require_filters(connection, receiver, wanted)
         return Prefetch(connection, receiver, subscription)
 
     def check(self) -> None:
         """Raise what ended the connection or the link, or the error of a message that is too large."""
-        self.connection.check()
-        self.connection.check_link(self._prefetch.receiver)
-        check_oversized(self._prefetch.receiver, self._settings)
+        check_receiver(self.connection, self._prefetch.receiver, self._settings)
 
     def take(self) -> list[tuple[MessageBlock, list[int]]]:
         """The messages received since the last call, with their offsets."""
@@ -173,13 +169,10 @@ def _offsets(block: MessageBlock, destination: Destination) -> list[int]:
 
 
 def _offset(message: bytes, destination: Destination) -> int:
-    begin = 0
-    for section in sections(message):
-        if section.code == MESSAGE_ANNOTATIONS:
-            value = decode(message, begin, section.end)[0].value
-            if isinstance(value, dict) and isinstance(value.get(_OFFSET), int):
-                return int(value[_OFFSET])
-        begin = section.end
+    annotations = section_values(message, MESSAGE_ANNOTATIONS).get(MESSAGE_ANNOTATIONS)
+    offset = annotations.get(_OFFSET) if isinstance(annotations, dict) else None
+    if isinstance(offset, int):
+        return offset
     raise UnsupportedError(
         f"Option streamOffset is given, and a message of {destination} has no offset: it is not a stream.",
         "Remove option streamOffset.",

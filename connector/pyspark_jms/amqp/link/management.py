@@ -19,10 +19,10 @@ from typing import Any
 from pyspark_jms.amqp.dialects import Dialect
 from pyspark_jms.amqp.link.connection import Connection, connect
 from pyspark_jms.amqp.wire.receiver import Receiver
-from pyspark_jms.amqp.wire.sections import APPLICATION_PROPERTIES, PROPERTIES, VALUE, sections
+from pyspark_jms.amqp.wire.sections import APPLICATION_PROPERTIES, PROPERTIES, VALUE
 from pyspark_jms.amqp.wire.sender import Sender
 from pyspark_jms.amqp.wire.types import Source, Target
-from pyspark_jms.amqp.wire.values import Described, Symbol, decode, encode
+from pyspark_jms.amqp.wire.values import Described, Symbol, encode, section_values
 from pyspark_jms.blocks.block import block_of
 from pyspark_jms.errors import (
     BrokerError,
@@ -76,14 +76,10 @@ class AmqpManagementLink(ManagementLink):
         self._connection.close()
 
     def _attach(self) -> None:
-        with self._connection.core() as session:
-            self._replies = session.link(Receiver, f"replies-{self._id}")
-            self._replies.attach_to(self._reply_source())
-            self._sender = session.link(Sender, f"requests-{self._id}")
-            self._sender.attach_to(Target(address=self.words.address))
+        target, attached = Target(address=self.words.address), self._connection.attached
         try:
-            self._connection.await_attached(self._replies)
-            self._connection.await_attached(self._sender)
+            self._replies = attached(Receiver, self._reply_source(), f"replies-{self._id}")
+            self._sender = attached(Sender, target, f"requests-{self._id}")
         except (BrokerError, JMSSecurityError):
             raise self._refused() from None
 
@@ -115,7 +111,7 @@ class AmqpManagementLink(ManagementLink):
         deadline = time.monotonic() + self._timeout
         while True:
             for message in self._arrived(deadline):
-                found = _values(message)
+                found = section_values(message)
                 if _item(found.get(PROPERTIES), PropertiesField.CORRELATION_ID) == correlation:
                     self._note_reply()
                     return found.get(APPLICATION_PROPERTIES, {}), found.get(VALUE)
@@ -123,25 +119,20 @@ class AmqpManagementLink(ManagementLink):
     def _arrived(self, deadline: float) -> Iterator[bytes]:
         connection, transfers = self._connection, self._replies.transfers
         with connection.condition:
-            while not len(transfers):
-                connection.check()
-                connection.check_link(self._replies)
-                connection.check_link(self._sender)
-                if self._sender.rejection is not None:
-                    raise self._refused()
-                left = deadline - time.monotonic()
-                if left <= 0:
-                    raise self._no_reply()
-                connection.condition.wait(left)
+            connection.condition.await_(
+                lambda: len(transfers), self._check, deadline - time.monotonic(), self._no_reply
+            )
             block = transfers.take()
         with connection.core():
             self._replies.accept(block.ids)
         return (block.message(index) for index in range(len(block)))
 
-
-def _values(message: bytes) -> dict[int, Any]:
-    """The sections of a message: code → value."""
-    return {section.code: decode(message, section.value, section.end)[0] for section in sections(message)}
+    def _check(self) -> None:
+        self._connection.check()
+        self._connection.check_link(self._replies)
+        self._connection.check_link(self._sender)
+        if self._sender.rejection is not None:
+            raise self._refused()
 
 
 def _item(fields: Any, number: int) -> Any:
@@ -266,7 +257,7 @@ def _answer(connection: Connection, sender: Sender, receiver: Receiver, address:
     with connection.core():
         block = receiver.transfers.take()
         receiver.accept(block.ids)
-    return _values(block.message(0))
+    return section_values(block.message(0))
 
 
 def _facts(answer: Mapping[int, Any]) -> DescribedQueue | None:

@@ -1,4 +1,4 @@
-"""What a receiving link has in flight: messages to be taken, credit for more, and whether the queue is empty.
+"""The prefetch window of a receiving link: messages to be taken, credit for more, and whether the queue is empty.
 
 ``CreditWindow`` computes the credit. It is pure.
 """
@@ -219,7 +219,7 @@ no credit is left.
 
 @dataclass(slots=True)
 class CreditWindow:
-    """What is received and not acknowledged, and how many more messages fit beside it."""
+    """Counts what is received and not acknowledged, and computes how many more messages fit beside it."""
 
     window_bytes: int
     window_messages: int | None = None

@@ -7,7 +7,8 @@ message was refused they are presettled, which takes a quarter of the time (Arte
 import uuid
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any, Self
+from functools import partial
+from typing import Any
 
 from pyspark_jms.amqp.dialects import Dialect
 from pyspark_jms.amqp.link.connection import Connection, connect
@@ -32,11 +33,14 @@ class Producer(OnConnection[Dialect]):
         """``patience``: for how many seconds to retry the connection while the broker is away. ``container_id``: the
         owner of the connection's durable subscriptions; without it, a new one.
         """
-        own = replace(settings, client_id=container_id)
-        self.connection: Connection = keep_trying(lambda: connect(own), "connecting", timeout=patience)
-        self.transactions = Transactions(self.connection)
+        self._own, self._patience = replace(settings, client_id=container_id), patience
         self._sender: Sender | None = None
         self._presettles = False
+        self._connect()
+
+    def _connect(self) -> None:
+        self.connection: Connection = keep_trying(partial(connect, self._own), "connecting", timeout=self._patience)
+        self.transactions = Transactions(self.connection)
 
     @property
     def has_anonymous_relay(self) -> bool:
@@ -45,40 +49,31 @@ class Producer(OnConnection[Dialect]):
 
     def open(self, target: Any) -> None:
         """Attach to where the messages go. Once; the error of a refusal."""
-        with self.connection.core() as session:
-            self._sender = session.link(Sender, f"rows-{uuid.uuid4().hex}")
-            self._sender.attach_to(target)
+        self._sender = self.connection.attached(Sender, target, f"rows-{uuid.uuid4().hex}")
         self._presettles = self.dialect.refuses_at_discharge and target.address is not None
-        self.connection.await_attached(self._sender)
 
     @property
     def is_open(self) -> bool:
         return self._sender is not None
 
-    def send(self, block: MessageBlock) -> None:
-        """Send the messages of a block in the open transaction; the first block opens it. That the broker refused one
-        of them may show only in ``await_sent`` or at the commit.
+    def send(self, block: MessageBlock, *, in_transaction: bool = True) -> None:
+        """Send the messages of a block in the open transaction, which the first block opens, or outside of one. That
+        the broker refused one of them may show only in ``await_sent`` or at the commit.
         """
-        self._send(block, self.transactions.begin())
-
-    def send_at_once(self, block: MessageBlock) -> None:
-        """Send the messages of a block outside of a transaction; ``await_all`` waits for their outcomes."""
-        self._send(block, None)
-
-    def _send(self, block: MessageBlock, txn_id: bytes | None) -> None:
         sender, following = self._sender, 0
         assert sender is not None
+        txn_id = self.transactions.begin() if in_transaction else None
         while following < len(block):
             self.connection.await_credit(sender, "messages")
             with self.connection.core():
                 if txn_id is not None:
                     self.transactions.require_open(txn_id)
-                settled = txn_id is not None and self._presettles
+                settled = in_transaction and self._presettles
                 following = sender.send(block, following, len(block), settled=settled, txn_id=txn_id)
             self.connection.check_refusal(sender)
 
     def send_pieces(self, pieces: Sequence[Buffer], *, in_transaction: bool) -> None:
-        """Send one message, as ``send`` or ``send_at_once`` do. Its bytes are in several places and are not copied."""
+        """Send one message, as ``send`` does. Its bytes are in several places and are not copied."""
         sender, txn_id = self._sender, self.transactions.begin() if in_transaction else None
         assert sender is not None
         self.connection.await_credit(sender, "messages")
@@ -119,13 +114,7 @@ class Producer(OnConnection[Dialect]):
         elif self._sender is not None:
             self.await_all()
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
-
     def close(self) -> None:
         """Roll back what was not committed, and disconnect."""
         self.transactions.roll_back()
-        self.connection.close()
+        super().close()

@@ -31,7 +31,7 @@ def drain(
     *,
     until: Callable[[], bool] = lambda: False,
 ) -> None:
-    """Returns when the broker has sent what there is, at most ``credit`` messages, and will send no more.
+    """Return when the broker has sent what there is, at most ``credit`` messages, and will send no more.
 
     Without ``credit`` it is the credit that the link has. ``until``: what ends the wait before. A request that is under
     way is not repeated at once: its end would be taken for that of the second one.

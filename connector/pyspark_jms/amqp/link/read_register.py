@@ -79,7 +79,7 @@ class RegisterName:
 
     @property
     def queue(self) -> str:
-        """By its usual name."""
+        """Return the usual name of its queue."""
         return self.place.queue
 
 
@@ -160,10 +160,6 @@ class ReadRegister(Register[Token]):
             self.connection.drop()
             return
         keep(self._kept_as, self.connection, self.transactions)
-
-    def drop(self) -> None:
-        """Close the connection without a word to the broker: it gives everything back."""
-        self.connection.drop()
 
 
 def tokens_of(connection: Connection, name: RegisterName, queue: str) -> tuple[StoredToken[Token], ...]:

@@ -304,8 +304,8 @@ class Register(OnConnection[Dialect], Generic[T]):
         self.transactions.sendable(self._topic, TOPIC)
 
     def attach_sender(self) -> None:
-        """Optional, before the lock is taken: others then wait less."""
-        self.transactions.senders.attached(self._topic, TOPIC)
+        """Attach the sending link before the lock is taken, so that the lock is held for a shorter time. Optional."""
+        self.transactions.sender_to(self._topic, TOPIC)
 
     def accept(self, transactions: Transactions | None = None) -> None:
         """Accept what was taken, in the open transaction. Return when the broker has confirmed that."""
@@ -328,7 +328,7 @@ class Register(OnConnection[Dialect], Generic[T]):
         self._held()
         with _as_foreign(self.place):
             require_at(self.connection, self.place.address, self.queue.rpartition("::")[2], self.place.subscription)
-        sender = self.transactions.senders.attached(self._topic, TOPIC)
+        sender = self.transactions.sender_to(self._topic, TOPIC)
         self.connection.await_credit(sender, "a token")
         with self.connection.core():
             chosen = duplicate_id if once else None

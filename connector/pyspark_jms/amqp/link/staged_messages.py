@@ -17,9 +17,8 @@ from pyspark_jms.amqp.wire.sections import (
     MESSAGE_ANNOTATIONS,
     PROPERTIES,
     MalformedMessageError,
-    sections,
 )
-from pyspark_jms.amqp.wire.values import Described, Symbol, TypedValue, decode, encode
+from pyspark_jms.amqp.wire.values import Described, Symbol, TypedValue, encode, section_values
 from pyspark_jms.blocks.block import StagedRange
 from pyspark_jms.blocks.staged import Packed, unpack
 from pyspark_jms.errors import DataLossError
@@ -62,7 +61,7 @@ def token_message(body: bytes, *, marked: bool = False, duplicate_id: str | None
 
 
 def block_message(packed: Packed, *, stream: str, first: int, count: int, now_ms: int) -> Packed:
-    """Again in two pieces."""
+    """Make the message of a block, in two pieces as ``packed`` has them."""
     head, data = packed
     annotations = {_STREAM: stream, _SEQUENCE: TypedValue("long", first), _COUNT: TypedValue("int", count)}
     begin = _HEADER + encode(Described(MESSAGE_ANNOTATIONS, annotations)) + _properties(now_ms)
@@ -116,15 +115,10 @@ def seen_block(message: bytes) -> StagedRange:
 
 def _sections(message: bytes, through: int = FOOTER) -> dict[int, Any]:
     """The sections up to one; what follows is not read, and may be cut off."""
-    found = {}
     try:
-        for each in sections(message):
-            found[each.code] = decode(message, each.value, each.end)[0]
-            if each.code >= through:
-                break
+        return section_values(message, through)
     except MalformedMessageError:
         return {}
-    return found
 
 
 def _foreign(why: str = "its annotations are not those of a staged block") -> DataLossError:

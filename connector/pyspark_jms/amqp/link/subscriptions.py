@@ -9,6 +9,7 @@ import logging
 import re
 import uuid
 from collections.abc import Collection
+from contextlib import closing
 from dataclasses import replace
 from typing import Any
 
@@ -64,7 +65,7 @@ OUTCOMES = ("amqp:accepted:list", "amqp:rejected:list", "amqp:released:list", "a
 
 
 def copy_of(queue: str, selector: str | None = None) -> Source:
-    """To browse a queue, named by its address."""
+    """Return the source that browses a queue, named by its address."""
     return Source(
         address=queue,
         distribution_mode="copy",
@@ -101,7 +102,8 @@ def _filter_of(selector: str | None) -> Any:
 def require_echo(address: Address, sent: Source, echoed: Source | None) -> None:
     """A broker ignores an unknown filter or distribution mode without an error: all messages would arrive."""
     given = (echoed.filter if echoed is not None else None) or {}
-    if sent.filter and not any(_is_selector(each) for each in given.values()):
+    echoes = {each.descriptor for each in given.values() if isinstance(each, Described)}
+    if sent.filter and not echoes & {_SELECTOR_CODE, str(_SELECTOR)}:
         raise InvalidSelectorError(
             f"{address} ignored the selector and would deliver every message.",
             "Remove option selector, and filter the DataFrame.",
@@ -128,10 +130,6 @@ def require_shared(connection_capabilities: Collection[str], address: Address) -
             f"{address} has no shared subscriptions over AMQP.",
             "Remove sharedSubscription and give a clientId. Only one query can then read the subscription.",
         )
-
-
-def _is_selector(value: Any) -> bool:
-    return isinstance(value, Described) and value.descriptor in {_SELECTOR_CODE, str(_SELECTOR)}
 
 
 # --- durable subscriptions at the broker ------------------------------------------------------------
@@ -196,15 +194,10 @@ def require_at(connection: Connection, topic: str, queue: str, durable: DurableS
     """
     address = connection.dialect.send.address(DestinationKind.TOPIC, topic)
     source = replace(copy_of(f"{address}::{queue}"), capabilities=("topic",))
-    with connection.core() as session:
-        receiver = session.link(Receiver, f"looking-{uuid.uuid4().hex}")
-        receiver.attach_to(source)
     try:
-        connection.await_attached(receiver)
-    except InvalidDestinationError:
-        raise another_topic(durable, f"another topic than {topic}") from None
-    except JMSSecurityError as error:
-        if error.missing:
+        receiver = connection.attached(Receiver, source, f"looking-{uuid.uuid4().hex}")
+    except (InvalidDestinationError, JMSSecurityError) as error:
+        if isinstance(error, InvalidDestinationError) or error.missing:
             raise another_topic(durable, f"another topic than {topic}") from None
         return
     detach(connection, receiver, closed=True)
@@ -225,16 +218,13 @@ def require_unchanged(connection: Connection, subscription: Subscription) -> Non
 
 def end_subscription(settings: ConnectionSettings, topic: Destination, durable: DurableSubscription) -> None:
     """Delete the subscription and its messages on the broker. ``InvalidDestinationError`` if it does not exist."""
-    connection = connect(settings)
-    try:
+    with closing(connect(settings)) as connection:
         connection.dialect.require_subscription(Subscription(destination=topic, window_bytes=1, durable=durable))
         require_same_topic(connection, settings, topic.name, durable)
         found = _look_up(connection, durable)
         if found is None:
             raise no_subscription(durable)
         detach(connection, found, closed=True)
-    finally:
-        connection.close()
 
 
 def _look_up(connection: Connection, durable: DurableSubscription) -> Receiver | None:

@@ -12,7 +12,7 @@ from pyspark_jms.amqp.dialects.cannot import NO_TRANSACTIONS
 from pyspark_jms.amqp.link.connection import Connection, error_of
 from pyspark_jms.amqp.wire.receiver import Receiver
 from pyspark_jms.amqp.wire.sections import Buffer
-from pyspark_jms.amqp.wire.sender import Coordinator, CoordinatorAnswer, Sender
+from pyspark_jms.amqp.wire.sender import COORDINATOR, Coordinator, CoordinatorAnswer, Sender
 from pyspark_jms.amqp.wire.types import Target
 from pyspark_jms.blocks.block import MessageBlock
 from pyspark_jms.errors import (
@@ -24,7 +24,7 @@ from pyspark_jms.errors import (
 )
 from pyspark_jms.jms.features import Feature
 
-__all__ = ["Senders", "Transactions"]
+__all__ = ["Transactions"]
 
 _ABORT_SECONDS = 5.0
 """When the rollback takes longer, the connection is closed, which rolls back as well."""
@@ -36,8 +36,8 @@ class Transactions:
         self._connection = connection
         self._coordinator: Coordinator | None = None
         self._declared: CoordinatorAnswer | None = None
-        self.senders = Senders(connection)
-        """Of ``send``, by address."""
+        self._senders: dict[str, Sender] = {}
+        """By address."""
 
     # --- the beginning -------------------------------------------------------------------------
 
@@ -74,10 +74,8 @@ class Transactions:
 
     def _attached(self) -> Coordinator:
         self._connection.dialect.require(Feature.TRANSACTIONS)
-        with self._connection.core() as session:
-            coordinator = session.link(Coordinator, f"transactions-{uuid.uuid4().hex}")
-            coordinator.attach_to_coordinator()
-        self._connection.await_attached(coordinator)
+        name = f"transactions-{uuid.uuid4().hex}"
+        coordinator = self._connection.attached(Coordinator, COORDINATOR, name)
         self._connection.await_credit(coordinator, "transactions")
         return coordinator
 
@@ -89,7 +87,7 @@ class Transactions:
     # --- what is in it: whatever comes first begins it -----------------------------------------
 
     def send(self, address: str, capability: str, block: MessageBlock) -> None:
-        """Presettled: the discharge tells whether the broker took them."""
+        """Send the messages presettled: the discharge tells whether the broker took them."""
         following = 0
         while following < len(block):
             sender, txn_id = self.sendable(address, capability)
@@ -106,9 +104,20 @@ class Transactions:
 
     def sendable(self, address: str, capability: str) -> tuple[Sender, bytes]:
         """A transaction has begun, and the broker takes messages to the address."""
-        sender, txn_id = self.senders.attached(address, capability), self.begin()
+        sender, txn_id = self.sender_to(address, capability), self.begin()
         self._connection.await_credit(sender, "messages")
         return sender, txn_id
+
+    def sender_to(self, address: str, capability: str) -> Sender:
+        """The sender of an address; the error of a refusal.
+
+        With the capability ``queue`` Artemis would lose what is sent to a topic, and the other way round.
+        """
+        sender = self._senders.get(address)
+        if sender is None or not sender.is_attached:
+            target, name = Target(address=address, capabilities=(capability,)), f"sending-{uuid.uuid4().hex}"
+            sender = self._senders[address] = self._connection.attached(Sender, target, name)
+        return sender
 
     def accept(self, accepted: Iterable[tuple[Receiver, Sequence[bytes | None]]]) -> None:
         txn_id = self.begin()
@@ -151,7 +160,10 @@ class Transactions:
             return
         error = self._discharged(meanwhile).error
         if error is not None:
-            self._await_rolled_back()
+            # Artemis tells a refusal before it has given the messages of the transaction back to their links. Those of
+            # a link that is detached in between stay in delivery, for nobody. It answers an empty transaction later.
+            with contextlib.suppress(JMSError):
+                self._discharged()
             refusal = error_of(self._connection.address, error)
             raise TransactionRolledBackError(
                 f"The broker did not commit: {refusal.fact}",
@@ -173,13 +185,6 @@ class Transactions:
             raise
         return answer
 
-    def _await_rolled_back(self) -> None:
-        """Artemis tells a refusal before it has given the messages of the transaction back to their links. Those of a
-        link that is detached in between stay in delivery, for nobody. It answers an empty transaction afterwards.
-        """
-        with contextlib.suppress(JMSError):
-            self._discharged()
-
     def go_on(self, txn_id: bytes) -> CoordinatorAnswer:
         """Discharge the open transaction and declare the next one, and wait for neither.
 
@@ -199,24 +204,3 @@ class Transactions:
             with self._connection.core():
                 answer = self._coordinator.discharge(declared.txn_id, fail=True)
             self._connection.await_(lambda: answer.done, "the rollback", _ABORT_SECONDS)
-
-
-class Senders:
-    """The sending links of one connection, by address."""
-
-    def __init__(self, connection: Connection) -> None:
-        self._connection = connection
-        self._senders: dict[str, Sender] = {}
-
-    def attached(self, address: str, capability: str) -> Sender:
-        """The sender of an address; the error of a refusal.
-
-        With the capability ``queue`` Artemis would lose what is sent to a topic, and the other way round.
-        """
-        sender = self._senders.get(address)
-        if sender is None or not sender.is_attached:
-            with self._connection.core() as session:
-                sender = self._senders[address] = session.link(Sender, f"sending-{uuid.uuid4().hex}")
-                sender.attach_to(Target(address=address, capabilities=(capability,)))
-            self._connection.await_attached(sender)
-        return sender

@@ -6,7 +6,7 @@ states of the connection, its session and their links. Every method may queue by
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 from pyspark_jms.amqp.wire.link import Link, PeerError, peer_error
@@ -59,13 +59,11 @@ _MIN_IDLE_SECONDS = 1.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Peer:
-    """The peer's ``open`` (§2.7.1)."""
+    """What the peer's ``open`` has stated (§2.7.1)."""
 
-    container_id: str
-    max_frame_bytes: int
-    idle_seconds: float | None
-    capabilities: frozenset[str]
-    properties: Mapping[str, Any]
+    idle_seconds: float | None = None
+    capabilities: frozenset[str] = frozenset()
+    properties: Mapping[str, Any] = field(default_factory=dict)
 
 
 class Connection:
@@ -93,7 +91,8 @@ class Connection:
             CONNECTION, ConnectionState.START, "connection"
         )
         self.session = Session(self._to_send.append, incoming_window, self._limits)
-        self.peer: Peer | None = None
+        self.peer = Peer()
+        self.has_peer_opened = False
         self.error: PeerError | None = None
         """Why the peer refused the login, or closed the connection."""
 
@@ -138,7 +137,7 @@ class Connection:
             view = view[taken or self._complete(view) :]
 
     def _take_frames(self, data: memoryview) -> int:
-        """Take whole frames without copying them. Returns the position of what follows them."""
+        """Take whole frames without copying them. Return the position of what follows them."""
         position = 0
         while not self._expects_header and self.state is not ConnectionState.CLOSED:
             if self.state in {ConnectionState.OPEN, ConnectionState.CLOSING}:
@@ -151,7 +150,7 @@ class Connection:
         return position
 
     def _complete(self, data: memoryview) -> int:
-        """Add to the pending header or frame what it lacks, and take it once it is whole. Returns the bytes used."""
+        """Add to the pending header or frame what it lacks, and take it once it is whole. Return the bytes used."""
         used = 0
         while used < len(data) and (missing := self._pending_size() - len(self._pending)):
             piece = data[used : used + missing]
@@ -171,7 +170,7 @@ class Connection:
         return frame_size(self._pending, 0, self._limits)
 
     def _take_header(self) -> None:
-        """§2.2: eight bytes that name the protocol."""
+        """Take the eight bytes that name the protocol (§2.2)."""
         got, wanted = bytes(self._pending), self._expects_header
         if not wanted.startswith(got[:4]):
             raise malformed("they do not begin with AMQP")
@@ -190,15 +189,13 @@ class Connection:
             return  # an empty frame
         performative, payload = decode_performative(data, begin, len(data))
         if self.state is ConnectionState.SASL:
-            self._on_sasl(performative)
+            try:
+                self._log_in(performative)
+            except LoginRefusedError as error:
+                self.error = PeerError("amqp:unauthorized-access", str(error))
+                self.receive_end()
         else:
             self._on_amqp(performative, data[payload:])
-
-    def _on_sasl(self, performative: Performative) -> None:
-        try:
-            self._log_in(performative)
-        except LoginRefusedError as error:
-            self._refuse(str(error))
 
     def _log_in(self, performative: Performative) -> None:
         match performative:
@@ -219,10 +216,6 @@ class Connection:
 
     def _send_secret(self, performative: Performative) -> None:
         self._to_send.append(SecretBytes(frame(0, performative, sasl=True)))
-
-    def _refuse(self, reason: str) -> None:
-        self.error = PeerError("amqp:unauthorized-access", reason)
-        self.receive_end()
 
     def _open(self) -> Open:
         return Open(
@@ -251,13 +244,13 @@ class Connection:
     def _on_open(self, peer: Open) -> None:
         idle = peer.idle_time_out
         self.peer = Peer(
-            container_id=peer.container_id,
-            max_frame_bytes=max(peer.max_frame_size or (1 << 32) - 1, MIN_MAX_FRAME_BYTES),
             idle_seconds=max(idle / 1000, _MIN_IDLE_SECONDS) if idle else None,
             capabilities=frozenset(peer.offered_capabilities or ()),
             properties=peer.properties or {},
         )
-        self.session.max_payload = min(self.peer.max_frame_bytes, self._limits.max_frame_bytes)
+        self.has_peer_opened = True
+        max_frame_bytes = max(peer.max_frame_size or (1 << 32) - 1, MIN_MAX_FRAME_BYTES)
+        self.session.max_payload = min(max_frame_bytes, self._limits.max_frame_bytes)
 
 
 # --- the session of a connection, on channel 0: windows, delivery-ids, links by handle (§2.5) --------
@@ -331,11 +324,6 @@ class Session:
         first = self._next_delivery
         self._next_delivery = (first + count) % _SEQUENCE
         return first
-
-    @property
-    def incoming_window(self) -> int:
-        """Frames that the peer may still send before it must wait for a flow."""
-        return self._left
 
     @property
     def sendable(self) -> int:
@@ -439,8 +427,10 @@ class Session:
         if last - disposition.first > _OUTGOING_WINDOW:
             raise malformed("a disposition of more deliveries than there are")
         for link in self._links:
-            waiting = _waiting_for(link, by_receiver=disposition.role)
-            if not waiting or not isinstance(link, Sender | Receiver):
+            if not isinstance(link, Sender | Receiver) or link.is_receiver is disposition.role:
+                continue  # it is of the same role as the peer
+            waiting = link.unanswered if isinstance(link, Receiver) else link.unsettled
+            if not waiting:
                 continue
             if last - disposition.first < len(waiting):
                 link.on_disposition(disposition, disposition.first, last)
@@ -460,10 +450,3 @@ class Session:
         self._machine.move(EndpointEvent.CONNECTION_CLOSED)
         for link in self._links:
             link.on_connection_closed()
-
-
-def _waiting_for(link: Link, *, by_receiver: bool) -> set[int]:
-    """The deliveries of a link that a disposition of the peer, in this role, may be about."""
-    if by_receiver:
-        return link.unsettled if isinstance(link, Sender) else set()
-    return link.unanswered if isinstance(link, Receiver) else set()

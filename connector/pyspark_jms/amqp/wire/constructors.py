@@ -31,24 +31,45 @@ WIDE: Final = 0x10
 """What a constructor with a size of four bytes has more than the one with a size of one byte."""
 
 
-def _widths(by_nibble: dict[int, int], codes: tuple[int, ...]) -> dict[int, int]:
-    return {code: by_nibble[code >> 4] for code in codes}
+TYPES: Final[Mapping[str, tuple[int, ...]]] = {
+    "null": (NULL,),
+    "boolean": (TRUE, FALSE, BOOLEAN),
+    "ubyte": (UBYTE,),
+    "ushort": (USHORT,),
+    "uint": (UINT, SMALL_UINT, UINT_0),
+    "ulong": (ULONG, SMALL_ULONG, ULONG_0),
+    "byte": (BYTE,),
+    "short": (SHORT,),
+    "int": (INT, SMALL_INT),
+    "long": (LONG, SMALL_LONG),
+    "float": (FLOAT,),
+    "double": (DOUBLE,),
+    "decimal32": (DECIMAL32,),
+    "decimal64": (DECIMAL64,),
+    "decimal128": (DECIMAL128,),
+    "char": (CHAR,),
+    "timestamp": (TIMESTAMP,),
+    "uuid": (UUID,),
+    "binary": (BIN8, BIN32),
+    "string": (STR8, STR32),
+    "symbol": (SYM8, SYM32),
+    "list": (LIST8, LIST32, LIST_0),
+    "map": (MAP8, MAP32),
+    "array": (ARRAY8, ARRAY32),
+}
+"""The constructors of each type. Every other table of types and constructors is made from this one."""
 
 
-FIXED_WIDTHS: Final = _widths(
-    {0x4: 0, 0x5: 1, 0x6: 2, 0x7: 4, 0x8: 8, 0x9: 16},
-    (
-        *(NULL, TRUE, FALSE, UINT_0, ULONG_0, LIST_0),
-        *(UBYTE, BYTE, SMALL_UINT, SMALL_ULONG, SMALL_INT, SMALL_LONG, BOOLEAN, USHORT, SHORT),
-        *(UINT, INT, FLOAT, CHAR, DECIMAL32, ULONG, LONG, DOUBLE, TIMESTAMP, DECIMAL64, DECIMAL128, UUID),
-    ),
-)
+def codes_of(*types: str) -> bytes:
+    """Return the constructors of some types."""
+    return bytes(code for name in types for code in TYPES[name])
+
+
+_FIXED, _SIZED = {0x4: 0, 0x5: 1, 0x6: 2, 0x7: 4, 0x8: 8, 0x9: 16}, {0xA: 1, 0xB: 4, 0xC: 1, 0xD: 4, 0xE: 1, 0xF: 4}
+FIXED_WIDTHS: Final = {code: _FIXED[code >> 4] for code in codes_of(*TYPES) if code >> 4 in _FIXED}
 """Constructor → bytes of its value. The first half of the byte tells it (§1.2)."""
 
-SIZE_WIDTHS: Final = _widths(
-    {0xA: 1, 0xB: 4, 0xC: 1, 0xD: 4, 0xE: 1, 0xF: 4},
-    (BIN8, STR8, SYM8, BIN32, STR32, SYM32, LIST8, MAP8, LIST32, MAP32, ARRAY8, ARRAY32),
-)
+SIZE_WIDTHS: Final = {code: _SIZED[code >> 4] for code in codes_of(*TYPES) if code >> 4 in _SIZED}
 """Constructor → bytes of the size that precedes its value."""
 
 CONSTANTS: Final[Mapping[int, int]] = {TRUE: True, FALSE: False, UINT_0: 0, ULONG_0: 0}
@@ -75,8 +96,12 @@ NUMBERS: Final = {
 
 def scalar(buffer: bytes | bytearray | memoryview, at: int) -> int | float:
     """Return the value at a position, which has a constructor of ``CONSTANTS`` or ``NUMBERS``."""
-    code = buffer[at]
+    return number_of(buffer[at], buffer, at + 1)
+
+
+def number_of(code: int, buffer: bytes | bytearray | memoryview, begin: int) -> int | float:
+    """Return the value of such a constructor, whose bytes begin at a position."""
     if code in CONSTANTS:
         return CONSTANTS[code]
-    found: int | float = NUMBERS[code].unpack_from(buffer, at + 1)[0]
+    found: int | float = NUMBERS[code].unpack_from(buffer, begin)[0]
     return found

@@ -1,4 +1,4 @@
-"""What a receiver and a sender have in common: a name, a handle, a state, and how the link ends (AMQP 1.0 §2.6)."""
+"""The base of a receiver and a sender: a name, a handle, a state, and how the link ends (AMQP 1.0 §2.6)."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -159,7 +159,13 @@ class Receiver(Link):
     def _use(self, messages: int) -> None:
         beyond = max(0, messages - self._allowed)
         if beyond > self._tolerated:
-            raise _beyond_credit(self.name)
+            raise PrefetchExceededError(
+                f"The broker sent a message on link {self.name!r} beyond the credit that it was granted"
+                " (amqp:link:transfer-limit-exceeded), against AMQP 1.0.",
+                "The connector ended the connection, because its memory would have no limit. If brokerUrl leads to a"
+                " broker of docs/brokers.md, report this with its version. Otherwise look at what is between the broker"
+                " and Spark.",
+            )
         self._allowed -= messages - beyond
         self._tolerated -= beyond
 
@@ -208,15 +214,6 @@ def ranges_of(ids: Sequence[bytes | None]) -> list[tuple[int, int]]:
     return list(zip(firsts.tolist(), lasts.tolist(), strict=True))
 
 
-def _beyond_credit(link: str) -> PrefetchExceededError:
-    return PrefetchExceededError(
-        f"The broker sent a message on link {link!r} beyond the credit that it was granted (amqp:link:transfer-limit-"
-        "exceeded), against AMQP 1.0.",
-        "The connector ended the connection, because its memory would have no limit. If brokerUrl leads to a broker of"
-        " docs/brokers.md, report this with its version. Otherwise look at what is between the broker and Spark.",
-    )
-
-
 # --- from transfer frames to whole messages: the hot path -------------------------------------------
 
 _PLAIN = 0x0200_0000_0053_14C0
@@ -232,7 +229,7 @@ _WHOLE = struct.Struct(">I")
 
 
 class _Shape(NamedTuple):
-    """What frames have in common that differ in their sizes, delivery-ids, tags and payloads only."""
+    """The common parts of frames that differ in their sizes, delivery-ids, tags and payloads only."""
 
     unpack: Callable[[Buffer, int], tuple[Any, ...]]
     """A frame → its size, signature, ``head``, delivery-id, ``middle`` and ``tail``."""

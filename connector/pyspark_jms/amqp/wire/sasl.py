@@ -59,7 +59,6 @@ class SaslExchange:
     def __init__(self, login: Login, hostname: str | None) -> None:
         self._login = login
         self._hostname = hostname
-        self._offered: Sequence[str] = ()
         self._mechanism = ""
         self._scram: Any = None
         self._waits_for_proof = False
@@ -68,11 +67,14 @@ class SaslExchange:
 
     def init(self, offered: Sequence[str]) -> SaslInit:
         """The first frame to the server. ``LoginRefusedError``: it offers no mechanism that this login can use."""
-        self._offered = offered
         mechanism = next((each for each in self._login.mechanisms if each in offered), None)
         if mechanism is None:
             kerberos = " (Kerberos is not supported)" if "GSSAPI" in offered else ""
-            raise LoginRefusedError(f"no SASL mechanism is known to both sides{kerberos}. {self._mechanisms}")
+            theirs, ours = ", ".join(offered[:_MAX_MECHANISMS]) or "none", ", ".join(self._login.mechanisms)
+            raise LoginRefusedError(
+                f"no SASL mechanism is known to both sides{kerberos}. The server offers {theirs}; this login can use"
+                f" {ours}"
+            )
         self._mechanism = mechanism
         return SaslInit(mechanism=mechanism, initial_response=self._first(mechanism), hostname=self._hostname)
 
@@ -80,12 +82,6 @@ class SaslExchange:
     def refusal(self) -> LoginRefusedError:
         """The error for a server that does not accept user and password."""
         return LoginRefusedError(f"the login was refused ({self._mechanism})")
-
-    @property
-    def _mechanisms(self) -> str:
-        """A sentence with the mechanisms of the server and those of this login."""
-        offered = ", ".join(self._offered[:_MAX_MECHANISMS]) or "none"
-        return f"The server offers {offered}; this login can use {', '.join(self._login.mechanisms)}"
 
     def _first(self, mechanism: str) -> bytes:
         user, password = self._login.user or "", str(self._login.password or "")

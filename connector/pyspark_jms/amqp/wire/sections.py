@@ -9,7 +9,7 @@ from typing import Final, NamedTuple
 from uuid import UUID
 
 from pyspark_jms.amqp.wire import constructors
-from pyspark_jms.amqp.wire.constructors import FIXED_WIDTHS, SIZE_WIDTHS, scalar
+from pyspark_jms.amqp.wire.constructors import FIXED_WIDTHS, SIZE_WIDTHS, codes_of, scalar
 from pyspark_jms.jms.headers import HeaderField, PropertiesField
 
 __all__ = [
@@ -30,17 +30,18 @@ __all__ = [
     "Buffer",
     "MalformedMessageError",
     "Section",
+    "content",
     "count_of",
-    "creation_time_ms",
     "delivery_count",
     "digest",
     "elements",
-    "expiry_ms",
     "fingerprint",
     "id_text",
     "sections",
     "skip",
     "stable_id",
+    "time_ms",
+    "value_end",
 ]
 
 Buffer = bytes | bytearray | memoryview
@@ -83,8 +84,7 @@ for _code, _width in FIXED_WIDTHS.items():
 for _code, _width in SIZE_WIDTHS.items():
     _STEPS[_code] = 0 if _width == 1 else -1
 
-LISTS: Final = bytes((constructors.LIST8, constructors.LIST32, constructors.LIST_0))
-MAPS: Final = bytes((constructors.MAP8, constructors.MAP32))
+LISTS, MAPS = codes_of("list"), codes_of("map")
 """The constructors of a list and of a map."""
 
 
@@ -141,19 +141,25 @@ def skip(message: Buffer, at: int, limit: int, depth: int = 0) -> int:
         if depth == _MAX_DEPTH:
             raise MalformedMessageError("its descriptors are nested too deeply")
         return skip(message, skip(message, at + 1, limit, depth + 1), limit, depth + 1)
+    return value_end(code, message, at + 1, limit)
+
+
+def value_end(code: int, message: Buffer, begin: int, limit: int) -> int:
+    """The end of a value with the constructor ``code``, whose bytes follow; ``MalformedMessageError`` as ``skip``."""
     width = FIXED_WIDTHS.get(code)
-    if width is not None:
-        end = at + 1 + width
-    elif code in SIZE_WIDTHS:
-        begin = at + 1 + SIZE_WIDTHS[code]
-        end = begin + int.from_bytes(message[at + 1 : begin], "big")
-        if begin > limit:
-            raise MalformedMessageError("a value is cut off")
-    else:
+    if width is None and code not in SIZE_WIDTHS:
         raise MalformedMessageError(f"0x{code:02x} is not a constructor")
-    if end > limit:
+    if width is None:
+        width = SIZE_WIDTHS[code]
+        width += int.from_bytes(message[begin : begin + width], "big")
+    if begin + width > limit:
         raise MalformedMessageError("a value is cut off")
-    return end
+    return begin + width
+
+
+def content(message: Buffer, at: int) -> bytes:
+    """The bytes of the value at a position, without its constructor and size."""
+    return bytes(message[at + 1 + SIZE_WIDTHS.get(message[at], 0) : skip(message, at, len(message))])
 
 
 def count_of(message: Buffer, at: int) -> int:
@@ -234,18 +240,9 @@ def digest(data: Buffer) -> bytes:
     return sha256(data).digest()[:FINGERPRINT_BYTES]
 
 
-def creation_time_ms(message: Buffer) -> int | None:
-    """Milliseconds since the epoch; None if the message has no creation-time."""
-    return _time(message, PropertiesField.CREATION_TIME)
-
-
-def expiry_ms(message: Buffer) -> int | None:
-    """Milliseconds since the epoch; None if the message has no absolute-expiry-time."""
-    return _time(message, PropertiesField.ABSOLUTE_EXPIRY_TIME)
-
-
-def _time(message: Buffer, number: int) -> int | None:
-    at = _field(message, PROPERTIES, number)
+def time_ms(message: Buffer, field: PropertiesField) -> int | None:
+    """Milliseconds since the epoch; None if the message has no time in this field."""
+    at = _field(message, PROPERTIES, field)
     if at is None or message[at] != constructors.TIMESTAMP:
         return None
     return int(scalar(message, at))
@@ -281,10 +278,8 @@ def id_text(message: Buffer, at: int, *, of_message: bool) -> str | None:
     >>> id_text(b"\xa1\x01x", 0, of_message=True), id_text(b"\xa1\x01x", 0, of_message=False)
     ('ID:AMQP_NO_PREFIX:x', 'x')
     """
-    code = message[at]
-    end = skip(message, at, len(message))
-    value = bytes(message[at + 1 + SIZE_WIDTHS.get(code, 0) : end])
-    match code:
+    value = content(message, at)
+    match message[at]:
         case constructors.STR8 | constructors.STR32:
             text = _utf8(value)
             return None if text is None else _spelled(text, of_message=of_message)

@@ -6,7 +6,7 @@ them.
 
 import struct
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
@@ -34,7 +34,7 @@ from pyspark_jms.amqp.wire.values import Described, encode
 from pyspark_jms.blocks.block import MessageBlock, block_of, positions_of
 from pyspark_jms.errors import IllegalStateError
 
-__all__ = ["Coordinator", "CoordinatorAnswer", "Sender"]
+__all__ = ["COORDINATOR", "Coordinator", "CoordinatorAnswer", "Sender"]
 
 _MIXED, _FIRST = 2, 0
 _SEQUENCE = 1 << 32
@@ -65,7 +65,7 @@ class Sender(Link):
         )
 
     def on_flow(self, flow: Flow) -> None:
-        """§2.6.7: the peer's delivery count may be lower than ours."""
+        """Compute the credit. The peer's delivery count may be lower than ours (§2.6.7)."""
         if flow.link_credit is not None:
             missing = (self.delivery_count - (flow.delivery_count or 0)) % _SEQUENCE
             self.credit = max(0, flow.link_credit - missing)
@@ -224,12 +224,13 @@ def _whole_frames(block: MessageBlock, starts: Any, ends: Any, head: bytes, deli
 
 # --- transactions -----------------------------------------------------------------------------------
 
-_CAPABILITIES = ("amqp:local-transactions",)
+COORDINATOR = CoordinatorTarget(capabilities=("amqp:local-transactions",))
+"""What a :class:`Coordinator` is attached to."""
 
 
 @dataclass(slots=True)
 class CoordinatorAnswer:
-    """Of a request to the coordinator. ``done`` when the peer has answered."""
+    """The answer to a request to the coordinator. ``done`` when the peer has answered."""
 
     expected: type[Accepted] | type[Declared]
     done: bool = False
@@ -239,40 +240,32 @@ class CoordinatorAnswer:
     """Why the peer refused it. A refused discharge has rolled the transaction back."""
 
 
-@dataclass(slots=True)
-class _Requests:
-    waiting: list[tuple[MessageBlock, CoordinatorAnswer]] = field(default_factory=list)
-    """Not sent: the peer may grant credit for one request at a time (Broker-J)."""
-    open: dict[int, CoordinatorAnswer] = field(default_factory=dict)
-    transactions: set[bytes] = field(default_factory=set)
-
-
 class Coordinator(Sender):
     def __init__(self, channel: Channel, name: str, handle: int) -> None:
         super().__init__(channel, name, handle)
-        self._requests = _Requests()
-
-    def attach_to_coordinator(self) -> None:
-        self.attach_to(CoordinatorTarget(capabilities=_CAPABILITIES))
+        self._waiting: list[tuple[MessageBlock, CoordinatorAnswer]] = []
+        """Requests that are not sent: the peer may grant credit for one at a time (Broker-J)."""
+        self._open: dict[int, CoordinatorAnswer] = {}
+        self._transactions: set[bytes] = set()
 
     def declare(self) -> CoordinatorAnswer:
         return self._request(encode_performative(Declare()), CoordinatorAnswer(Declared))
 
     def discharge(self, txn_id: bytes, *, fail: bool = False) -> CoordinatorAnswer:
-        """After this call no frame may name the transaction: a broker would store such a message outside of it."""
+        """End the transaction. No later frame may name it: a broker would store such a message outside of it."""
         self.require_open(txn_id)
-        self._requests.transactions.discard(txn_id)
+        self._transactions.discard(txn_id)
         return self._request(encode_performative(Discharge(txn_id=txn_id, fail=fail)), CoordinatorAnswer(Accepted))
 
     def require_open(self, txn_id: bytes) -> None:
         """Every transfer and acceptance inside a transaction calls this first."""
-        if txn_id not in self._requests.transactions:
+        if txn_id not in self._transactions:
             raise IllegalStateError("A frame names a transaction that is not open.", "Nothing was sent. Report this.")
 
     def _request(self, body: bytes, answer: CoordinatorAnswer) -> CoordinatorAnswer:
-        """§4.2, §4.3: an unsettled message whose value is the request."""
+        """Send an unsettled message whose value is the request (§4.2, §4.3)."""
         message = b"\x00\x53\x77" + body
-        self._requests.waiting.append((block_of(message), answer))
+        self._waiting.append((block_of(message), answer))
         self._send_waiting()
         return answer
 
@@ -281,20 +274,19 @@ class Coordinator(Sender):
         self._send_waiting()
 
     def _send_waiting(self) -> None:
-        waiting = self._requests.waiting
-        while waiting and self.sendable:
-            block, answer = waiting.pop(0)
+        while self._waiting and self.sendable:
+            block, answer = self._waiting.pop(0)
             before = set(self.unsettled)
             self.send(block, 0, 1, settled=False)
             (number,) = self.unsettled - before
-            self._requests.open[number] = answer
+            self._open[number] = answer
 
     def on_disposition(self, disposition: Disposition, first: int, last: int) -> None:
-        """§4.2, §4.3: a declare ends with ``declared``, a discharge with ``accepted``. All else is a refusal."""
+        """Note an answer: ``declared`` to a declare, ``accepted`` to a discharge (§4.2, §4.3). Others are refusals."""
         if not _is_final(disposition):
             return
         for number in range(first, last + 1):
-            answer = self._requests.open.pop(number, None)
+            answer = self._open.pop(number, None)
             if answer is not None:
                 self.unsettled.discard(number)
                 self._take(answer, disposition.state)
@@ -305,4 +297,4 @@ class Coordinator(Sender):
             answer.error = _refusal_of(state) or PeerError("amqp:illegal-state", "the answer to another request")
         elif isinstance(state, Declared):
             answer.txn_id = state.txn_id
-            self._requests.transactions.add(answer.txn_id)
+            self._transactions.add(answer.txn_id)

@@ -41,7 +41,7 @@ class ConnectionEvent(StrEnum):
 
 
 class EndpointState(StrEnum):
-    """Of a session (begin, end) and of a link (attach, detach)."""
+    """The states of a session (begin, end) and of a link (attach, detach)."""
 
     STARTING = "starting"
     ACTIVE = "active"

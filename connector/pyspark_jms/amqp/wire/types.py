@@ -439,14 +439,6 @@ def _composite(value: Any) -> Any:
     return cls(**given)
 
 
-def _is_in_range(kind: str, item: Any) -> bool:
-    return kind not in _UNSIGNED or 0 <= item < _UNSIGNED[kind]
-
-
-def _names(items: Any) -> tuple[Any, ...]:
-    return tuple(items)
-
-
 def _is_of_type(kind: str, item: Any) -> bool:
     if isinstance(item, bool) and kind not in {_B, _ANY}:
         return False
@@ -458,10 +450,10 @@ def _is_of_type(kind: str, item: Any) -> bool:
 def _checked(cls: type, name: str, kind: str, item: Any) -> Any:
     if not _is_of_type(kind, item):
         raise malformed(f"{cls.__name__.lower()} with {with_article(name)} that is not of type {kind}")
-    if not _is_in_range(kind, item):
+    if kind in _UNSIGNED and not 0 <= item < _UNSIGNED[kind]:
         raise malformed(f"{cls.__name__.lower()} with {with_article(name)} that is outside of the range of {kind}")
     if kind == _SYMS:
-        return (item,) if isinstance(item, str) else _names(item)  # §1.4: one value stands for an array of one
+        return (item,) if isinstance(item, str) else tuple(item)  # §1.4: one value stands for an array of one
     return _composite(item) if kind == _ANY else item
 
 
@@ -484,7 +476,7 @@ MAX_FRAME_BYTES = 1 << 17
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
-    """What a client takes of its peer. What is larger ends the connection, except a message: it comes into no block."""
+    """The limits for what a peer sends. A larger frame ends the connection, a larger message comes into no block."""
 
     max_frame_bytes: int = MAX_FRAME_BYTES
     """The largest frame that the peer may send."""

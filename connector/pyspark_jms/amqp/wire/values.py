@@ -10,10 +10,10 @@ import sys
 import uuid
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NoReturn, TypeAlias
+from typing import Any, NoReturn
 
 from pyspark_jms.amqp.wire import constructors
-from pyspark_jms.amqp.wire.sections import Buffer
+from pyspark_jms.amqp.wire.sections import FOOTER, Buffer, MalformedMessageError, sections, value_end
 from pyspark_jms.errors import MalformedFrameError
 
 __all__ = [
@@ -26,7 +26,8 @@ __all__ = [
     "encode_list",
     "encode_map",
     "malformed",
-    "sized",
+    "section_values",
+    "sized_bytes",
 ]
 
 MAX_DEPTH = 16
@@ -68,26 +69,14 @@ def _refuse(fact: str) -> NoReturn:
 
 # --- encoding ----------------------------------------------------------------------------------------------
 
-_FIXED: Mapping[str, int] = {
-    "ubyte": constructors.UBYTE,
-    "byte": constructors.BYTE,
-    "ushort": constructors.USHORT,
-    "short": constructors.SHORT,
-    "int": constructors.INT,
-    "float": constructors.FLOAT,
-    "char": constructors.CHAR,
-    "long": constructors.LONG,
-    "double": constructors.DOUBLE,
-    "timestamp": constructors.TIMESTAMP,
-}
 _NULL, _TRUE, _FALSE, _EMPTY_LIST = (
     bytes((code,)) for code in (constructors.NULL, constructors.TRUE, constructors.FALSE, constructors.LIST_0)
 )
 _SMALL = 0xFF
-_UINT, _ULONG = struct.Struct(">I"), struct.Struct(">Q")
+_UINT = struct.Struct(">I")
 
 
-def sized(code: int, data: bytes) -> bytes:
+def sized_bytes(data: bytes, code: int) -> bytes:
     """A variable-width value: ``code`` for a size of one byte, ``code + 16`` for four."""
     if len(data) <= _SMALL:
         return bytes((code, len(data))) + data
@@ -95,7 +84,7 @@ def sized(code: int, data: bytes) -> bytes:
 
 
 def _compound(code: int, items: Sequence[bytes]) -> bytes:
-    """§1.2.3: the size counts the bytes that follow it, including the count."""
+    """Encode a list or map. The size counts the bytes that follow it, including the count (§1.2.3)."""
     data = b"".join(items)
     if len(data) < _SMALL and len(items) <= _SMALL:
         return bytes((code, len(data) + 1, len(items))) + data
@@ -113,14 +102,10 @@ def encode_map(items: Sequence[bytes]) -> bytes:
 
 
 def _encode_unsigned(kind: str, number: int) -> bytes:
-    zero, small, wide, layout = (
-        (constructors.UINT_0, constructors.SMALL_UINT, constructors.UINT, _UINT)
-        if kind == "uint"
-        else (constructors.ULONG_0, constructors.SMALL_ULONG, constructors.ULONG, _ULONG)
-    )
+    wide, small, zero = constructors.TYPES[kind]
     if number == 0:
         return bytes((zero,))
-    return bytes((small, number)) if number <= _SMALL else bytes((wide,)) + layout.pack(number)
+    return bytes((small, number)) if number <= _SMALL else bytes((wide,)) + constructors.NUMBERS[wide].pack(number)
 
 
 def _encode_symbols(names: Sequence[str]) -> bytes:
@@ -136,7 +121,7 @@ def _encode_typed(kind: str, value: Any) -> bytes:
         return _encode_symbols(value)
     if kind == "symbol":
         return encode(Symbol(value))
-    code = _FIXED[kind]
+    code = constructors.TYPES[kind][0]
     return bytes((code,)) + constructors.NUMBERS[code].pack(ord(value) if kind == "char" else value)
 
 
@@ -152,11 +137,11 @@ def encode(value: Any) -> bytes:  # noqa: C901, PLR0912  # one branch for each t
         case TypedValue():
             return _NULL if value.value is None else _encode_typed(value.type, value.value)
         case Symbol():
-            return sized(constructors.SYM8, value.encode("ascii"))
+            return sized_bytes(value.encode("ascii"), constructors.SYM8)
         case str():
-            return sized(constructors.STR8, value.encode())
+            return sized_bytes(value.encode(), constructors.STR8)
         case bytes() | bytearray() | memoryview():
-            return sized(constructors.BIN8, bytes(value))
+            return sized_bytes(bytes(value), constructors.BIN8)
         case int():
             return struct.pack(">Bq", constructors.LONG, value)
         case float():
@@ -177,27 +162,6 @@ def encode(value: Any) -> bytes:  # noqa: C901, PLR0912  # one branch for each t
 # --- decoding ----------------------------------------------------------------------------------------------
 
 
-def _reader(layout: struct.Struct) -> tuple[int, Callable[[bytes], Any]]:
-    return layout.size, lambda data: layout.unpack(data)[0]
-
-
-def _char(data: bytes) -> str:
-    number = _UINT.unpack(data)[0]
-    return chr(number) if number <= sys.maxunicode else _refuse("a char above U+10FFFF")
-
-
-_CONSTANTS: Mapping[int, Any] = {constructors.NULL: None, **constructors.CONSTANTS}
-_WIDTHS: Mapping[int, tuple[int, Callable[[bytes], Any]]] = {
-    **{code: _reader(layout) for code, layout in constructors.NUMBERS.items()},
-    constructors.BOOLEAN: (1, lambda data: data != b"\0"),
-    constructors.CHAR: (4, _char),
-    constructors.DECIMAL32: (4, bytes),
-    constructors.DECIMAL64: (8, bytes),
-    constructors.DECIMAL128: (16, bytes),
-    constructors.UUID: (16, lambda data: uuid.UUID(bytes=data)),
-}
-
-
 def _text(data: bytes) -> str:
     try:
         return data.decode()
@@ -212,19 +176,23 @@ def _symbol(data: bytes) -> Symbol:
         _refuse("a symbol that is not ASCII")
 
 
-_VARIABLE: Mapping[int, tuple[int, Callable[[bytes], Any]]] = {
-    constructors.BIN8: (1, bytes),
-    constructors.BIN32: (4, bytes),
-    constructors.STR8: (1, _text),
-    constructors.STR32: (4, _text),
-    constructors.SYM8: (1, _symbol),
-    constructors.SYM32: (4, _symbol),
+def _char(data: bytes) -> str:
+    number = int.from_bytes(data, "big")
+    return chr(number) if number <= sys.maxunicode else _refuse("a char above U+10FFFF")
+
+
+_READERS: Mapping[int, Callable[[bytes], Any]] = {constructors.BOOLEAN: lambda data: data != b"\0"} | {
+    code: read
+    for name, read in {
+        "string": _text,
+        "symbol": _symbol,
+        "char": _char,
+        "uuid": lambda data: uuid.UUID(bytes=data),
+        **dict.fromkeys(("binary", "decimal32", "decimal64", "decimal128"), bytes),
+    }.items()
+    for code in constructors.TYPES[name]
 }
-_LISTS, _MAPS, _ARRAYS = (
-    {constructors.LIST8: 1, constructors.LIST32: 4},
-    {constructors.MAP8: 1, constructors.MAP32: 4},
-    {constructors.ARRAY8: 1, constructors.ARRAY32: 4},
-)
+"""Constructor → what makes a value of its bytes, for those that are no numbers."""
 
 
 def decode(buffer: Buffer, position: int, end: int, depth: int = 0) -> tuple[Any, int]:
@@ -245,49 +213,25 @@ def decode(buffer: Buffer, position: int, end: int, depth: int = 0) -> tuple[Any
 
 def _value(code: int, buffer: Buffer, position: int, end: int, depth: int) -> tuple[Any, int]:
     """The value after a constructor of this code."""
-    if code in _CONSTANTS:
-        return _CONSTANTS[code], position
-    if code == constructors.LIST_0:
-        return [], position
-    if (fixed := _WIDTHS.get(code)) is not None:
-        width, read = fixed
-        return read(_cut(buffer, position, position + width, end)), position + width
-    if (variable := _VARIABLE.get(code)) is not None:
-        width, read = variable
-        start = position + width
-        stop = start + _number(buffer, position, width, end)
-        return read(_cut(buffer, start, stop, end)), stop
+    try:
+        stop = value_end(code, buffer, position, end)
+    except MalformedMessageError as malformation:
+        _refuse(str(malformation))
+    if (read := _READERS.get(code)) is not None:
+        return read(bytes(buffer[position + constructors.SIZE_WIDTHS.get(code, 0) : stop])), stop
+    if code in {constructors.NULL, constructors.LIST_0}:
+        return None if code == constructors.NULL else [], stop
+    if code not in _COMPOUNDS:
+        return constructors.number_of(code, buffer, position), stop
     if depth >= MAX_DEPTH:
         _refuse(f"values nested more than {MAX_DEPTH} deep")
-    for kinds, read_items in ((_LISTS, _items), (_MAPS, _pairs), (_ARRAYS, _elements)):
-        if code in kinds:
-            return _compound_value(read_items, buffer, position, kinds[code], end, depth)
-    _refuse(f"the constructor 0x{code:02x}")
-
-
-def _cut(buffer: Buffer, start: int, stop: int, end: int) -> bytes:
-    if stop > end:
-        _refuse("a value that is longer than its place")
-    return bytes(buffer[start:stop])
-
-
-def _number(buffer: Buffer, position: int, width: int, end: int) -> int:
-    return int.from_bytes(_cut(buffer, position, position + width, end), "big")
-
-
-_ReadItems: TypeAlias = Callable[[Buffer, int, int, int, int], tuple[Any, int]]
-
-
-def _compound_value(  # noqa: PLR0917  # a place in a buffer, and how to read it
-    read_items: _ReadItems, buffer: Buffer, position: int, width: int, end: int, depth: int
-) -> tuple[Any, int]:
-    """A list, map or array. An item takes a byte at least, so a count that cannot be true is refused before a loop."""
+    # An item takes a byte at least, so a count that cannot be true is refused before a loop.
+    width = constructors.SIZE_WIDTHS[code]
     first = position + 2 * width
-    stop = position + width + _number(buffer, position, width, end)
-    if stop > end or first > stop:
-        _refuse("a list, map or array that is longer than its place")
-    count = _number(buffer, position + width, width, end)
-    value, reached = read_items(buffer, first, stop, count, depth + 1)
+    if first > stop:
+        _refuse("a list, map or array that is shorter than its count")
+    count = int.from_bytes(buffer[position + width : first], "big")
+    value, reached = _COMPOUNDS[code](buffer, first, stop, count, depth + 1)
     if reached != stop:
         _refuse("a list, map or array that does not end at its stated size")
     return value, stop
@@ -330,3 +274,26 @@ def _elements(buffer: Buffer, position: int, stop: int, count: int, depth: int) 
         element, position = _value(code, buffer, position, stop, depth)
         elements.append(element if descriptor is None else Described(descriptor, element))
     return elements, position
+
+
+_COMPOUNDS: Mapping[int, Callable[[Buffer, int, int, int, int], tuple[Any, int]]] = {
+    code: read
+    for name, read in {"list": _items, "map": _pairs, "array": _elements}.items()
+    for code in constructors.TYPES[name]
+}
+
+
+# --- messages ----------------------------------------------------------------------------------------------
+
+
+def section_values(message: Buffer, through: int = FOOTER) -> dict[int, Any]:
+    """The values of a message's sections by their codes, up to one. What follows is not read, and may be cut off.
+
+    ``MalformedMessageError``: the bytes are no message.
+    """
+    found = {}
+    for section in sections(message):
+        found[section.code] = decode(message, section.value, section.end)[0]
+        if section.code >= through:
+            break
+    return found

@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pyspark_jms.columns.arrays import Ints, Mask, is_utf8, not_utf8, strings_at
+from pyspark_jms.columns.arrays import Ints, Mask, is_utf8, not_utf8
 from pyspark_jms.columns.envelope import (
     Element,
     EnvelopeElements,
@@ -68,45 +68,26 @@ def read_bodies(
     ``unread``: by row, the reason not to read a body; ``transformed``: which maps the broker has rendered as XML. The
     bytes of an object are never deserialised. ``wanted``: the columns; ``bytes`` wants all of them.
     """
-    bodies = _BodyBytes(frames)
     reasons = dict(unread)
     is_text = codes == _TEXT
     is_text[list(unread)] = False
-    text = bodies.strings_where(is_text)
+    text = frames.bodies(is_text)
     if not is_utf8(text):
         wrong = not_utf8(text)
         reasons |= dict.fromkeys(np.flatnonzero(wrong).tolist(), "text is not valid UTF-8")
-        text = bodies.strings_where(is_text & ~wrong)
+        text = frames.bodies(is_text & ~wrong)
     columns = {"body_type": BODY_TYPE_NAMES.take(pa.array(codes)), "text": text}
     if ("bytes" in wanted or "map" in wanted or "stream" in wanted) and (codes > _BYTES).any():
-        columns |= _typed(bodies, codes, transformed, reasons)
+        columns |= _typed(frames, codes, transformed, reasons)
     if "bytes" not in wanted:
         return Bodies(columns, [])
     raw = (codes == _BYTES) | (codes == _OBJECT)
     raw[list(reasons)] = True
-    columns["bytes"] = bodies.strings_where(raw).view(pa.binary()) if raw.any() else pa.nulls(len(raw), pa.binary())
+    columns["bytes"] = frames.bodies(raw).view(pa.binary()) if raw.any() else pa.nulls(len(raw), pa.binary())
     return Bodies(columns, [Fault(row, _AFTER_HEADERS, reason) for row, reason in reasons.items()])
 
 
-class _BodyBytes:
-    """The bytes of every body."""
-
-    def __init__(self, frames: FrameBounds) -> None:
-        self._raw = frames.raw
-        self._starts, self._ends = frames.body_starts, frames.body_ends
-
-    def strings_where(self, keep: Mask) -> pa.Array:
-        return strings_at(self._raw, self._starts, self._ends, keep)
-
-    def only(self, rows: Ints) -> pa.Array:
-        return strings_at(self._raw, self._starts[rows], self._ends[rows]).view(pa.binary())
-
-    def given(self) -> Mask:
-        given: Mask = self._starts < self._ends
-        return given
-
-
-def _typed(bodies: _BodyBytes, codes: Ints, transformed: Mask | None, reasons: dict[int, str]) -> dict[str, pa.Array]:
+def _typed(frames: FrameBounds, codes: Ints, transformed: Mask | None, reasons: dict[int, str]) -> dict[str, pa.Array]:
     """``map`` and ``stream``. Adds to ``reasons`` why a body could not be read."""
     columns: dict[str, pa.Array] = {}
     unread = np.zeros(len(codes), np.bool_)
@@ -120,11 +101,11 @@ def _typed(bodies: _BodyBytes, codes: Ints, transformed: Mask | None, reasons: d
     for kind, mask, read in places:
         rows = np.flatnonzero(mask & ~unread)
         if len(rows):
-            elements = read(kind, bodies.only(rows))
+            elements = read(kind, frames.bodies_of(rows))
             reasons |= {int(rows[index]): reason for index, reason in elements.reasons.items()}
             column = _spread(elements.column, rows, len(codes))
             columns[kind.value] = pc.coalesce(columns[kind.value], column) if kind.value in columns else column
-    unexpected = np.flatnonzero((codes == _MESSAGE) & bodies.given() & ~unread)
+    unexpected = np.flatnonzero((codes == _MESSAGE) & (frames.body_starts < frames.body_ends) & ~unread)
     reasons |= dict.fromkeys(unexpected.tolist(), "a message without a body has one")
     return columns
 

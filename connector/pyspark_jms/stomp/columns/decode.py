@@ -76,7 +76,8 @@ class _FrameReader:
         frames, wanted, rows = self.frames, self.wanted, len(self.frames)
         schema = ARROW_SCHEMA if wanted is None else wanted.schema
         names = frozenset(schema.names)
-        texts = _header_texts(lines, self.dialect, wanted)
+        properties = None if wanted is None or "properties" in wanted.fixed else wanted.properties
+        texts = HeaderTexts(lines, layout_of(lines, self.dialect, properties))
         types = _body_types(texts, self.dialect, self.body_type)
         headers = Headers(texts, self.dialect, types.unread_markers)
         columns, faults = headers.columns(names), headers.faults
@@ -87,7 +88,7 @@ class _FrameReader:
             bodies = read_bodies(frames, types.codes, unread, types.transformed, wanted=names)
             columns, faults = columns | bodies.columns, faults + bodies.faults
         made: dict[str, Callable[[], pa.Array]] = {
-            "sequence": lambda: _numbered(self.first_sequence, rows),
+            "sequence": lambda: pa.array(np.arange(rows) + self.first_sequence, pa.int64()),
             "JMSDestination": lambda: headers.read_from(self.source),
             "body_error": lambda: _reasons(faults, rows),
             "delivery_id": lambda: headers.delivery_id(self.source),
@@ -120,20 +121,10 @@ def _few_lines(frames: FrameBounds, dialect: Dialect, wanted: WantedColumns) -> 
     return wanted_lines(frames, names.union(wanted.properties, renamed))
 
 
-def _numbered(first: int, rows: int) -> pa.Array:
-    return pa.array(np.arange(first, first + rows, dtype=np.int64))
-
-
 def _batch(columns: dict[str, pa.Array], schema: pa.Schema, rows: int) -> pa.RecordBatch:
     """Make the batch. Without messages of a kind, its column is null."""
     every = [columns[f.name] if f.name in columns else pa.nulls(rows, f.type) for f in schema]
     return pa.RecordBatch.from_arrays(every, schema=schema)
-
-
-def _header_texts(lines: Lines, dialect: Dialect, wanted: WantedColumns | None) -> HeaderTexts:
-    """The headers, with a layout of the wanted properties only."""
-    properties = None if wanted is None or "properties" in wanted.fixed else wanted.properties
-    return HeaderTexts(lines, layout_of(lines, dialect, properties))
 
 
 def _body_types(headers: HeaderTexts, dialect: Dialect, body_type: BodyChoice) -> BodyTypes:

@@ -15,14 +15,13 @@ from pyspark_jms.columns.arrays import (
     Int64s,
     Mask,
     Piece,
-    first_not_utf8,
     first_with_nul,
     is_ascii_text,
     join_rows,
     mask_of,
 )
 from pyspark_jms.columns.elements import envelopes
-from pyspark_jms.columns.row_parts import block_of, parts_of
+from pyspark_jms.columns.row_parts import blocks_of
 from pyspark_jms.columns.rows import BODY_TYPES, Codes, Rows, body_types
 from pyspark_jms.columns.sink_properties import properties_of, typed_columns
 from pyspark_jms.errors import UnsupportedError
@@ -40,15 +39,7 @@ from pyspark_jms.stomp.columns.encode_headers import (
 )
 from pyspark_jms.stomp.dialects.base import Dialect
 
-__all__ = ["BUFFER_BYTES", "body_of", "encode", "receipt_of"]
-
-BUFFER_BYTES = 16 << 20
-"""The size to which a block is filled; a larger row gets a block of its own. At this size the fixed cost of a block,
-half a millisecond, is negligible."""
-
-MAX_FRAME_BYTES = (1 << 30) - (1 << 20)
-"""The largest row, whatever the caller allows: Arrow's binary arrays have 31-bit offsets, and the escapes of STOMP 1.2
-may double a header. (Artemis 2.44 with 1 GB of heap failed at 250 MB.)"""
+__all__ = ["body_of", "encode", "receipt_of"]
 
 
 def encode(
@@ -71,30 +62,19 @@ def encode(
     ``numbers`` each row's, when they do not follow each other; ``now_ms`` is what a time to live counts from;
     ``property_columns`` are sent as typed properties; with ``receipts`` each frame requests ``receipt_of`` its number.
     """
-    limit = min(max_frame_bytes, MAX_FRAME_BYTES)
-    blocks = []
-    for rows in parts_of(
+    return blocks_of(
         batch,
+        lambda rows: _frames(rows, dialect, destination, transaction, now_ms, receipts=receipts),
+        max_frame_bytes,
         property_columns=property_columns,
         first_row=first_row,
         numbers=numbers,
-        part_bytes=BUFFER_BYTES,
-        max_row_bytes=MAX_FRAME_BYTES,
-    ):
-        if dialect.unstable_characters:
-            check_stable(rows)
-        frames = _frames(rows, dialect, destination, transaction, now_ms, receipts=receipts)
-        blocks.append(block_of(rows, frames, limit))
-    return blocks
+    )
 
 
 def receipt_of(number: int) -> str:
     """The receipt that the SEND of a task's row requests."""
     return f"s{number}"
-
-
-def _receipt_line(rows: Rows) -> list[Piece]:
-    return header_line("receipt", pa.array([receipt_of(rows.first + index).encode() for index in range(rows.count)]))
 
 
 def _frames(
@@ -106,12 +86,15 @@ def _frames(
     *,
     receipts: bool,
 ) -> pa.Array:
+    if dialect.unstable_characters:
+        check_stable(rows)
     body_lines, body = body_of(rows, dialect)
+    requested = [receipt_of(rows.first + index).encode() for index in range(rows.count)] if receipts else []
     return join_rows(
         [
             b"SEND",
             destination_lines(rows, dialect, destination),
-            *(_receipt_line(rows) if receipts else []),
+            *(header_line("receipt", pa.array(requested)) if receipts else []),
             *body_lines,
             *header_lines(rows, dialect, transaction, now_ms),
             *_properties(rows, dialect),
@@ -216,9 +199,7 @@ def _check_texts(rows: Rows, texts: pa.Array, is_text: Mask) -> None:
     index = first_with_nul(texts)
     if index is not None:
         rows.refuse(index, "has U+0000 in its text, which ends a text frame", "Send it as bytes.")
-    index = first_not_utf8(texts)
-    if index is not None:
-        rows.refuse(index, "has a text that is not UTF-8", "Send it as bytes.")
+    rows.require_utf8(texts, "a text", "Send it as bytes.")
 
 
 def _check_known(rows: Rows, codes: Codes, counts: Codes, dialect: Dialect) -> None:

@@ -7,7 +7,6 @@ dialect reserve are refused.
 """
 
 from collections.abc import Collection, Mapping
-from functools import partial
 
 import numpy as np
 import pyarrow as pa
@@ -38,10 +37,10 @@ from pyspark_jms.columns.rows import (
     modes_and_priorities,
 )
 from pyspark_jms.columns.sink_properties import (
-    NameRules,
     Properties,
     StatedTypes,
     TypedColumn,
+    check_column_name,
     check_names,
     distinct_names,
     places_of,
@@ -49,11 +48,10 @@ from pyspark_jms.columns.sink_properties import (
     stated_types,
     typed_columns,
 )
-from pyspark_jms.errors import SchemaError, UnsupportedError
+from pyspark_jms.errors import UnsupportedError
 from pyspark_jms.jms.conversions import ValueType
 from pyspark_jms.jms.headers import HEADERS, HeaderType
 from pyspark_jms.jms.model import TYPES_MARKER, DeliveryMode, Destination
-from pyspark_jms.jms.rules import is_left_out
 from pyspark_jms.stomp.columns.escapes import escape_column
 from pyspark_jms.stomp.dialects.base import Dialect
 from pyspark_jms.stomp.wire.frame import escape
@@ -65,8 +63,6 @@ __all__ = [
     "fixed_line",
     "header_line",
     "header_lines",
-    "left_out",
-    "name_problem",
     "property_lines",
     "types_line",
 ]
@@ -153,9 +149,8 @@ def _line(rows: Rows, column: str, name: str | None, values: pa.Array) -> list[P
     if name is None:
         _unsupported(rows, column, mask_of(values.is_valid()))
         return []
-    refused = f"has a {column} that is not UTF-8"
-    remedy = "Encode it, in base64 for example."
-    return header_line(name, escape_column(values, lambda index: rows.refuse(index, refused, remedy)))
+    rows.require_utf8(values, f"a {column}")
+    return header_line(name, escape_column(values))
 
 
 def _reply_to(values: pa.Array, dialect: Dialect) -> pa.Array:
@@ -269,45 +264,22 @@ def property_lines(properties: Properties, dialect: Dialect, columns: Collection
     """
     entries = properties.entries
     names = _name_parts(properties, dialect, columns)
-    values = escape_column(
-        properties.values,
-        lambda index: entries.refuse(index, "its value is not UTF-8", "Encode it, in base64 for example."),
-    )
+    values = escape_column(properties.values)
     return slices_of(join_rows([names, values]), entries.bounds)
 
 
 def _name_parts(properties: Properties, dialect: Dialect, columns: Collection[str]) -> pa.Array:
     """LF, name and colon of each property's line; null for a property that the provider sets."""
     names = distinct_names(properties)
-    rules = NameRules(left_out=partial(left_out, dialect=dialect), problem=partial(name_problem, dialect=dialect))
-    check_names(properties, names, rules, columns)
-    parts = pa.array([_name_part(name.decode(), dialect) for name in names.distinct], pa.binary())
+    check_names(properties, names, dialect, columns)
+    lines = [
+        None if dialect.left_out(name) else fixed_line(dialect.send_property_names.get(name, name), "")
+        for name in map(bytes.decode, names.distinct)
+    ]
+    parts = pa.array(lines, pa.binary())
     if names.each_row and not parts.null_count:
         return repeated(parts, properties.entries.rows.count)
     return parts.take(pa.array(names.codes()))
-
-
-def _name_part(name: str, dialect: Dialect) -> bytes | None:
-    if left_out(name, dialect):
-        return None
-    return fixed_line(dialect.send_property_names.get(name, name), "")
-
-
-# --- names that are refused -------------------------------------------------------------------------
-
-
-def left_out(name: str, dialect: Dialect) -> bool:
-    """Return whether the provider sets the property. It is not sent then: a row is written as it was read."""
-    return is_left_out(name, dialect.set_by_broker)
-
-
-def name_problem(name: str, dialect: Dialect) -> str | None:
-    """The reason why a SEND to this broker cannot have a property of this name; None if it can."""
-    if name in dialect.reserved_properties:
-        return "is the name of a header"
-    if name.startswith(dialect.reserved_prefixes) and name not in dialect.set_by_client:
-        return f"has a prefix that {dialect.name} reserves"
-    return None
 
 
 # --- option propertyColumns -------------------------------------------------------------------------
@@ -317,21 +289,10 @@ def column_lines(rows: Rows, columns: Mapping[str, TypedColumn], dialect: Dialec
     """A line for each value that is not null, as pieces of the rows' frames."""
     lines: list[Piece] = []
     for name, column in columns.items():
-        _check_name(name, dialect)
-        values = _escaped(rows, name, column.texts)
-        lines += header_line(dialect.send_property_names.get(name, name), values)
+        check_column_name(name, dialect)
+        rows.require_utf8(column.texts, f"a column {name}")
+        lines += header_line(dialect.send_property_names.get(name, name), escape_column(column.texts))
     return lines
-
-
-def _check_name(name: str, dialect: Dialect) -> None:
-    problem = "is a property that the broker sets" if left_out(name, dialect) else name_problem(name, dialect)
-    if problem:
-        raise SchemaError(f"The name of column {name} of propertyColumns {problem}.", "Rename it.")
-
-
-def _escaped(rows: Rows, name: str, texts: pa.Array) -> pa.Array:
-    fact = f"has a column {name} that is not UTF-8"
-    return escape_column(texts, lambda index: rows.refuse(index, fact, "Encode it, in base64 for example."))
 
 
 # --- the header line spark_jms_types ----------------------------------------------------------------
@@ -378,7 +339,7 @@ def _stated_pairs(
     given = mask_of(properties.values.take(places).is_valid())
     names = stated.names.dictionary_encode()
     gone = np.array(
-        [left_out(name.decode("utf-8", "replace"), dialect) for name in names.dictionary.to_pylist()], np.bool_
+        [dialect.left_out(name.decode("utf-8", "replace")) for name in names.dictionary.to_pylist()], np.bool_
     )
     return _pairs(stated.only(given & ~gone[names.indices.to_numpy()]))
 

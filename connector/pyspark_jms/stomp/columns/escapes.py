@@ -3,8 +3,7 @@
 Knows the table of ``wire.frame`` and how Arrow holds strings. Does not know headers and frames.
 """
 
-from collections.abc import Callable
-from typing import NamedTuple, NoReturn
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -17,7 +16,6 @@ from pyspark_jms.columns.arrays import (
     binary_array,
     bytes_of,
     contents,
-    first_not_utf8,
     offsets_of,
     strings_at,
     with_nulls_of,
@@ -46,11 +44,8 @@ _PRINTABLE = [ord(plain) for plain in ESCAPE_CODES if plain >= " "]
 # --- escape ----------------------------------------------------------------------------------------------
 
 
-def escape_column(array: pa.Array, refuse: Callable[[int], NoReturn]) -> pa.Array:
-    """Escape each entry of a binary array; ``refuse`` is called with the index of an entry that is not UTF-8."""
-    wrong = first_not_utf8(array)
-    if wrong is not None:
-        refuse(wrong)
+def escape_column(array: pa.Array) -> pa.Array:
+    """Escape each entry of a binary array, whose entries are known to be UTF-8."""
     data = bytes_of(array)
     positions, codes = _to_escape(data)
     return _with_escapes(array, data, positions, codes) if len(positions) else array
@@ -72,16 +67,14 @@ def _with_escapes(array: pa.Array, data: Uint8s, positions: Int64s, codes: Uint8
     coded = data.copy()
     coded[positions] = codes
     cuts = np.concatenate([[0], positions, [len(data)]])
-    joined = pc.binary_join(_one_list(binary_array(cuts, coded)), _JOINT)
+    pieces = binary_array(cuts, coded)
+    bounds = pa.py_buffer(np.array([0, len(pieces)], np.int32))
+    one_list = pa.Array.from_buffers(pa.list_(pa.binary()), 1, [None, bounds], children=[pieces])
+    joined = pc.binary_join(one_list, _JOINT)
     offsets = offsets_of(array) - offsets_of(array)[0]
     owners = np.searchsorted(offsets, positions, side="right") - 1
     offsets[1:] += np.cumsum(np.bincount(owners, minlength=len(array)), dtype=offsets.dtype)
     return with_nulls_of(array, offsets, joined.buffers()[2])
-
-
-def _one_list(array: pa.Array) -> pa.Array:
-    offsets = pa.py_buffer(np.array([0, len(array)], np.int32))
-    return pa.Array.from_buffers(pa.list_(pa.binary()), 1, [None, offsets], children=[array])
 
 
 # --- unescape --------------------------------------------------------------------------------------------

@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from pyspark_jms.blocks.block import MessageBlock, index_of, positions_of
-from pyspark_jms.columns.arrays import Ints, Uint8s, require_offsets
+from pyspark_jms.columns.arrays import Ints, Mask, Uint8s, require_offsets, strings_at
 from pyspark_jms.errors import IllegalStateError
 from pyspark_jms.jms.subscription import MAX_ELEMENTS, too_many
 from pyspark_jms.stomp.dialects.base import Dialect
@@ -49,6 +49,14 @@ class FrameBounds:
     @property
     def body_ends(self) -> Ints:
         return self.ends - 2
+
+    def bodies(self, keep: Mask) -> pa.Array:
+        """The bodies of some frames as strings, null for the others."""
+        return strings_at(self.raw, self.body_starts, self.body_ends, keep)
+
+    def bodies_of(self, rows: Ints) -> pa.Array:
+        """The bodies of these frames as binary."""
+        return strings_at(self.raw, self.body_starts[rows], self.body_ends[rows]).view(pa.binary())
 
     @classmethod
     def of(cls, block: MessageBlock) -> Self:

@@ -40,7 +40,7 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """For each frame, the lines of its columns and of its properties."""
+    """The lines of each frame's columns and properties."""
 
     roles: dict[str, Ints]
     """Column, or ``@name`` of the dialect → its line in each frame, -1 for none. No entry: no frame has such a line."""
@@ -403,7 +403,7 @@ def has_unheld_time(message: bytes, dialect: Dialect) -> bool:
 
 
 def truths(texts: pa.Array) -> pa.Array:
-    """True for ``true`` in upper or lower case, otherwise false, also for a null: as ``Boolean.valueOf`` in Java."""
+    """Read ``true`` in upper or lower case as true, all else and a null as false, as ``Boolean.valueOf`` in Java."""
     return pc.equal(pc.ascii_lower(texts), _TRUE).fill_null(_FALSE)
 
 

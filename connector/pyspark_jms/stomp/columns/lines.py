@@ -4,7 +4,7 @@ Every step works on the header blocks of all frames at once. Only lines that are
 ``split_lines`` reads all lines, ``wanted_lines`` those with some names.
 """
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import compress
@@ -73,13 +73,8 @@ class AlikeLines:
     is_plain: bool = True
     """Whether the values are known to be ASCII without escapes. Else values raise ``NotPlainError``."""
 
-    @property
-    def alike(self) -> bool:
-        return True
-
-    @property
-    def faults(self) -> list[Fault]:
-        return []
+    alike: bool = True
+    faults: Sequence[Fault] = ()
 
     def __len__(self) -> int:
         return int(self.first[-1])

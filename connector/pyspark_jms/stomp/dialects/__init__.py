@@ -1,4 +1,4 @@
-"""How each broker's STOMP differs from the others', as data. Does not know sockets, Arrow and Spark.
+"""The differences between the brokers' STOMP, as data. Does not know sockets, Arrow and Spark.
 
 The only folder that distinguishes brokers: elsewhere there is no ``if broker == …``.
 """
@@ -9,15 +9,10 @@ from pyspark_jms.stomp.dialects.base import Dialect
 from pyspark_jms.stomp.dialects.classic import CLASSIC
 from pyspark_jms.stomp.dialects.rabbitmq import RABBITMQ
 
-__all__ = ["ARTEMIS", "CLASSIC", "DIALECTS", "RABBITMQ", "Dialect", "dialect_named", "dialect_of_server"]
+__all__ = ["ARTEMIS", "CLASSIC", "DIALECTS", "RABBITMQ", "Dialect", "dialect_of_server"]
 
 DIALECTS: dict[str, Dialect] = {dialect.name: dialect for dialect in (ARTEMIS, CLASSIC, RABBITMQ)}
-"""Every dialect by its name, which is a value of option ``broker``."""
-
-
-def dialect_named(name: str) -> Dialect:
-    """The dialect for a value of option ``broker``. The options check the value, so a ``KeyError`` is a bug."""
-    return DIALECTS[name]
+"""Every dialect by its name, which is a value of option ``broker``. The options check the value."""
 
 
 def dialect_of_server(server: str | None) -> Dialect:

@@ -10,7 +10,7 @@ from pyspark_jms.jms.names import CONNECTOR_QUEUES, RefusedName
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Addresses:
-    """How a broker writes the names of queues and topics in the header ``destination``."""
+    """The spelling of names of queues and topics in a broker's header ``destination``."""
 
     prefixes: Mapping[DestinationKind, str] = field(default_factory=lambda: dict.fromkeys(DestinationKind, ""))
     """The prefix of a queue's name, and of a topic's (``/queue/``)."""

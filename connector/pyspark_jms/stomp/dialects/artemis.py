@@ -3,8 +3,16 @@
 from pyspark_jms.jms import added_names
 from pyspark_jms.jms.added_names import NATIVE_ID
 from pyspark_jms.jms.features import Feature, Refusal
-from pyspark_jms.jms.model import BODY_MARKER, TYPES_MARKER, DestinationKind
-from pyspark_jms.jms.names import ARTEMIS_PROPERTIES, ARTEMIS_QUEUES, JOINING_DOT, RefusedName, RefusedSubscriptions
+from pyspark_jms.jms.model import BODY_MARKER, DESTINATION_WORDS, TYPES_MARKER, DestinationKind
+from pyspark_jms.jms.names import (
+    ARTEMIS_PROPERTIES,
+    ARTEMIS_QUEUES,
+    JOINING_DOT,
+    SCHEDULED_PROPERTIES,
+    TWO_COLONS,
+    RefusedName,
+    RefusedSubscriptions,
+)
 from pyspark_jms.management.attributes import ARTEMIS_MANAGEMENT
 from pyspark_jms.stomp.dialects.addresses import Addresses
 from pyspark_jms.stomp.dialects.base import (
@@ -21,11 +29,7 @@ from pyspark_jms.stomp.dialects.subscription_headers import DurableSubscriptionH
 __all__ = ["ARTEMIS"]
 
 _PARSED = (
-    RefusedName(
-        pattern="::",
-        reason="has two colons: Artemis takes what is before them for an address",
-        remedy="Use another character.",
-    ),
+    TWO_COLONS,
     RefusedName(
         pattern=r"^\s|\s$",
         reason="begins or ends with a blank, which Artemis removes",
@@ -76,12 +80,7 @@ ARTEMIS = Dialect(
     # frame depends on the type.
     body_rule=BodyRule.CONTENT_LENGTH_NOT_LAST,
     stored_text_overhead=5,
-    reply_to_prefixes={
-        "queue://": "queue://",
-        "topic://": "topic://",
-        "temp-queue://": "temp-queue://",
-        "temp-topic://": "temp-topic://",
-    },
+    reply_to_prefixes={f"{word}://": f"{word}://" for word in DESTINATION_WORDS},
     stable_id_separator=",",
     send_destination_headers={
         DestinationKind.QUEUE: {"destination-type": "ANYCAST"},
@@ -95,16 +94,8 @@ ARTEMIS = Dialect(
     },
     send_property_names={"JMSXGroupSeq": "_AMQ_GROUP_SEQUENCE"},
     reserved_properties=RESERVED_EVERYWHERE
-    | {
-        "destination-type",
-        "expires",
-        "AMQ_SCHEDULED_DELAY",
-        "AMQ_SCHEDULED_TIME",
-        "AMQ_SCHEDULED_REPEAT",
-        "AMQ_SCHEDULED_PERIOD",
-        "AMQ_SCHEDULED_CRON",
-        "_AMQ_GROUP_SEQUENCE",
-    },
+    | SCHEDULED_PROPERTIES
+    | {"destination-type", "expires", "AMQ_SCHEDULED_TIME", "_AMQ_GROUP_SEQUENCE"},
     # The broker executes such properties as management requests, or routes messages by them.
     reserved_prefixes=("_AMQ_", "__AMQ_"),
     set_by_broker=ARTEMIS_PROPERTIES,

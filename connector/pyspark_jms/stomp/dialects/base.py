@@ -1,4 +1,4 @@
-"""What a dialect describes: one frozen value for each broker, and a broker overrides only what differs."""
+"""The STOMP dialect: one frozen value for each broker, and a broker overrides only what differs."""
 
 import re
 from collections.abc import Iterable, Mapping
@@ -57,7 +57,7 @@ _ID_SEPARATOR = b","
 
 
 class BodyRule(Enum):
-    """How a MESSAGE frame distinguishes text from bytes."""
+    """The ways in which a MESSAGE frame distinguishes text from bytes."""
 
     CONTENT_LENGTH_NOT_LAST = "bytes if the first content-length is not the last header, else text"
     CONTENT_LENGTH = "bytes if there is a content-length, unless amq-msg-type is text"
@@ -65,7 +65,7 @@ class BodyRule(Enum):
 
 
 class WindowUnit(Enum):
-    """What a broker counts in its prefetch window."""
+    """The unit in which a broker counts its prefetch window."""
 
     BYTES = "bytes"
     MESSAGES = "messages"
@@ -217,19 +217,6 @@ class Dialect(BrokerDialect):
     send_property_names: Mapping[str, str] = field(default_factory=dict)
     """JMS property → the SEND header that carries it, where the names differ (``JMSXGroupSeq`` →
     ``_AMQ_GROUP_SEQUENCE``)."""
-
-    reserved_properties: frozenset[str]
-    """Property names that rows must not use: the broker takes them for a header of SEND, or drops them."""
-
-    reserved_prefixes: tuple[str, ...] = ()
-    """Prefixes of property names that rows must not use: the broker gives such properties a meaning of its own."""
-
-    set_by_broker: frozenset[str] = frozenset()
-    """Properties that the broker sets in messages it delivers. The sink leaves them out without an error, so that a row
-    can be written as it was read, also where ``reserved_properties`` or ``reserved_prefixes`` has the name."""
-
-    set_by_client: frozenset[str] = frozenset()
-    """Property names with a reserved prefix that a client is meant to set: rows may use them."""
 
     commit_checks_sends: bool = True
     """Whether COMMIT fails when a SEND of the transaction was refused and the ERROR has not arrived yet."""

@@ -3,7 +3,7 @@
 from pyspark_jms.jms import added_names
 from pyspark_jms.jms.features import Feature, Refusal
 from pyspark_jms.jms.model import BODY_MARKER, TYPES_MARKER, DestinationKind
-from pyspark_jms.jms.names import CLASSIC_DESTINATIONS, CLASSIC_NAMES
+from pyspark_jms.jms.names import CLASSIC_DESTINATIONS, CLASSIC_NAMES, SCHEDULED_PROPERTIES
 from pyspark_jms.stomp.dialects.addresses import Addresses
 from pyspark_jms.stomp.dialects.base import (
     MESSAGE_HEADERS,
@@ -81,18 +81,8 @@ CLASSIC = Dialect(
     send_headers=SEND_HEADERS | {"JMSExpiration": "expires", "delivery_delay": "AMQ_SCHEDULED_DELAY"},
     confirms_single_messages=True,
     reserved_properties=RESERVED_EVERYWHERE
-    | {
-        "expires",
-        "timestamp",
-        "amq-msg-type",
-        "subscription",
-        "ack",
-        "redelivered",
-        "AMQ_SCHEDULED_DELAY",
-        "AMQ_SCHEDULED_REPEAT",
-        "AMQ_SCHEDULED_PERIOD",
-        "AMQ_SCHEDULED_CRON",
-    },
+    | SCHEDULED_PROPERTIES
+    | {"expires", "timestamp", "amq-msg-type", "subscription", "ack", "redelivered"},
     set_by_broker=frozenset({"original-destination", "transformation"}),  # in messages moved to a dead-letter queue
     envelopes=True,
     origin_headers=("original-destination",),

@@ -11,7 +11,7 @@ __all__ = ["DurableSubscriptionHeaders"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DurableSubscriptionHeaders:
-    """How a broker's frames name a durable topic subscription, and how the broker treats it."""
+    """The names of a durable topic subscription in a broker's frames, and how the broker treats it."""
 
     name_header: str
     """The header with the subscription's name. In UNSUBSCRIBE it ends the subscription; without it UNSUBSCRIBE only

@@ -10,8 +10,7 @@ from collections.abc import Mapping
 from stomp.exception import NotConnectedException
 from stomp.listener import HeartbeatListener
 
-from pyspark_jms.blocks.block import ByteArray, MessageBlock
-from pyspark_jms.blocks.dead_letter import OversizedMessage
+from pyspark_jms.blocks.block import ByteArray
 from pyspark_jms.errors import (
     BrokerUnreachableError,
     ConnectionLostError,
@@ -24,7 +23,7 @@ from pyspark_jms.network.address import Address
 from pyspark_jms.network.connection import StateCondition
 from pyspark_jms.network.failures import connection_lost, first_that_answers, unreachable
 from pyspark_jms.network.settings import ConnectionSettings
-from pyspark_jms.stomp.dialects import Dialect, dialect_named, dialect_of_server
+from pyspark_jms.stomp.dialects import DIALECTS, Dialect, dialect_of_server
 from pyspark_jms.stomp.link.message_transport import MessageTransport
 from pyspark_jms.stomp.link.prefetch import Inbox, Prefetch
 from pyspark_jms.stomp.link.replies import Listener, Replies
@@ -62,7 +61,7 @@ class Connection:
         self._receipt_count = self._subscription_count = 0
         self.users: set[object] = set()
         """The consumers that share the connection. The last one closes it."""
-        self._prefetch = Prefetch(
+        self.prefetch = Prefetch(
             condition, max_body_bytes=settings.max_message_bytes, on_too_large=settings.on_too_large
         )
         self._replies = Replies(address, condition, lambda: self._transport.failure)
@@ -71,7 +70,7 @@ class Connection:
             context=settings.tls.context() if address.tls else None,
             connect_timeout=settings.connect_timeout,
             send_timeout=settings.receipt_timeout,
-            feed=self._prefetch.feed,
+            feed=self.prefetch.feed,
         )
         self._heart = HeartbeatListener(self._transport, (_heartbeat_ms(settings), _heartbeat_ms(settings)))
         self._transport.set_listener("heart", self._heart)
@@ -79,7 +78,7 @@ class Connection:
         try:
             self._open()
             self._replies.dialect = _dialect(settings, self.server)
-            self._prefetch.set_ack_header(self.dialect.ack_header)
+            self.prefetch.set_ack_header(self.dialect.ack_header)
         except BaseException:
             self.drop()
             raise
@@ -114,6 +113,10 @@ class Connection:
     def dialect(self) -> Dialect:
         assert self._replies.dialect is not None
         return self._replies.dialect
+
+    @property
+    def received_bytes(self) -> int:
+        return self.prefetch.received_bytes
 
     @property
     def is_down(self) -> bool:
@@ -190,30 +193,17 @@ class Connection:
         """Return the id of another subscription, and where its messages will be."""
         self._subscription_count += 1
         number = str(self._subscription_count)
-        return number, self._prefetch if number == "1" else self._prefetch.share(number)
+        return number, self.prefetch if number == "1" else self.prefetch.share(number)
 
-    @property
-    def received_bytes(self) -> int:
-        """Bytes received so far, without heart-beats."""
-        return self._prefetch.received_bytes
-
-    def waiting(self) -> tuple[int, int]:
-        """Messages and bytes received and not taken."""
-        return self._prefetch.waiting()
-
-    def take(self) -> list[MessageBlock]:
-        """The messages received since the last call."""
-        return self._prefetch.take()
-
-    def take_oversized(self) -> list[OversizedMessage]:
-        """The messages above maxMessageBytes since the last call, unless onTooLarge ends the session for them."""
-        return self._prefetch.take_oversized()
+    def has_messages(self) -> bool:
+        """Return whether messages were received and not taken."""
+        return bool(self.prefetch.waiting()[0])
 
     def check_messages(self) -> None:
         """Call ``check``, and also raise the error of a message that was too large to be received."""
         self.check()
-        if self._prefetch.refused is not None:
-            raise self._prefetch.refused
+        if self.prefetch.refused is not None:
+            raise self.prefetch.refused
 
 
 def _heartbeat_ms(settings: ConnectionSettings) -> int:
@@ -221,7 +211,7 @@ def _heartbeat_ms(settings: ConnectionSettings) -> int:
 
 
 def _dialect(settings: ConnectionSettings, server: str | None) -> Dialect:
-    return dialect_of_server(server) if settings.broker == "auto" else dialect_named(settings.broker)
+    return dialect_of_server(server) if settings.broker == "auto" else DIALECTS[settings.broker]
 
 
 def _connect_frame(settings: ConnectionSettings, address: Address) -> SecretBytes:

@@ -14,7 +14,7 @@ from pyspark_jms.errors import (
     SubscriptionInUseError,
     UnsupportedError,
 )
-from pyspark_jms.jms.model import Destination, DestinationKind
+from pyspark_jms.jms.model import DestinationKind
 from pyspark_jms.jms.names import has_wildcards
 from pyspark_jms.jms.subscription import FULL_QUEUE_REMEDY, Subscription
 from pyspark_jms.management.destinations import require_destinations
@@ -83,8 +83,11 @@ def _routing_of(settings: ConnectionSettings, subscription: Subscription, dialec
     """The routing type to subscribe with. On Artemis another one than the queue's would change the address for good."""
     destination = subscription.destination
     full_name = is_fully_qualified(destination.name, dialect.management)
-    if destination.kind is DestinationKind.TOPIC and not full_name:
-        _require_topic(settings, destination, dialect)
+    is_topic = destination.kind is DestinationKind.TOPIC and not full_name and not has_wildcards(destination.name)
+    if is_topic and shows_addresses(dialect.management):
+        # SUBSCRIBE to a queue as to a topic would give its address a second routing type for good. Nothing is refused
+        # without the permission manage.
+        require_destinations(StompManagementLink, settings, [destination])
     if subscription.durable is not None or not full_name:
         return destination.kind
     try:
@@ -111,15 +114,6 @@ def _routing_of(settings: ConnectionSettings, subscription: Subscription, dialec
             "Remove the selector and filter the rows, or read over AMQP.",
         )
     return routing
-
-
-def _require_topic(settings: ConnectionSettings, destination: Destination, dialect: Dialect) -> None:
-    """Refuse a queue that is read as a topic: SUBSCRIBE would give its address a second routing type for good.
-
-    Nothing is refused without the permission ``manage``.
-    """
-    if shows_addresses(dialect.management) and not has_wildcards(destination.name):
-        require_destinations(StompManagementLink, settings, [destination])
 
 
 class Consumer(OnConnection[Dialect]):
@@ -149,7 +143,7 @@ class Consumer(OnConnection[Dialect]):
             self.subscribe(subscription)
 
     def subscribe(self, subscription: Subscription) -> None:
-        """Once. After an error its connection is closed, unless others use it.
+        """Subscribe, once. After an error its connection is closed, unless others use it.
 
         ``UnconvertibleMessageError`` if a message was redelivered that the broker cannot send over STOMP.
         """
@@ -163,11 +157,11 @@ class Consumer(OnConnection[Dialect]):
             self.connection.request("SUBSCRIBE", headers)
             self._is_subscribed = True
         except JMSError as error:
-            self._leave()
+            super().close()
             raise _refusal(self._settings, subscription, self.dialect, error) from None
 
     def _should_probe(self, subscription: Subscription, routing: DestinationKind) -> bool:
-        """Not for a plain topic subscription: what is given back at its end is lost."""
+        """Return False for a plain topic subscription, among others: what is given back at its end is lost."""
         is_full_name = is_fully_qualified(subscription.destination.name, self.dialect.management)
         keeps = routing is DestinationKind.QUEUE or subscription.durable is not None or is_full_name
         is_wider = subscription.window_bytes > 1
@@ -298,15 +292,4 @@ class Consumer(OnConnection[Dialect]):
                 self.connection.request("UNSUBSCRIBE", {"id": self._number})
             except JMSError as error:
                 _log.warning("= %s did not confirm UNSUBSCRIBE: %s", self.connection.address, error.fact)
-        self._leave()
-
-    def _leave(self) -> None:
-        """Close the connection, unless others use it."""
-        self.connection.users.discard(self)
-        if not self.connection.users:
-            self.connection.close()
-
-    def drop(self) -> None:
-        """Close the connection at once, as a crash would: for a connection that has failed."""
-        self.connection.users.discard(self)
-        self.connection.drop()
+        super().close()

@@ -80,17 +80,17 @@ def probe_queue(connection: Connection, settings: ConnectionSettings, subscribe:
 def _await_message(connection: Connection, seconds: float) -> MessageBlock | None:
     """The message, and None if none arrives. Returns when the ERROR is here that may follow it, or when it is due."""
     with connection.condition:
-        connection.condition.wait_for(lambda: connection.is_down or connection.waiting()[0], seconds)
+        connection.condition.wait_for(lambda: connection.is_down or connection.has_messages(), seconds)
         connection.condition.wait_for(lambda: connection.is_down, _ERROR_SECONDS)
     return _take_last(connection)
 
 
 def _take_last(connection: Connection) -> MessageBlock | None:
     """Take what has arrived, and keep nothing: it is in the queue again at the end of the subscription."""
-    for oversized in connection.take_oversized():
+    for oversized in connection.prefetch.take_oversized():
         with oversized:
             pass
-    blocks = connection.take()
+    blocks = connection.prefetch.take()
     return blocks[-1] if blocks else None
 
 
@@ -146,7 +146,8 @@ def spend_attempt(
     broker ignores selectors. Never raises.
     """
     others = None if neighbour is None else other_messages(neighbour, dialect)
-    if others is None or not _takes_selector(subscribe, dialect):
+    takes_selector = subscribe.items() >= dialect.subscribe_headers[DestinationKind.QUEUE].items()
+    if others is None or not takes_selector:
         return
     selector = both_selectors(subscribe.get("selector"), others)
     with (
@@ -155,10 +156,6 @@ def spend_attempt(
     ):
         for _ in range(_SECOND_TRIES):
             second.receive()
-
-
-def _takes_selector(subscribe: Mapping[str, str], dialect: Dialect) -> bool:
-    return subscribe.items() >= dialect.subscribe_headers[DestinationKind.QUEUE].items()
 
 
 def other_messages(block: MessageBlock, dialect: Dialect) -> str | None:

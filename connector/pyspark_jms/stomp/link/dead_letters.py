@@ -17,9 +17,6 @@ from pyspark_jms.jms.headers import HEADERS
 from pyspark_jms.jms.model import (
     BODY_MARKER,
     DEAD_LETTER_PROPERTIES,
-    ERROR_PROPERTY,
-    MESSAGE_ID_PROPERTY,
-    SOURCE_PROPERTY,
     TYPES_MARKER,
     Destination,
     DestinationKind,
@@ -31,7 +28,6 @@ from pyspark_jms.stomp.wire.frame import escape
 
 __all__ = ["send_dead_letters"]
 
-_MAX_REASON_CHARACTERS = 1000
 _KEPT = frozenset(header.name for header in HEADERS if header.in_dead_letter)
 
 
@@ -69,9 +65,7 @@ def _send(producer: Producer, queue: str, letter: DeadLetter) -> None:
         **dialect.send_destination_headers[DestinationKind.QUEUE],
         "persistent": "true",
         **confirmed_by,
-        ERROR_PROPERTY: letter.reason[:_MAX_REASON_CHARACTERS],
-        SOURCE_PROPERTY: letter.source,
-        MESSAGE_ID_PROPERTY: dialect.message_id(parts.identifier),
+        **letter.properties(dialect.message_id(parts.identifier)),
     }
     if isinstance(parts.body, bytes):
         _send_frame(producer, _head(dialect, headers, parts.head, len(parts.body)) + parts.body + b"\0", receipt)
@@ -100,10 +94,8 @@ def _mapped(dialect: Dialect, headers: Mapping[str, str], head: bytes, body: Bin
 
 
 def _send_frame(producer: Producer, frame: bytes | memoryview, receipt: str | None) -> None:
-    if receipt is None:
-        producer.send(frame)
-    else:
-        producer.send_at_once(frame)
+    producer.send_frames(frame, in_transaction=receipt is None)
+    if receipt is not None:
         producer.await_each([receipt])
 
 

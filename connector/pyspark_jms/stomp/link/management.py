@@ -63,12 +63,7 @@ class StompManagementLink(ManagementLink):
 
     def _arrived(self, deadline: float) -> list[Frame]:
         connection = self._connection
-        with connection.condition:
-            while not connection.waiting()[0]:
-                connection.check_messages()
-                left = deadline - time.monotonic()
-                if left <= 0:
-                    raise self._no_reply()
-                connection.condition.wait(left)
-            blocks = connection.take()
+        left = deadline - time.monotonic()
+        connection.condition.await_(connection.has_messages, connection.check_messages, left, self._no_reply)
+        blocks = connection.prefetch.take()
         return [parse_frame(block.message(index)) for block in blocks for index in range(len(block))]

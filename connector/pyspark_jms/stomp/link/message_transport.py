@@ -20,7 +20,7 @@ from stomp.utils import PollableQueue
 
 from pyspark_jms.blocks.block import ByteArray
 from pyspark_jms.network.address import Address
-from pyspark_jms.network.dialing import dial
+from pyspark_jms.network.dialing import open_socket
 
 __all__ = ["MessageTransport"]
 
@@ -30,7 +30,6 @@ _SMALL_READ_BYTES, _NAP_SECONDS = 1 << 15, 0.0005
 """A broker writes frame by frame, and each write would wake the reader. After a small read the reader sleeps, so that
 more frames arrive: one read of thirty frames takes half the CPU of thirty reads."""
 _EOL = b"\n"
-_MIN_SECONDS = 0.1
 _HEARTBEAT_EOL_SECONDS = 0.1
 """How often stomp.py gets an EOL while MESSAGE frames arrive: it takes more CPU for an EOL than a frame takes here."""
 _OUTBOX_BYTES = 16 << 20
@@ -104,24 +103,16 @@ class MessageTransport(Transport):  # type: ignore[misc]  # stomp.py has no type
 
     def attempt_connection(self) -> None:
         """Connect once, and raise the reason of a failure: stomp.py's own version only logs it."""
-        target = (self._address.host, self._address.port)
-        deadline = time.monotonic() + self._connect_timeout
-        connected = dial(*target, self._connect_timeout)
-        try:
-            connected.settimeout(max(deadline - time.monotonic(), _MIN_SECONDS))
-            connected.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-            if self._context is not None:
-                connected = self._context.wrap_socket(connected, server_hostname=self._address.host)
-                self._write_in_io_thread(connected)
-            else:
-                # A send ends when the peer accepts nothing for this long; without it sendall has no limit.
-                connected.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, _timeval(self._send_timeout))
-        except BaseException:
-            connected.close()
-            raise
+        connected = open_socket(self._address, self._context, self._connect_timeout)
+        if isinstance(connected, ssl.SSLSocket):
+            self._write_in_io_thread(connected)
+        else:
+            # A send ends when the peer accepts nothing for this long; without it sendall has no limit.
+            timeval = struct.pack("ll", int(self._send_timeout), int(self._send_timeout % 1 * 1_000_000))
+            connected.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, timeval)
         self.socket = connected
         connected.setblocking(self.blocking)
-        self.current_host_and_port = target
+        self.current_host_and_port = (self._address.host, self._address.port)
 
     def _write_in_io_thread(self, connected: ssl.SSLSocket) -> None:
         # As in stomp.py for TLS: the socket is non-blocking, and the thread that reads it also writes.
@@ -175,7 +166,8 @@ class MessageTransport(Transport):  # type: ignore[misc]  # stomp.py has no type
                 return got, True
             got += size
             others += self._feed(self._view[:size])
-            if others or (self._is_time_for_eol() if self.blocking else self._has_drained(got)):
+            is_drained = got > _DRAIN_BYTES and isinstance(self.socket, ssl.SSLSocket) and not self.socket.pending()
+            if others or is_drained or (self.blocking and self._is_time_for_eol()):
                 return got, False
             if self.blocking and size < _SMALL_READ_BYTES:
                 time.sleep(_NAP_SECONDS)
@@ -186,9 +178,6 @@ class MessageTransport(Transport):  # type: ignore[misc]  # stomp.py has no type
             return False
         self._next_eol = now + _HEARTBEAT_EOL_SECONDS
         return True
-
-    def _has_drained(self, got: int) -> bool:
-        return got > _DRAIN_BYTES and not _pending(self.socket)
 
     def disconnect_socket(self) -> None:
         """End the connection from any thread, without waiting for the peer; the io thread closes the socket.
@@ -210,11 +199,3 @@ class MessageTransport(Transport):  # type: ignore[misc]  # stomp.py has no type
         else:
             # A view, because stomp.py slices the rest for each TLS record.
             queue.put_when_room(memoryview(encoded_frame), self._send_timeout)
-
-
-def _pending(connected: socket.socket) -> int:
-    return connected.pending() if isinstance(connected, ssl.SSLSocket) else 0
-
-
-def _timeval(seconds: float) -> bytes:
-    return struct.pack("ll", int(seconds), int(seconds % 1 * 1_000_000))

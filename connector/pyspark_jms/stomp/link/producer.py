@@ -4,7 +4,6 @@ import contextlib
 import uuid
 from collections.abc import Iterable
 from dataclasses import replace
-from typing import Self
 
 from pyspark_jms.blocks.block import ByteArray
 from pyspark_jms.errors import (
@@ -16,10 +15,11 @@ from pyspark_jms.errors import (
     TransactionRolledBackError,
 )
 from pyspark_jms.jms.features import Feature
+from pyspark_jms.network.connection import OnConnection
 from pyspark_jms.network.patience import keep_trying
 from pyspark_jms.network.settings import ConnectionSettings
 from pyspark_jms.stomp.dialects import Dialect
-from pyspark_jms.stomp.link.connection import connect
+from pyspark_jms.stomp.link.connection import Connection, connect
 from pyspark_jms.stomp.wire.frame import Frame, encode_frame
 
 __all__ = ["Producer"]
@@ -28,11 +28,11 @@ _ABORT_SECONDS = 5.0
 """When the ABORT takes longer, the connection is closed, which rolls back as well."""
 
 
-class Producer:
-    """``with Producer(settings) as producer: send …; commit()``. Without the commit no message becomes visible.
+class Producer(OnConnection[Dialect]):
+    """``with Producer(settings) as producer: send_frames …; commit()``. Without the commit no message becomes visible.
 
     SEND frames name the transaction ``producer.transaction``. They have no receipt header: Artemis would make it a
-    property of the message. The first ``send`` after a commit begins another transaction of the same name.
+    property of the message. The first ``send_frames`` after a commit begins another transaction of the same name.
     """
 
     transaction = "t"
@@ -41,32 +41,25 @@ class Producer:
     def __init__(self, settings: ConnectionSettings, *, patience: float = 0.0) -> None:
         """``patience``: for how many seconds to retry the connection while the broker is away."""
         own = replace(settings, client_id=f"pyspark-jms-{uuid.uuid4().hex}")
-        self._connection = keep_trying(lambda: connect(own), "connecting", timeout=patience)
+        self.connection: Connection = keep_trying(lambda: connect(own), "connecting", timeout=patience)
         self._open = False
 
-    @property
-    def dialect(self) -> Dialect:
-        return self._connection.dialect
+    def send_frames(self, data: ByteArray, *, in_transaction: bool = True) -> None:
+        """Write whole SEND frames, of this transaction or outside of one. The broker may refuse one of them later.
 
-    def send(self, data: ByteArray) -> None:
-        """Write whole SEND frames of this transaction. The broker may refuse one of them later."""
-        if not self._open:
-            self.dialect.require(Feature.TRANSACTIONS)
-            self._connection.frame("BEGIN", {"transaction": self.transaction})
-            self._open = True
-        self._connection.send(data)
-
-    def send_at_once(self, data: ByteArray) -> None:
-        """Write whole SEND frames outside of a transaction. The next commit confirms these messages too.
-
-        A receipt for BEGIN or DISCONNECT does not confirm them: Artemis, killed after such a receipt, lost some.
+        The next commit also confirms the messages that were sent outside of a transaction. A receipt for BEGIN or
+        DISCONNECT does not: Artemis, killed after such a receipt, lost some.
         """
-        self._connection.send(data)
+        if in_transaction and not self._open:
+            self.dialect.require(Feature.TRANSACTIONS)
+            self.connection.frame("BEGIN", {"transaction": self.transaction})
+            self._open = True
+        self.connection.send(data)
 
     def await_each(self, receipts: Iterable[str]) -> None:
         """Return when the broker has sent each of these receipts; raise when one does not come."""
         for receipt in receipts:
-            self._connection.await_receipt(receipt)
+            self.connection.await_receipt(receipt)
 
     def commit(self) -> None:
         """Return when the broker has confirmed the COMMIT; otherwise raise, even if the outcome is unknown."""
@@ -93,12 +86,12 @@ class Producer:
         try:
             if not self.dialect.commit_checks_sends:
                 self._await_refusals()
-            receipt = self._connection.new_receipt()
+            receipt = self.connection.new_receipt()
             frame = Frame("COMMIT", (("transaction", self.transaction), ("receipt", receipt)))
-            self._connection.send(encode_frame(frame))
-            self._connection.await_receipt(receipt)
+            self.connection.send(encode_frame(frame))
+            self.connection.await_receipt(receipt)
         except LinkError:
-            self._connection.drop()
+            self.connection.drop()
             raise
 
     def _await_refusals(self) -> None:
@@ -110,20 +103,14 @@ class Producer:
         does not exist is answered by that session and has no other effect. It needs a ``client-id``
         (StompSession.unsubscribe, 2.0 to 2.55).
         """
-        name, nonexistent = self.dialect.durable_subscriptions.name_header, self._connection.new_receipt()
+        name, nonexistent = self.dialect.durable_subscriptions.name_header, self.connection.new_receipt()
         headers = (("id", nonexistent), (name, nonexistent), ("receipt", nonexistent))
-        self._connection.send(encode_frame(Frame("UNSUBSCRIBE", headers)))
-        self._connection.await_receipt(nonexistent)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
+        self.connection.send(encode_frame(Frame("UNSUBSCRIBE", headers)))
+        self.connection.await_receipt(nonexistent)
 
     def close(self) -> None:
         """Abort what was not committed, and disconnect."""
         if self._open:
             with contextlib.suppress(JMSError):
-                self._connection.request("ABORT", {"transaction": self.transaction}, _ABORT_SECONDS)
-        self._connection.close()
+                self.connection.request("ABORT", {"transaction": self.transaction}, _ABORT_SECONDS)
+        super().close()

@@ -1,10 +1,9 @@
-"""What a broker sends besides messages: CONNECTED, receipts, an ERROR, the end of the connection. Waits for them.
+"""The replies of a broker: CONNECTED, receipts, an ERROR, the end of the connection. Waits for them.
 
 stomp.py parses these frames on its own thread and passes them to ``Listener``.
 """
 
 import re
-import time
 from collections.abc import Callable
 from typing import Any
 
@@ -118,14 +117,7 @@ class Replies:
             self._condition.wait_for(lambda: self.is_down or self._error is not None, timeout)
 
     def _await(self, ready: Callable[[], bool], timeout: float, what: str) -> None:
-        deadline = time.monotonic() + timeout
-        with self._condition:
-            while not ready():
-                self.check()
-                left = deadline - time.monotonic()
-                if left <= 0:
-                    raise late(self._address, what, timeout)
-                self._condition.wait(left)
+        self._condition.await_(ready, self.check, timeout, lambda: late(self._address, what, timeout))
 
 
 class Listener(stomp.ConnectionListener):  # type: ignore[misc]  # stomp.py has no type information

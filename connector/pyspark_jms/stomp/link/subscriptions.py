@@ -112,7 +112,7 @@ def _require_there(link: ManagementLink, topic: Destination, durable: DurableSub
 
 
 def _require_readable(settings: ConnectionSettings, queue: str, durable: DurableSubscription) -> None:
-    """On a separate connection, which a refusal closes."""
+    """Read the queue on a separate connection, which a refusal closes."""
     connection = connect(settings)
     try:
         window = {connection.dialect.window_header: "1"}

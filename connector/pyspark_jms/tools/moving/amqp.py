@@ -101,7 +101,7 @@ class AmqpMover(AmqpSourceLink):
 
     def _sender(self, destination: Destination) -> Sender:
         address = self.dialect.send.target_address(destination.kind, destination.name)
-        return self._transactions.senders.attached(address, str(destination.kind))
+        return self._transactions.sender_to(address, str(destination.kind))
 
     def _send(self, sender: Sender, block: MessageBlock, txn_id: bytes) -> None:
         following = 0

@@ -28,34 +28,6 @@ def with_refused(messages, annotations=None, content_types=None, choice="auto"):
     return {name: column.to_pylist() for name, column in found.items()}, refusals.rows().tolist()
 
 
-def test_each_body_in_the_column_of_its_type():
-    found = columns([TEXT, DATA, MAP, LIST, NONE, b""])
-    assert found["body_type"] == ["text", "bytes", "map", "stream", "text", "message"]
-    assert found["text"] == ["hi", *[None] * 5]
-    assert found["bytes"] == [None, b"\xff", *[None] * 4]
-    assert found["map"] == [None, None, [("k", {"type": "int", "value": "1"})], *[None] * 3]
-    elements = [{"type": "int", "value": "1"}, {"type": "string", "value": None}]
-    assert found["stream"] == [None, None, None, elements, None, None]
-
-
-def test_empty_bodies_of_a_type():
-    found = columns([b"", b"", NONE, b""], [2, 4, 3, 5])
-    assert (found["map"][0], found["stream"][1], found["bytes"][2], found["text"][3]) == ([], [], b"", None)
-
-
-def test_content_types_decide_on_data():
-    found = columns(
-        [section(0x75, binary(b"a"))] * 3, None, ["text/plain", "application/x-java-serialized-object", None]
-    )
-    assert found["body_type"] == ["text", "object", "bytes"]
-    assert (found["text"], found["bytes"]) == (["a", None, None], [None, b"a", b"a"])
-
-
-def test_forced_types():
-    assert columns([TEXT, DATA, NONE], choice="bytes")["bytes"] == [b"hi", b"\xff", b""]
-    assert columns([TEXT, NONE], choice="text")["text"] == ["hi", None]
-
-
 @pytest.mark.parametrize(
     ("message", "annotation", "choice"),
     [

@@ -238,11 +238,13 @@ def test_properties_and_elements_that_jms_does_not_have_leave_the_body_readable(
         assert [element["type"] for element in elements] == types
 
 
-def test_the_usual_types_of_amqp_are_not_read_one_by_one(monkeypatch):
+def test_the_usual_messages_are_not_read_one_by_one(monkeypatch):
+    """The columns are what makes the decoder fast."""
     monkeypatch.setattr(module, "read_message", None)
     usual = {"u": uint(7), "l": ulong(7), "id": b"\x98" + bytes(16), "t": timestamp(1), "s": symbol("s")}
     message = application_properties(**usual) + section(0x77, list_(*usual.values()))
-    assert len(read([message] * 50)) == 50
+    for messages in ([message] * 50, [text_message(f"hello {i}") for i in range(50)]):
+        assert len(read(messages)) == 50
 
 
 def test_no_messages():
@@ -285,24 +287,12 @@ def test_messages_of_one_layout(examples, damaged):
         check(Messages(seed).of_one_layout(20, damaged=damaged))
 
 
-@pytest.mark.deep
-def test_many_more_messages():
-    for seed in range(100, 200):
-        check(_messages(seed, 400, oddness=(0, 0.01, 0.1)[seed % 3], damage=(0, 0.1)[seed % 2]))
-
-
 @pytest.mark.parametrize("message", [text_message(), b"", text_message("x" * 300), section(0x77, NULL)])
 def test_a_message_cut_anywhere(message):
     """In a block with others, and as the last one of a block."""
     check([message[:end] for end in range(len(message))])
     for end in range(0, len(message), 7):
         check([message, message[:end]])
-
-
-def test_the_usual_messages_are_not_read_one_by_one(monkeypatch):
-    """The columns are what makes the decoder fast."""
-    monkeypatch.setattr(module, "read_message", None)
-    assert len(read([text_message(f"hello {i}") for i in range(50)])) == 50
 
 
 FIXED = [name for name in COLUMNS if name not in {"bytes", "body_error"}]
@@ -348,7 +338,7 @@ def wanted_of(row, fixed, names):
 
 
 def test_what_is_not_wanted_is_not_read(monkeypatch):
-    monkeypatch.setattr(module, "property_columns", None)
+    monkeypatch.setattr(module.PropertyReader, "columns", None)
     monkeypatch.setattr(module, "body_columns", None)
     wanted = WantedColumns.of({"JMSType"}, ["n", "absent"])
     how = {"dialect": ARTEMIS, "source": QUEUE, "first_sequence": 0, "body_type": "auto"}
@@ -406,10 +396,9 @@ def test_properties_that_are_not_wanted_are_not_walked(monkeypatch):
 def test_an_envelope_is_decoded_whole():
     """Its types are stated in a property, and selectors are compared with the message as the broker has it."""
     message = section(0x74, map_([(string(TYPES_MARKER), string('{"n":"int"}')), (string("n"), string("7"))]))
-    how = {"dialect": ARTEMIS, "source": QUEUE, "first_sequence": 0, "body_type": "auto"}
     for messages in ([message], [text_message(), message], [text_message(), message + b"\0\x53\x78\xc1\x01\0"]):
         for names in ([], ["n"]):
-            batch = decode(block_of(messages), **how, wanted=WantedColumns.of({"text"}, names))
+            batch = decode(block_of(messages), **ONE, wanted=WantedColumns.of({"text"}, names))
             assert batch.schema == ARROW_SCHEMA
 
 
@@ -486,7 +475,7 @@ def test_a_message_with_too_many_elements_is_a_row_with_its_bytes(place, beside,
     limit_elements(monkeypatch, LIMIT)
     above, below = with_elements(LIMIT + 1)[place], with_elements(LIMIT)[place]
     block = block_of([below] * beside + [above, below, SMALL])
-    batch = decode(block, dialect=ARTEMIS, source=QUEUE, first_sequence=0, body_type="auto")
+    batch = decode(block, **ONE)
     batch.validate(full=True)
     *_, row, fits, small = batch.to_pylist()
     assert "more than 20 " in row["body_error"]
@@ -605,13 +594,7 @@ def test_what_rhea_sends_arrives_as_the_page_says(alone):
     """docs/typed-messages.md, "AMQP producers": every whole number that is not negative is a uint."""
     blocks = [[name] for name in RHEA] if alone else [list(RHEA)]
     for names in blocks:
-        found = decode(
-            block_of([RHEA[name] for name in names]),
-            dialect=ARTEMIS,
-            source=QUEUE,
-            first_sequence=0,
-            body_type="auto",
-        ).to_pylist()
+        found = decode(block_of([RHEA[name] for name in names]), **ONE).to_pylist()
         for name, row in zip(names, found, strict=True):
             for column in ("properties", "property_types"):
                 row[column] = {each: value for each, value in row[column] if each != "JMSXDeliveryCount"}

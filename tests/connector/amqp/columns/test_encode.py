@@ -12,12 +12,12 @@ from hypothesis import strategies as st
 from plain_amqp_rows import expected_row, time_to_live
 from sink_rows import DESTINATION, rows_of
 
-from pyspark_jms.amqp.columns import encode as module
 from pyspark_jms.amqp.columns.decode import decode
 from pyspark_jms.amqp.columns.encode import body, content_types, encode
 from pyspark_jms.amqp.columns.one_message import BlockContext, read_message
 from pyspark_jms.amqp.columns.one_value import number, string
 from pyspark_jms.amqp.dialects import AMQP, ARTEMIS, CLASSIC
+from pyspark_jms.columns import row_parts
 from pyspark_jms.columns.arrays import join_rows
 from pyspark_jms.columns.row_parts import good_rows
 from pyspark_jms.columns.rows import BODY_TYPES, body_types
@@ -100,7 +100,7 @@ def test_two_readers_find_what_the_rows_hold(drawn, padding, buffer_bytes, diale
     before, after = padding
     whole = batch_of([*rows[:1] * before, *rows, *rows[:1] * after], columns)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(module, "BUFFER_BYTES", buffer_bytes)
+        patch.setattr(row_parts, "BUFFER_BYTES", buffer_bytes)
         blocks = blocks_of(whole.slice(before, len(rows)), first_row=5, dialect=dialect)
     messages = [block.message(index) for block in blocks for index in range(len(block))]
     given = {"now_ms": NOW_MS, "prefix": PREFIX, "states_bytes": dialect.send.states_bytes}
@@ -187,38 +187,12 @@ def test_typed_columns_are_properties_of_their_types():
 # --- blocks and limits ---------------------------------------------------------------------------------
 
 
-def test_no_rows_are_no_blocks():
-    assert blocks_of(batch_of([{"text": "a"}]).slice(1)) == []
-
-
-def test_blocks_have_only_data_and_ends(monkeypatch):
-    monkeypatch.setattr(module, "BUFFER_BYTES", 10_000)
-    blocks = blocks_of(batch_of([{"text": f"{i}" * (i % 700)} for i in range(300)]))
-    assert len(blocks) > 10
-    assert sum(map(len, blocks)) == 300
-    for block in blocks:
-        assert (len(block.heads), block.ids, block.ends[-1]) == (0, [], len(block.data))
-
-
 def test_a_message_of_exactly_the_limit_is_sent_and_one_more_byte_refused():
     rows = [{"text": "a"}, {"text": "x" * 1000}]
     size = len(messages_of(rows)[1])
     assert len(messages_of(rows, max_message_bytes=size)) == 2
     with pytest.raises(MessageTooLargeError, match=rf"Row 8 .*\b{size} bytes.*\b{size - 1}\b"):
         messages_of(rows, max_message_bytes=size - 1, first_row=7)
-
-
-def test_a_row_too_large_for_arrow_is_refused_before_it_is_copied(monkeypatch):
-    monkeypatch.setattr(module, "MAX_ROW_BYTES", 1000)
-    monkeypatch.setattr(module, "BUFFER_BYTES", 100)
-    with pytest.raises(MessageTooLargeError, match=r"Row 1 .*\b1001 bytes.*\b1000\b"):
-        messages_of([{"text": "a"}, {"text": "x" * 1001}])
-
-
-def test_an_error_in_the_last_block_returns_none(monkeypatch):
-    monkeypatch.setattr(module, "BUFFER_BYTES", 1)
-    with pytest.raises(MessageFormatError, match=r"Row 105 .*JMSPriority"):
-        messages_of([{"JMSPriority": 1}] * 5 + [{"JMSPriority": 10}], first_row=100)
 
 
 # --- refused rows --------------------------------------------------------------------------------------
@@ -255,11 +229,6 @@ def test_a_row_that_cannot_be_sent_is_named_and_the_others_can_be(row, error, fa
         messages_of(rows, first_row=10)
     batch, bad = good_rows(batch_of(rows), 10, lambda part, numbers: blocks_of(part, numbers=numbers))
     assert (batch.num_rows, sum(kind.count for kind in bad)) == (3, 2)
-
-
-def test_a_row_without_a_destination_is_refused():
-    with pytest.raises(InvalidDestinationError, match=r"Row 1 .*destination"):
-        messages_of([{"destination": "q"}, {"destination": None}], destination=None)
 
 
 def test_errors_do_not_show_what_a_row_holds():

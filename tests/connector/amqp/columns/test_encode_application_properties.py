@@ -99,12 +99,6 @@ def test_classic_reserves_what_its_scheduler_reads():
         found(rows, CLASSIC)
 
 
-def test_a_name_is_in_columns_or_in_properties():
-    rows = rows_of(["a"], a=["1"], properties=[[("a", "2")]])
-    with pytest.raises(MessageFormatError, match="propertyColumns"):
-        found(rows)
-
-
 @pytest.mark.parametrize("twice", [[("a", "1"), ("a", "2")], [("b", "1"), ("a", "1"), ("a", "2")]])
 def test_a_name_twice_is_refused(twice):
     for rows in (rows_of(properties=[twice]), rows_of(properties=[twice, [("b", "1")]])):

@@ -19,10 +19,10 @@ from pyspark_jms.amqp.columns.encode_values import (
     plain_values,
     side_by_side,
     sized,
-    sized_bytes,
     table,
 )
 from pyspark_jms.amqp.wire.constructors import BIN8, LIST32, MAP32, STR8
+from pyspark_jms.amqp.wire.values import sized_bytes
 from pyspark_jms.columns.arrays import join_rows
 from pyspark_jms.jms.conversions import ValueType
 

@@ -4,20 +4,17 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from amqp_messages import (
-    NULL,
     Messages,
     application_properties,
-    binary,
     int_,
     properties,
     string,
-    uint,
     ulong,
     walked,
 )
 
 from pyspark_jms.amqp.columns.byte_reader import ByteReader, Refusals
-from pyspark_jms.amqp.columns.entries import NUMBER, element_types, flatten, property_columns, texts_of
+from pyspark_jms.amqp.columns.entries import NUMBER, PropertyReader, element_types, flatten, texts_of
 from pyspark_jms.amqp.columns.one_value import element_text
 from pyspark_jms.amqp.columns.walk import Field
 from pyspark_jms.amqp.dialects import ARTEMIS
@@ -33,17 +30,11 @@ def with_refused(messages, from_stomp=None, counts=None):
     rows, (reader, parts) = len(messages), walked(messages)
     stomp = np.array([False] * rows if from_stomp is None else from_stomp)
     earlier, refusals = np.array(counts or [0] * rows), Refusals()
-    found = property_columns(reader, parts, refusals, ARTEMIS, from_stomp=stomp, delivery_counts=earlier)
+    found = PropertyReader(reader, parts, refusals, ARTEMIS, stomp, earlier).columns()
     for column in found.values():
         column.validate(full=True)
     columns_found = [[dict(row) for row in found[name].to_pylist()] for name in ("properties", "property_types")]
     return columns_found, refusals.rows().tolist()
-
-
-def test_types_come_from_the_constructors():
-    (values,), (types,) = columns([application_properties(a=int_(1), b=NULL, c=string("x"))])
-    assert values == {"a": "1", "b": None, "c": "x", "JMSXDeliveryCount": "1"}
-    assert types == {"a": "int", "b": "string", "c": "string", "JMSXDeliveryCount": "int"}
 
 
 def test_the_delivery_count_is_one_more_and_fits_an_int():
@@ -59,15 +50,6 @@ def test_names_that_brokers_add_are_ignored():
     for others in ([], [application_properties(m=int_(1))]):
         values, _ = columns([given, given, *others], [True, False, *[False] * len(others)])
         assert [list(row) for row in values[:2]] == [["n", "JMSXDeliveryCount"], ["receipt", "n", "JMSXDeliveryCount"]]
-
-
-def test_the_group_and_the_user_are_properties():
-    given = properties(group_id=string("g"), group_sequence=uint(2**31), user_id=binary(b"bob"))
-    (values, none), (types, _) = columns([given, properties(group_sequence=NULL)])
-    assert values == {"JMSXDeliveryCount": "1", "JMSXGroupID": "g", "JMSXGroupSeq": "-2147483648", "JMSXUserID": "bob"}
-    assert (types["JMSXGroupSeq"], types["JMSXUserID"], none) == ("int", "string", {"JMSXDeliveryCount": "1"})
-    (values,), _ = columns([properties(group_id=string("g"), group_sequence=uint(0))])
-    assert values["JMSXGroupSeq"] == "0"
 
 
 @pytest.mark.parametrize(

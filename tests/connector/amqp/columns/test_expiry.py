@@ -6,7 +6,8 @@ import pytest
 from amqp_messages import NOW_MS, Messages, block_of, text_message, timestamp
 
 from pyspark_jms.amqp.columns.expiry import unexpired
-from pyspark_jms.amqp.wire.sections import expiry_ms
+from pyspark_jms.amqp.wire.sections import time_ms
+from pyspark_jms.jms.headers import PropertiesField
 
 
 def expiring(at_ms):
@@ -32,6 +33,10 @@ def test_a_block_without_any_is_not_copied():
 def test_messages_of_many_kinds(examples, oddness, damage):
     made, chance = Messages(11, oddness), random.Random(11)
     messages = [made.damaged() if chance.random() < damage else made.message() for _ in range(examples(400))]
-    living = [message for message in messages if not 0 < (expiry_ms(message) or 0) <= NOW_MS]
+    living = [
+        message
+        for message in messages
+        if not 0 < (time_ms(message, PropertiesField.ABSOLUTE_EXPIRY_TIME) or 0) <= NOW_MS
+    ]
     assert messages_of(unexpired(block_of(messages), NOW_MS)) == living
     assert len(living) < len(messages) or damage == 1

@@ -38,6 +38,6 @@ def test_a_subscription_whose_queue_no_other_one_has(name, client_id, shared):
 
 def test_the_provider_and_the_broker_set_some():
     for name in ("JMSXUserID", "_AMQ_ORIG_QUEUE", "JMS_AMQP_MA_x-opt-jms-dest", "NATIVE_MESSAGE_ID"):
-        assert ARTEMIS.send.left_out(name)
-    assert not ARTEMIS.send.left_out("JMSXGroupID")
-    assert not ARTEMIS.send.left_out("NATIVE_MESSAGE_ID2")
+        assert ARTEMIS.left_out(name)
+    assert not ARTEMIS.left_out("JMSXGroupID")
+    assert not ARTEMIS.left_out("NATIVE_MESSAGE_ID2")

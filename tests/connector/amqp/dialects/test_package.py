@@ -9,8 +9,7 @@ from pyspark_jms.amqp.dialects import (
     BROKER_J,
     CLASSIC,
     RABBITMQ,
-    dialect_of_host,
-    dialect_of_product,
+    dialect_of,
 )
 
 
@@ -27,10 +26,11 @@ from pyspark_jms.amqp.dialects import (
     ],
 )
 def test_a_broker_is_detected_by_its_product(product, dialect):
-    assert dialect_of_product(product) is dialect
+    assert dialect_of(product, "localhost") is dialect
 
 
 def test_a_hosted_broker_is_detected_by_its_host():
-    assert dialect_of_host("orders.ServiceBus.windows.net") is AZURE_SERVICE_BUS
+    assert dialect_of(None, "orders.ServiceBus.windows.net") is AZURE_SERVICE_BUS
+    assert dialect_of("RabbitMQ", "orders.servicebus.windows.net") is RABBITMQ
     for host in ("localhost", "servicebus.windows.net", "x.servicebus.windows.net.example"):
-        assert dialect_of_host(host) is AMQP
+        assert dialect_of("other", host) is AMQP

@@ -11,7 +11,7 @@ from pyspark_jms.stomp import dialects as stomp
 def test_any_broker_takes_plain_names():
     rules = SendRules()
     assert rules.address("topic", "t") == "t"
-    assert rules.name_problem("AMQ_SCHEDULED_DELAY") is None
+    assert AMQP.name_problem("AMQ_SCHEDULED_DELAY") is None
     rules.check_name("activemq.management", by_row=True)
 
 
@@ -74,15 +74,15 @@ def test_the_option_may_name_what_rows_may_not(rules, name):
 
 
 def test_properties_that_the_broker_acts_on():
-    assert ARTEMIS.send.name_problem("_AMQ_DUPL_ID") == "has a prefix that artemis reserves"
-    assert ARTEMIS.send.name_problem("_AMQ_LVQ_NAME") is None
-    assert CLASSIC.send.name_problem("AMQ_SCHEDULED_CRON") == "is one that classic acts on"
-    assert CLASSIC.send.name_problem("_AMQ_X") is None
+    assert ARTEMIS.name_problem("_AMQ_DUPL_ID") == "has a prefix that artemis reserves"
+    assert ARTEMIS.name_problem("_AMQ_LVQ_NAME") is None
+    assert CLASSIC.name_problem("AMQ_SCHEDULED_CRON") == "is one that classic acts on"
+    assert CLASSIC.name_problem("_AMQ_X") is None
 
 
 @pytest.mark.parametrize("name", ["ARTEMIS", "CLASSIC"])
 def test_both_protocols_of_a_broker_leave_the_same_properties_out(name):
     amqp, other = {"ARTEMIS": ARTEMIS, "CLASSIC": CLASSIC}[name], getattr(stomp, name)
-    assert amqp.send.set_by_broker == other.set_by_broker
-    assert amqp.send.set_by_client == other.set_by_client
-    assert amqp.send.reserved_prefixes == other.reserved_prefixes
+    assert amqp.set_by_broker == other.set_by_broker
+    assert amqp.set_by_client == other.set_by_client
+    assert amqp.reserved_prefixes == other.reserved_prefixes

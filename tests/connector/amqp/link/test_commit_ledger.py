@@ -1,9 +1,7 @@
 """The token of a commit ledger on the real broker: races, what a new owner finds, a lost token and a renewed one."""
 
-import contextlib
 import random
 import threading
-import time
 import uuid
 from collections import Counter
 from dataclasses import dataclass, field
@@ -186,12 +184,15 @@ def impatient(monkeypatch):
     monkeypatch.setattr(commit_ledger, "MISSING_SECONDS", 0.3)
 
 
-def test_a_lost_token_is_an_error_and_no_new_beginning(broker, queue, settings, name, committing, impatient):
-    committing("row").commit(entry("q/4/0", 4))
-    broker.purge(f"{name}.token")
+@pytest.mark.parametrize(("kind", "batch"), [("query", 4), ("query", 0), ("job", 0)])
+def test_a_lost_token_is_an_error_and_no_new_beginning(broker, queue, committing, impatient, kind, batch):
+    """The broker drops a second first token, so that one that is lost is not taken for one that was never made."""
+    owner, mine = LedgerOwner(kind, uuid.uuid4().hex), entry(f"w/{batch}/0", batch)
+    committing("row", owner=owner).commit(mine)
+    broker.purge(f"{owner.queue}.token")
     for _ in range(2):
-        with pytest.raises(TokenMissingError, match=rf"\[JMS_TOKEN_MISSING\] .*{name} has no token.*dead-letter"):
-            committing("row").commit(entry("q/4/0", 4))
+        with pytest.raises(TokenMissingError, match=r"\[JMS_TOKEN_MISSING\] .* has no token.*dead-letter"):
+            committing("row", owner=owner).commit(mine)
     await_count(broker, queue, 1)
 
 
@@ -214,16 +215,6 @@ def die_before_the_token(began):
     """The owner has made the subscription, and no token."""
     ledger_register(began.connection, began.owner).lock(wait_seconds=10)
     began.connection.drop()
-
-
-def test_a_token_that_is_lost_in_the_first_batch_is_an_error(broker, queue, settings, name, committing, impatient):
-    """The broker drops a second first token, so that one that is lost is not taken for one that was never made."""
-    committing("row").commit(entry("q/0/0"))
-    broker.purge(f"{name}.token")
-    for _ in range(2):
-        with pytest.raises(TokenMissingError, match="has no token"):
-            committing("row").commit(entry("q/0/0"))
-    await_count(broker, queue, 1)
 
 
 def test_a_ledger_that_an_administrator_deletes_begins_anew(
@@ -282,14 +273,6 @@ def test_a_token_that_is_shown_and_not_delivered_is_not_lost(broker, queue, owne
 @pytest.fixture
 def job():
     return LedgerOwner("job", uuid.uuid4().hex)
-
-
-def test_the_ledger_of_a_job_never_begins_again(broker, queue, job, committing, impatient):
-    committing("row", owner=job).commit(entry("w/0"))
-    broker.purge(f"{job.queue}.token")
-    with pytest.raises(TokenMissingError):
-        committing("row", owner=job).commit(entry("w/0"))
-    await_count(broker, queue, 1)
 
 
 def test_who_found_no_ledger_makes_the_token_when_its_maker_dies(broker, queue, job, committing, impatient):
@@ -390,7 +373,7 @@ class DiedError(Exception):
 
 def die_at(task, point):
     """Make the attempt die at this point: its connection is closed without a goodbye."""
-    register, transactions = task.ledger._register, task.transactions
+    register = task.ledger._register
 
     def die(*_, **__):
         task.connection.drop()
@@ -402,12 +385,6 @@ def die_at(task, point):
             die()
 
         return acting
-
-    def discharge():
-        with task.connection.core():
-            transactions._coordinator.discharge(transactions._declared.txn_id)
-        time.sleep(random.choice((0, 0.001, 0.004, 0.02)))
-        die()
 
     accept = register.accept
 
@@ -432,7 +409,6 @@ def die_at(task, point):
         "created": (task.ledger, "_make", made),
         "accepted": (register, "accept", accepted),
         "sent": (register, "send", after(register.send)),
-        "discharge": (transactions, "discharge", discharge),
     }
     setattr(*changes[point])
 
@@ -465,23 +441,6 @@ def test_25_deaths_in_a_row_cost_nothing(broker, queue, settings, owner, name, p
     assert tasks(settings, owner) == ["q/1/0"]
     wait_until(lambda: broker.message_count(queue) == (1 if point == "created" else 2))
     assert [letter for letter in broker.dead_letters() if name in str(letter)] == []
-    await_count(broker, f"{name}.token", 1)
-
-
-@pytest.mark.slow
-def test_deaths_at_the_discharge_send_every_row_once(broker, queue, settings, owner, name, report):
-    """An attempt may have committed before it dies: the next one finds that out."""
-    already = 0
-    for number in range(25):
-        for point in ("discharge", None):
-            task = Committing(settings, owner, queue, str(number))
-            if point:
-                die_at(task, point)
-            with contextlib.suppress(DiedError):
-                already += not task.commit(entry(f"q/{number}/0", number), lambda known: not known)
-            task.close()
-    report(f"25 deaths at the discharge: {already} attempts had committed")
-    wait_until(lambda: broker.message_count(queue) == 25)
     await_count(broker, f"{name}.token", 1)
 
 
@@ -573,10 +532,3 @@ def run_race(broker, settings, owner, queue, pairs, seed):
 def test_racing_attempts_with_deaths_send_every_row_once(broker, queue, settings, owner, report):
     counts = run_race(broker, settings, owner, queue, pairs=40, seed=7)
     report(f"40 pairs of attempts: {dict(counts)}")
-
-
-@pytest.mark.slow
-@pytest.mark.timeout(1_800)
-def test_a_thousand_racing_pairs(broker, queue, settings, owner, report):
-    counts = run_race(broker, settings, owner, queue, pairs=1_000, seed=random.randrange(10**6))
-    report(f"1,000 pairs of attempts: {dict(counts)}")

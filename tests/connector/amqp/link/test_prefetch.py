@@ -34,17 +34,6 @@ def test_the_broker_stops_at_the_window_and_goes_on_after_an_acknowledgement(
     wait_until(lambda: link.waiting()[1] >= 30_000)
 
 
-def test_one_message_larger_than_the_window_passes(broker, queue, put, subscription_to, consume):
-    put(broker, queue, *["x" * 1_000_000] * 30)
-    link = consume(broker, subscription_to(queue, window_bytes=64 << 10))
-    seen = 0
-    while seen < 30:
-        wait_until(lambda: link.waiting()[0])
-        ids = [one for block in link.take() for one in block.ids]
-        seen += len(ids)
-        link.has_receipt(link.acknowledge(ids), wait=True)
-
-
 def test_a_probe_of_an_empty_queue_is_answered_and_changes_nothing(broker, queue, put, subscription_to, consume):
     link = consume(broker, subscription_to(queue))
     link.has_receipt(link.probe(), wait=True)

@@ -51,7 +51,7 @@ def test_more_messages_than_the_broker_grants_credit_for(broker, queue, settings
 def test_messages_outside_of_a_transaction_are_confirmed_one_by_one(broker, queue, settings_for):
     with Producer(settings_for(broker)) as producer:
         producer.open(to(queue))
-        producer.send_at_once(texts(*map(str, range(1_500))))
+        producer.send(texts(*map(str, range(1_500))), in_transaction=False)
         producer.await_all()
         await_count(broker, queue, 1_500)
 
@@ -76,7 +76,7 @@ def test_a_message_that_is_not_accepted_is_an_error(outcome, kind, reason):
 
 def send_and_await(producer):
     """The answer may come before the first call returns, which then raises it."""
-    producer.send_at_once(texts("one"))
+    producer.send(texts("one"), in_transaction=False)
     producer.await_all()
 
 
@@ -90,7 +90,7 @@ def test_a_full_address_rolls_the_transaction_back_with_its_reason(restricted, q
     await_count(restricted, address, 0)
     with Producer(settings_for(restricted)) as producer:
         producer.open(to(address))
-        producer.send_at_once(texts(*map(str, range(50))))
+        producer.send(texts(*map(str, range(50))), in_transaction=False)
         with pytest.raises(BrokerError, match="resource-limit"):
             producer.await_all()
 

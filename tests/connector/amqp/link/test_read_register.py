@@ -10,7 +10,7 @@ from pyspark_jms.amqp.link.read_register import ReadRegister, RegisterName, conn
 from pyspark_jms.blocks.block import MessageBlock, index_of
 from pyspark_jms.blocks.staged import pack
 from pyspark_jms.delivery.register.token import StoredToken, Token
-from pyspark_jms.errors import DataLossError, JMSError, SubscriptionInUseError
+from pyspark_jms.errors import DataLossError, SubscriptionInUseError
 
 FIRST = Token(stream="s", name="t", reader=1, batch=0)
 SECOND = Token(stream="s", name="t", reader=1, batch=1, blocks=2, first=0, next=3, metrics=(("bytes", 7),))
@@ -160,24 +160,6 @@ def test_one_transaction_moves_what_a_source_has(registers, broker, queue, put, 
     [seen] = register.browse("s", 2)
     assert (seen.first, seen.block.messages.data) == (3, block.data)
     assert register.browse("s", 1) == []
-
-
-def test_of_two_transactions_that_took_one_value_the_broker_carries_out_one(registers, broker, name):
-    """An administrator ends the consumer of the first one: it holds the value no more, and is told so."""
-    first = with_value(registers)
-    first.open()
-    first.take(3)
-    second = registers()
-    with broker._queue(name.queue.partition("::")[2]) as found:
-        for consumer in list(found.getConsumers()):
-            consumer.disconnect()
-    wait_until(lambda: _locks(second))
-    third = Token(stream="s", name="t", reader=1, batch=2, first=3, next=3)
-    replaced(second, third, 3)
-    with pytest.raises(JMSError):
-        first.accept()
-    first.close()
-    assert second.peek() == (StoredToken(third),)
 
 
 def test_a_message_of_somebody_else_is_not_taken_for_a_token(registers, broker, name):

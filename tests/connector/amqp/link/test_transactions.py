@@ -5,7 +5,7 @@ from waiting import await_count, await_value, wait_until
 from pyspark_jms.amqp.link.connection import connect
 from pyspark_jms.amqp.link.pull import Pull
 from pyspark_jms.amqp.link.subscriptions import OUTCOMES
-from pyspark_jms.amqp.link.transactions import Senders, Transactions
+from pyspark_jms.amqp.link.transactions import Transactions
 from pyspark_jms.amqp.wire.sections import DATA
 from pyspark_jms.amqp.wire.sender import Sender
 from pyspark_jms.amqp.wire.types import Source, Target
@@ -122,14 +122,14 @@ def test_two_transactions_of_a_connection_end_each_by_itself(broker, queue, conn
 
 
 def test_an_address_has_one_link_until_the_link_ends(queue, connection):
-    senders = Senders(connection)
-    first = senders.attached(queue, "queue")
-    assert senders.attached(queue, "queue") is first
-    assert senders.attached(f"{queue}.2", "queue") is not first
+    transactions = Transactions(connection)
+    first = transactions.sender_to(queue, "queue")
+    assert transactions.sender_to(queue, "queue") is first
+    assert transactions.sender_to(f"{queue}.2", "queue") is not first
     with connection.core():
         first.detach()
     connection.await_(lambda: not first.is_attached, "its detach")
-    second = senders.attached(queue, "queue")
+    second = transactions.sender_to(queue, "queue")
     assert second is not first
     connection.await_credit(second, "messages")
     assert second.name.startswith("sending-")

@@ -39,5 +39,5 @@ def test_values_are_read_for_these_constructors_and_no_others(code):
     if code in widths:
         assert decode(message, 0, len(message))[1] == len(message)
     else:
-        with pytest.raises(MalformedFrameError, match=f"the constructor 0x{code:02x}"):
+        with pytest.raises(MalformedFrameError, match=f"0x{code:02x} is not a constructor"):
             decode(message, 0, len(message))

@@ -50,12 +50,6 @@ def test_a_login_is_not_shown():
     assert "p\u00e4ss" not in repr(USER)
 
 
-def test_the_refusal_of_a_token_is_answered_so_that_its_outcome_comes():
-    exchange = SaslExchange(USER, None)
-    exchange.init(("OAUTHBEARER",))
-    assert exchange.response(b'{"status":"invalid_token"}') == b"\1"
-
-
 class ScramServer:
     """The server of the package scramp, with one user."""
 

@@ -29,15 +29,16 @@ from pyspark_jms.amqp.wire.sections import (
     MAPS,
     MalformedMessageError,
     count_of,
-    creation_time_ms,
     delivery_count,
     elements,
     fingerprint,
     sections,
     stable_id,
+    time_ms,
 )
+from pyspark_jms.jms.headers import PropertiesField
 
-ID = uuid.UUID(int=7)
+ID, CREATED = uuid.UUID(int=7), PropertiesField.CREATION_TIME
 
 
 def test_sections_are_found_by_their_sizes():
@@ -121,11 +122,11 @@ def test_the_fingerprint_ignores_the_header_section():
 
 def test_creation_time_and_delivery_count():
     message = section(0x70, list_(NULL, NULL, NULL, NULL, uint(300))) + properties(creation_time=timestamp(-5))
-    assert (creation_time_ms(message), delivery_count(message)) == (-5, 300)
+    assert (time_ms(message, CREATED), delivery_count(message)) == (-5, 300)
     message = section(0x70, list_(NULL, NULL, NULL, NULL, string("no"))) + properties(creation_time=string("no"))
-    assert (creation_time_ms(message), delivery_count(message)) == (None, 0)
-    assert (creation_time_ms(b""), delivery_count(b"\0"), stable_id(b"\0\x53")) == (None, 0, None)
-    assert creation_time_ms(application_properties(a=NULL) + section(0x77, NULL)) is None
+    assert (time_ms(message, CREATED), delivery_count(message)) == (None, 0)
+    assert (time_ms(b"", CREATED), delivery_count(b"\0"), stable_id(b"\0\x53")) == (None, 0, None)
+    assert time_ms(application_properties(a=NULL) + section(0x77, NULL), CREATED) is None
 
 
 def test_damaged_messages_have_an_identity_too():
@@ -133,7 +134,7 @@ def test_damaged_messages_have_an_identity_too():
     for _ in range(2000):
         message = messages.damaged()
         assert (len(fingerprint(message)), stable_id(message) is not None) == (16, bool(stable_id(message)))
-        creation_time_ms(message)
+        time_ms(message, CREATED)
         delivery_count(message)
 
 

@@ -2,7 +2,7 @@ import pytest
 from amqp_peer import Peer, in_transaction
 
 from pyspark_jms.amqp.wire.link import PeerError
-from pyspark_jms.amqp.wire.sender import Coordinator, Sender
+from pyspark_jms.amqp.wire.sender import COORDINATOR, Coordinator, Sender
 from pyspark_jms.amqp.wire.types import (
     Accepted,
     Attach,
@@ -19,7 +19,6 @@ from pyspark_jms.amqp.wire.types import (
     TransactionalState,
     decode_performative,
 )
-from pyspark_jms.amqp.wire.types import Coordinator as CoordinatorTarget
 from pyspark_jms.amqp.wire.values import Described
 from pyspark_jms.blocks.block import block_of
 from pyspark_jms.errors import IllegalStateError
@@ -162,7 +161,7 @@ def test_a_message_in_pieces_is_sent_as_one(peer, sender):
 @pytest.fixture
 def coordinator(peer):
     link = peer.open().link(Coordinator, "c")
-    link.attach_to_coordinator()
+    link.attach_to(COORDINATOR)
     peer.attach(link, credit=10)
     peer.sent()
     return link
@@ -178,10 +177,10 @@ def request(peer):
 def test_it_is_attached_to_a_coordinator():
     peer = Peer()
     link = peer.open().link(Coordinator, "c")
-    link.attach_to_coordinator()
+    link.attach_to(COORDINATOR)
     [(attach, _)] = peer.sent()
     assert isinstance(attach, Attach)
-    assert attach.target == CoordinatorTarget(capabilities=("amqp:local-transactions",))
+    assert attach.target.capabilities == ("amqp:local-transactions",)
 
 
 def test_declared_and_discharged(peer, coordinator):

@@ -3,8 +3,8 @@
 import random
 import uuid
 
+import generated
 import pytest
-from generated import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -90,18 +90,18 @@ def test_long_lists_and_maps(count):
 @pytest.mark.parametrize(
     ("wire", "reason"),
     [
-        ("99", "constructor 0x99"),
-        ("a102ff", "longer than its place"),
+        ("99", "0x99 is not a constructor"),
+        ("a102ff", "cut off"),
         ("a101ff", "not UTF-8"),
         ("a301ff", "not ASCII"),
-        ("c0020241", "longer than its place|more items"),
-        ("c0050140", "longer than its place"),
+        ("c0020241", "more items"),
+        ("c0050140", "cut off"),
         ("c003014140", "does not end"),
         ("d0000000087fffffff41414141", "more items than bytes"),
         ("c1020141", "key and no value"),
-        ("c104024541", "longer|list, map or array as a key"),
+        ("c104024541", "cut off|list, map or array as a key"),
         ("c103024541", "list, map or array as a key"),
-        ("e0030240", "longer than its place"),
+        ("e0030240", "cut off"),
         ("f000000005ffffffff40", "more elements than bytes"),
         ("e00101", "without a constructor"),
         ("7300110000", "above U"),
@@ -145,14 +145,14 @@ VALUES = st.recursive(
 )
 
 
-@settings(max_examples=examples(100), deadline=None)
+@settings(max_examples=generated.examples(100), deadline=None)
 @given(VALUES)
 def test_any_value_comes_back(value):
     data = encode(value)
     assert decode(data, 0, len(data)) == (value, len(data))
 
 
-@settings(max_examples=examples(50), deadline=None)
+@settings(max_examples=generated.examples(50), deadline=None)
 @given(VALUES)
 def test_proton_reads_what_we_write_and_we_read_what_it_writes(value):
     proton = pytest.importorskip("proton")
@@ -168,11 +168,10 @@ def test_proton_reads_what_we_write_and_we_read_what_it_writes(value):
     assert (decoded, end) == (value, len(data))
 
 
-def fuzz(rounds, seed):
-    """Mutated values: each is a value or a ``MalformedFrameError``."""
-    chance = random.Random(seed)
+def test_mutated_bytes_are_values_or_refused(examples):
+    chance = random.Random(7)
     seeds = [bytes.fromhex(row[2]) for row in TABLE]
-    for _ in range(rounds):
+    for _ in range(examples(40_000)):
         data = bytearray(chance.choice(seeds) + chance.choice(seeds))
         for _ in range(chance.randint(1, 4)):
             data[chance.randrange(len(data))] = chance.randrange(256)
@@ -181,12 +180,3 @@ def fuzz(rounds, seed):
             assert end <= len(data)
         except MalformedFrameError:
             pass
-
-
-def test_mutated_bytes_are_values_or_refused():
-    fuzz(20_000, 7)
-
-
-@pytest.mark.slow
-def test_a_million_mutated_bytes():
-    fuzz(1_000_000, 8)

@@ -2,7 +2,7 @@ import random
 
 import pytest
 
-from pyspark_jms.amqp.dialects import dialect_named
+from pyspark_jms.amqp.dialects import DIALECTS
 from pyspark_jms.amqp.link.connection import Connection
 from pyspark_jms.blocks.block import MessageBlock, block_of
 from pyspark_jms.blocks.staged import unpack
@@ -37,7 +37,7 @@ class Source:
 class Link:
     """A link that keeps what it is to send, as the other side reads it."""
 
-    dialect = dialect_named("artemis")
+    dialect = DIALECTS["artemis"]
 
     def __init__(self):
         self.sources = [Source("a"), Source("b")]

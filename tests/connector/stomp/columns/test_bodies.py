@@ -34,17 +34,6 @@ def read(*bodies, types, unread=()):
     return given, {row: reason for row, _, reason in found.faults}
 
 
-def test_text_and_bytes_side_by_side():
-    rows, faults = read("a\0世", b"\0\xff", "", b"", types=["text", "bytes", "text", "bytes"])
-    assert rows == [
-        {"body_type": "text", "text": "a\0世"},
-        {"body_type": "bytes", "bytes": b"\0\xff"},
-        {"body_type": "text", "text": ""},
-        {"body_type": "bytes", "bytes": b""},
-    ]
-    assert faults == {}
-
-
 @pytest.mark.parametrize(
     ("kind", "body", "column", "value"),
     [
@@ -70,20 +59,6 @@ def test_a_message_without_a_body():
     rows, faults = read("", "x", types=["message", "message"])
     assert rows == [{"body_type": "message"}, {"body_type": "message", "bytes": b"x"}]
     assert faults == {1: "a message without a body has one"}
-
-
-def test_all_six_at_once():
-    rows, faults = read("t", b"b", MAP, STREAM, b"o", "", MAP, types=[*TYPES, "map"])
-    assert rows == [
-        {"body_type": "text", "text": "t"},
-        {"body_type": "bytes", "bytes": b"b"},
-        {"body_type": "map", "map": [("n", THREE)]},
-        {"body_type": "stream", "stream": [X]},
-        {"body_type": "object", "bytes": b"o"},
-        {"body_type": "message"},
-        {"body_type": "map", "map": [("n", THREE)]},
-    ]
-    assert faults == {}
 
 
 def test_a_body_that_is_not_what_it_should_be_is_raw_bytes_and_a_reason():

@@ -123,12 +123,6 @@ def test_bodies_as_artemis_writes_them(headers, body, expected):
     assert row["body_error"] is None
 
 
-@pytest.mark.parametrize(("body_type", "expected"), [("text", ("text", "m0", None)), ("bytes", ("bytes", None, b"m0"))])
-def test_body_type_of_the_option(body_type, expected):
-    (row,) = read([FROM_STOMP], body_type=body_type)
-    assert (row["body_type"], row["text"], row["bytes"]) == expected
-
-
 @pytest.mark.parametrize(
     ("extra", "column", "value"),
     [
@@ -178,19 +172,6 @@ def test_what_the_producer_set_under_a_header_name_is_a_property():
     assert row["body_error"] is None
 
 
-def test_of_several_ack_headers_the_last_is_the_brokers():
-    frames = [message("ack:mine", "ack:also mine", "a:b", "ack:1,2"), message("ack:1,2")]
-    assert [row["properties"] for row in read(frames)] == [[("ack", "mine"), ("a", "b")], []]
-    assert read(frames[:1]) == read(frames)[:1]
-
-
-def test_of_properties_with_one_name_the_first_counts():
-    frame = message("a:1", "JMSXGroupID:mine", "a:2", "_AMQ_GROUP_ID:brokers", r"\c:x", r"\c:y")
-    expected = [("a", "1"), ("JMSXGroupID", "mine"), (":", "x")]
-    assert read([frame])[0]["properties"] == expected
-    assert read([frame, FROM_STOMP])[0]["properties"] == expected
-
-
 def test_plumbing_is_neither_column_nor_property():
     ignored = [f"{name}:x" for name in sorted(ARTEMIS.ignored_headers - {BODY_MARKER, TYPES_MARKER})]
     assert read([message("destination:q", *ignored, *ignored)])[0]["properties"] == []
@@ -203,23 +184,6 @@ def test_what_artemis_adds_to_a_message_of_an_amqp_client_is_no_property(others)
     frames = [message(*added, *kept), message(*added, *others, *kept)]
     shown = [[tuple(line.split(":")) for line in lines] for lines in (kept, others + kept)]
     assert [row["properties"] for row in read(frames)] == shown
-
-
-def test_a_topic_subscription_tells_the_topic_of_each_message():
-    frames = [message("destination:prices.de"), message("subscription:1"), message("destination:prices.fr")]
-    destinations = [row["JMSDestination"] for row in read(frames, source=TOPIC)]
-    assert destinations == ["topic://prices.de", "topic://prices.#", "topic://prices.fr"]
-
-
-def test_text_that_is_not_utf8_stays_raw():
-    frames = [message("a:1", body=body) for body in (b"ok", b"caf\xe9", b"\xc3", b"\xa9", "é")]
-    assert [(row["text"], row["bytes"], row["body_error"], row["body_type"]) for row in read(frames)] == [
-        ("ok", None, None, "text"),
-        (None, b"caf\xe9", "text is not valid UTF-8", "text"),
-        (None, b"\xc3", "text is not valid UTF-8", "text"),
-        (None, b"\xa9", "text is not valid UTF-8", "text"),
-        ("é", None, None, "text"),
-    ]
 
 
 def test_all_that_is_wrong_with_a_message_is_told_in_order():

@@ -1,4 +1,3 @@
-import itertools
 import re
 from dataclasses import replace
 
@@ -10,12 +9,12 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from sink_rows import DESTINATION
 
+from pyspark_jms.columns import row_parts
 from pyspark_jms.columns.arrays import join_rows
 from pyspark_jms.columns.row_parts import sink_columns
 from pyspark_jms.columns.rows import Rows
 from pyspark_jms.columns.schema import ARROW_SCHEMA
 from pyspark_jms.errors import JMSError, MessageFormatError, MessageTooLargeError, UnsupportedError
-from pyspark_jms.stomp.columns import encode as module
 from pyspark_jms.stomp.columns.encode import body_of, encode
 from pyspark_jms.stomp.dialects import ARTEMIS, RABBITMQ
 
@@ -56,7 +55,7 @@ def test_agrees_with_the_plain_encoder(drawn, padding, buffer_bytes, transaction
     before, after = padding
     whole = batch_of([*rows[:1] * before, *rows, *rows[:1] * after], columns)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(module, "BUFFER_BYTES", buffer_bytes)
+        patch.setattr(row_parts, "BUFFER_BYTES", buffer_bytes)
         buffers = encoded(whole.slice(before, len(rows)), transaction=transaction)
     found = [frame for buffer in buffers for frame in plain_encoder.read_frames(buffer)]
     wanted = [plain_encoder.expected_frame(row, transaction=transaction, now_ms=NOW_MS) for row in rows]
@@ -81,48 +80,8 @@ def test_nothing_a_row_holds_can_add_a_header_or_a_frame(rows):
 # --- buffers ----------------------------------------------------------------------------------------
 
 
-def test_no_rows_make_no_buffer():
-    assert encoded(batch_of([{"text": "a"}]).slice(0, 0)) == []
-
-
 def test_a_batch_without_columns_the_sink_reads_sends_empty_texts():
     assert frames_of([{"sequence": 1}, {"sequence": 2}]) == [plain_encoder.expected_frame({})] * 2
-
-
-def test_buffers_hold_whole_frames_in_order_and_keep_to_their_size(monkeypatch):
-    monkeypatch.setattr(module, "BUFFER_BYTES", 10_000)
-    rows = [{"text": f"{i}" * (i % 700)} for i in range(300)] + [{"text": "x" * 50_000}, {"text": "last"}]
-    buffers = encoded(batch_of(rows))
-    frames = [plain_encoder.read_frames(buffer) for buffer in buffers]
-    assert list(itertools.chain(*frames)) == [plain_encoder.expected_frame(row) for row in rows]
-    assert len(buffers) > 10
-    assert all(len(buffer) <= 10_000 or len(found) == 1 for buffer, found in zip(buffers, frames, strict=True))
-
-
-def test_blocks_are_contiguous_bytes_and_tell_where_each_frame_ends():
-    (block,) = encode(
-        batch_of([{"text": "a"}, {"text": "SEND\n\n"}]).slice(1),
-        dialect=ARTEMIS,
-        destination=DESTINATION,
-        transaction=None,
-        now_ms=0,
-        max_frame_bytes=1000,
-    )
-    assert isinstance(block.data, memoryview)
-    assert (block.data.contiguous, block.data.itemsize) == (True, 1)
-    assert plain_encoder.read_frames(block.message(0)) == plain_encoder.read_frames(block.data.tobytes())
-    assert (len(block), block.ends[0]) == (1, len(block.data))
-
-
-def test_no_rows_are_no_blocks():
-    assert encoded(batch_of([{"text": "a"}]).slice(1)) == []
-
-
-def test_an_error_in_the_last_buffer_returns_none(monkeypatch):
-    monkeypatch.setattr(module, "BUFFER_BYTES", 1)
-    rows = [{"text": "a"}] * 5 + [{"text": "b\0"}]
-    with pytest.raises(MessageFormatError, match=r"Row 105 .*U\+0000"):
-        encoded(batch_of(rows), first_row=100)
 
 
 # --- limits -----------------------------------------------------------------------------------------
@@ -134,13 +93,6 @@ def test_a_frame_of_exactly_the_limit_is_sent_and_one_more_byte_refused():
     assert len(frames_of(rows, max_frame_bytes=size)) == 2
     with pytest.raises(MessageTooLargeError, match=rf"Row 8 .*\b{size} bytes.*\b{size - 1}\b"):
         encoded(batch_of(rows), max_frame_bytes=size - 1, first_row=7)
-
-
-def test_a_row_too_large_for_arrow_is_refused_before_it_is_copied(monkeypatch):
-    monkeypatch.setattr(module, "MAX_FRAME_BYTES", 1000)
-    monkeypatch.setattr(module, "BUFFER_BYTES", 100)
-    with pytest.raises(MessageTooLargeError, match=r"Row 1 .*\b1001 bytes.*\b1000\b"):
-        encoded(batch_of([{"text": "a"}, {"text": "x" * 1001}]))
 
 
 def test_errors_do_not_show_what_a_row_holds():

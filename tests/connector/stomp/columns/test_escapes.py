@@ -16,10 +16,6 @@ def binary(values):
     return pa.array(values, pa.binary())
 
 
-def refused(index):
-    raise ValueError(index)
-
-
 def unescaped(data):
     found = unescape_buffer(np.frombuffer(data, np.uint8))
     return bytes(found.data), found.removed.tolist(), found.undefined.tolist()
@@ -29,21 +25,21 @@ def unescaped(data):
 def test_escapes_as_the_wire_does_in_any_slice(values, start):
     array = binary([None if value is None else value.encode() for value in values])[start:]
     wanted = [None if value is None else escape(value).encode() for value in values[start:]]
-    result = escape_column(array, refused)
+    result = escape_column(array)
     result.validate(full=True)
     assert result.to_pylist() == wanted
 
 
 def test_every_byte_of_the_table_and_no_other_is_escaped():
     values = [bytes([byte]) for byte in range(128)]
-    escaped = escape_column(binary(values), refused).to_pylist()
+    escaped = escape_column(binary(values)).to_pylist()
     codes = {plain.encode(): f"\\{code}".encode() for plain, code in ESCAPE_CODES.items()}
     assert escaped == [codes.get(value, value) for value in values]
 
 
 def test_nothing_to_escape_makes_no_copy():
     array = binary([b"a", None, b"\0\x7f"])
-    assert escape_column(array, refused) is array
+    assert escape_column(array) is array
 
 
 def test_escapes_hidden_under_a_null_stay_there():
@@ -51,12 +47,7 @@ def test_escapes_hidden_under_a_null_stay_there():
     array = pa.Array.from_buffers(
         pa.binary(), 3, [visible.buffers()[1], *binary([b"a:", b":\n:", b":z"]).buffers()[1:]], null_count=1
     )
-    assert escape_column(array, refused).to_pylist() == [rb"a\c", None, rb"\cz"]
-
-
-def test_refuses_the_first_entry_that_is_not_utf8():
-    with pytest.raises(ValueError, match=r"^2$"):
-        escape_column(binary([b"a:", None, b"\xff", b"\xff"]), refused)
+    assert escape_column(array).to_pylist() == [rb"a\c", None, rb"\cz"]
 
 
 @given(st.lists(wire_texts, max_size=20))

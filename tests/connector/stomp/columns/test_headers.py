@@ -10,7 +10,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from plain_decoder import block_of, message
 
-from pyspark_jms.columns.schema import ARROW_SCHEMA
 from pyspark_jms.jms.model import Destination
 from pyspark_jms.stomp.columns.bodies import detect_body_types
 from pyspark_jms.stomp.columns.frames import FrameBounds
@@ -29,8 +28,6 @@ from pyspark_jms.stomp.columns.headers import (
 from pyspark_jms.stomp.columns.lines import split_lines
 from pyspark_jms.stomp.dialects import ARTEMIS
 
-EVERY = ("priority:4", "timestamp:1", "type:t", "reply-to:x", "spark_jms_types:{}", "p:q")
-
 
 def texts_of(*frames, dialect=ARTEMIS):
     lines = split_lines(FrameBounds.of(block_of(frames)))
@@ -40,12 +37,6 @@ def texts_of(*frames, dialect=ARTEMIS):
 def headers_of(*frames, dialect=ARTEMIS):
     texts = texts_of(*frames, dialect=dialect)
     return Headers(texts, dialect, detect_body_types(texts, dialect).unread_markers)
-
-
-def test_columns_have_the_types_of_the_schema():
-    for frame in (message(), message(*EVERY)):
-        for name, column in headers_of(frame, frame).columns().items():
-            assert (name, column.type, len(column)) == (name, ARROW_SCHEMA.field(name).type, 2)
 
 
 def test_columns_are_those_of_the_dialect():
@@ -77,20 +68,6 @@ def test_where_a_message_was_read_from(source, expected):
     assert headers_of(message("destination:d")).read_from(Destination.parse(source)).to_pylist() == [expected]
 
 
-def test_types_of_properties():
-    frames = [message('spark_jms_types:{"a"\\c"int"}', "a:1"), message("a:2"), message("a:3", "spark_jms_types:int")]
-    columns = headers_of(*frames).columns()
-    assert columns["property_types"].to_pylist() == [[("a", "int")], None, None]
-    assert columns["properties"].to_pylist() == [[("a", "1")], [("a", "2")], [("a", "3"), ("spark_jms_types", "int")]]
-
-
-def test_of_a_markers_lines_the_first_counts():
-    lines = ["spark_jms_types:{}", "spark_jms_body:x", "spark_jms_types:x", "spark_jms_body:map"]
-    columns = headers_of(message(*lines), message("a:1")).columns()
-    assert columns["properties"].to_pylist() == [[("spark_jms_body", "x")], [("a", "1")]]
-    assert columns["property_types"].to_pylist() == [[], None]
-
-
 def test_what_is_no_number_is_a_fault_of_its_row():
     headers = headers_of(message("priority:1"), message("priority:high", "timestamp:now"))
     headers.columns()
@@ -99,11 +76,6 @@ def test_what_is_no_number_is_a_fault_of_its_row():
         (1, "header 'timestamp' is not a number"),
         (1, "header 'priority' is not a number"),
     ]
-
-
-def test_properties_are_never_null():
-    assert headers_of(message(), message("a:")).columns()["properties"].to_pylist() == [[], [("a", "")]]
-    assert np.array_equal(headers_of(message()).columns()["properties"].offsets.to_numpy(), [0, 0])
 
 
 def strings(*values):

@@ -34,7 +34,7 @@ def split_as_they_are(*frames):
     for column in (names, values):
         column.validate(full=True)
     pairs = list(zip(names.to_pylist(), values.to_pylist(), strict=True))
-    return [pairs[a:b] for a, b in pairwise(lines.first)], lines.faults
+    return [pairs[a:b] for a, b in pairwise(lines.first)], list(lines.faults)
 
 
 @pytest.mark.parametrize(

@@ -57,12 +57,6 @@ def test_options_that_name_the_broker_are_refused_before_anything_connects(broke
         parse(options | {"broker": broker})
 
 
-def test_what_is_left_when_the_remedy_is_followed():
-    options = {"brokerUrl": "stomp://host:1", "queue": "q", "broker": "rabbitmq"}
-    assert SourceOptions.parse(options).journal is None
-    assert SinkOptions.parse(options | {"transaction": "none"}).transaction == "none"
-
-
 def test_a_subscription_is_shared_where_several_may_read_it():
     shared = DurableSubscription("s", shared=True)
     for dialect in (ARTEMIS, RABBITMQ):

@@ -102,23 +102,6 @@ def test_a_java_map_has_its_content():
     assert (found["body_type"], found["map"]) == ("map", [("n", {"type": "int", "value": "7"})])
 
 
-def test_a_map_beside_an_envelope(monkeypatch):
-    envelope = '{"map":[{"name":"n","type":"int","value":"7"}]}'
-    assert row("spark_jms_body:map", body=envelope)["map"] == row("transformation:jms-map-xml", body=MAP)["map"]
-
-
-def test_what_calls_itself_a_map_and_is_none():
-    found = row("transformation:jms-map-xml", body="<map><evil/></map>")
-    assert (found["map"], found["bytes"]) == (None, b"<map><evil/></map>")
-    assert found["body_error"] == "body is not the XML of a map"
-
-
-def test_an_object_in_xml_is_not_what_was_sent():
-    found = row("transformation:jms-object-xml", body="<string>x</string>")
-    assert (found["body_type"], found["bytes"]) == ("object", b"<string>x</string>")
-    assert found["body_error"] == "the broker turned the object into XML"
-
-
 def test_body_type_text_reads_no_map():
     found = row("transformation:jms-map-xml", body=MAP, body_type="text")
     assert (found["body_type"], found["text"], found["map"]) == ("text", MAP, None)

@@ -34,13 +34,6 @@ def test_the_window_is_never_without_bound():
     assert RABBITMQ.window(1) == 1
 
 
-def test_what_cannot_be_relied_on_is_said():
-    assert not RABBITMQ.has_transactions
-    assert RABBITMQ.confirms_single_messages
-    assert RABBITMQ.stable_id_separator is None
-    assert RABBITMQ.selector_dialect is None
-
-
 @pytest.mark.parametrize("name", ["message-id", "CC", "BCC", "expiration", "timestamp", "user-id"])
 def test_a_property_that_would_steer_the_broker_is_reserved(name):
     assert name in RABBITMQ.reserved_properties

@@ -234,19 +234,6 @@ def test_the_first_address_that_answers(settings):
     connection.close()
 
 
-def test_when_none_answers_all_reasons_are_told(settings):
-    one, two = dead(), dead()
-    error = refused(settings(addresses=(one, two)), BrokerUnreachableError, "No address of brokerUrl answers")
-    assert str(one) in error.fact
-    assert str(two) in error.fact
-
-
-def test_what_another_address_cannot_cure_is_told_at_once(settings):
-    live = settings().addresses
-    error = refused(settings(addresses=(dead(), *live, dead()), password=SECRET), JMSSecurityError, "password")
-    assert str(live[0]) in error.fact
-
-
 # --- TLS ---------------------------------------------------------------------------------------------
 
 

@@ -70,9 +70,9 @@ def test_many_buffers_of_one_transaction(secured, queue, settings):
     """More than may wait at once on TLS."""
     with Producer(settings()) as producer:
         for n in range(300):
-            producer.send(memoryview(send_frame(queue, b"%05d" % n, Producer.transaction)))
+            producer.send_frames(memoryview(send_frame(queue, b"%05d" % n, Producer.transaction)))
         for n in range(300, 306):
-            producer.send(send_frame(queue, b"%05d" % n + b"x" * (4 << 20), Producer.transaction))
+            producer.send_frames(send_frame(queue, b"%05d" % n + b"x" * (4 << 20), Producer.transaction))
         producer.commit()
     with RawStomp(plainly(secured)) as client:
         assert [m.body[:5] for m in client.read(queue, wanted=306)] == [b"%05d" % n for n in range(306)]

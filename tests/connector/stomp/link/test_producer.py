@@ -37,19 +37,19 @@ def row(queue, body, *, transaction=Producer.transaction, **headers):
 
 def test_nothing_is_visible_before_the_commit_and_all_is_after(broker, queue):
     with Producer(settings_of(broker)) as producer:
-        producer.send(row(queue, b"1") + row(queue, b"2"))
+        producer.send_frames(row(queue, b"1") + row(queue, b"2"))
         with RawStomp(broker) as client:
             assert client.read(queue, quiet=0.3) == []
         producer.commit()
         await_count(broker, queue, 2)
-        producer.send(row(queue, b"3"))
+        producer.send_frames(row(queue, b"3"))
         producer.commit()
     await_count(broker, queue, 3)
 
 
 def test_without_a_commit_nothing_was_sent(broker, queue):
     with Producer(settings_of(broker)) as producer:
-        producer.send(row(queue, b"1"))
+        producer.send_frames(row(queue, b"1"))
     await_count(broker, queue, 0)
 
 
@@ -66,7 +66,7 @@ def test_a_commit_that_is_not_confirmed(broker, queue, error):
     for commit, expected in ((Producer.try_commit, error), (Producer.commit, TransactionRolledBackError)):
         with Proxy(broker.host, broker.port) as proxy:
             with Producer(settings_of(broker, proxy.url, **waits)) as producer:
-                producer.send(row(queue, b"1"))
+                producer.send_frames(row(queue, b"1"))
                 if error is ConnectionLostError:
                     proxy.to_broker.cut_at(COMMIT)
                 else:
@@ -81,7 +81,7 @@ def test_a_commit_that_the_broker_refuses(broker, queue):
     marked = row(queue, b"1", _AMQ_DUPL_ID=queue)
     for expected in (None, BrokerError, TransactionRolledBackError):
         with Producer(settings_of(broker)) as producer:
-            producer.send(row(queue, b"2") + marked)
+            producer.send_frames(row(queue, b"2") + marked)
             if expected is None:
                 producer.commit()
             elif expected is BrokerError:
@@ -99,8 +99,8 @@ def test_the_commit_also_confirms_messages_sent_outside_of_the_transaction(killa
     for attempt in range(attempts):
         with Producer(settings_of(killable)) as producer:
             for _ in range(30):
-                producer.send_at_once(row(queue, b"x", transaction=None) * 100)
-            producer.send(row(queue, b"last"))
+                producer.send_frames(row(queue, b"x", transaction=None) * 100, in_transaction=False)
+            producer.send_frames(row(queue, b"last"))
             producer.commit()
             killable.kill()
         killable.start()
@@ -110,7 +110,7 @@ def test_the_commit_also_confirms_messages_sent_outside_of_the_transaction(killa
 def test_a_killed_broker_has_nothing_of_an_open_transaction(killable, queue):
     broker = killable
     with Producer(settings_of(broker)) as producer:
-        producer.send(row(queue, b"x" * 1000) * 1000)
+        producer.send_frames(row(queue, b"x" * 1000) * 1000)
         broker.kill()
         with pytest.raises(TransactionRolledBackError, match=r"JMS_TRANSACTION_ROLLED_BACK.*COMMIT"):
             producer.commit()
@@ -129,7 +129,7 @@ def test_a_user_who_may_not_send(secured, queue, settings_for, user):
 
 
 def send_and_commit(producer, data):
-    producer.send(data)
+    producer.send_frames(data)
     producer.commit()
 
 
@@ -148,8 +148,10 @@ def test_a_refusal_that_waits_until_new_queues_are_stored(secured, queue, settin
         names = [f"{queue}.{attempt}.{n}" for n in range(30)]
         good = b"".join(row(name, b"good", transaction=transaction) for name in names)
         with Producer(settings_for(secured)) as producer:
-            producer.send(row(queue, b"of the transaction"))
-            producer.send_at_once(good + row(f"closed.{queue}", b"refused", transaction=transaction))
+            producer.send_frames(row(queue, b"of the transaction"))
+            producer.send_frames(
+                good + row(f"closed.{queue}", b"refused", transaction=transaction), in_transaction=False
+            )
             with pytest.raises(InvalidDestinationError):
                 producer.try_commit()
         assert not secured.has_queue(queue) or secured.message_count(queue) == 0

@@ -4,7 +4,7 @@ import pytest
 from proton_broker import ProtonBroker
 
 from pyspark_jms.amqp.dialects import AMQP
-from pyspark_jms.stomp.dialects import dialect_named
+from pyspark_jms.stomp.dialects import DIALECTS
 from pyspark_jms.tools.check.deliveries import (
     _came_back,
     _compared,
@@ -71,7 +71,7 @@ def test_a_redelivery_is_recognised_where_the_dialect_says_so():
     first, again = rows(range(6)), rows(range(2, 6))
     assert _recognised(first, again, AMQP).verdict is Verdict.FINE
     assert _recognised(first, rows(range(2, 6), ids=False), AMQP).verdict is Verdict.PROBLEM
-    assert _recognised(first, rows(range(2, 6), ids=False), dialect_named("rabbitmq")).verdict is Verdict.FINE
+    assert _recognised(first, rows(range(2, 6), ids=False), DIALECTS["rabbitmq"]).verdict is Verdict.FINE
 
 
 def test_an_echo_of_the_selector_is_no_proof_and_a_refused_coordinator_is_a_note():

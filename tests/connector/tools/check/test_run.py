@@ -17,7 +17,7 @@ from waiting import await_count, await_value, wait_until
 from pyspark_jms.errors import BrokerError, InvalidDestinationError
 from pyspark_jms.network.address import Address
 from pyspark_jms.network.settings import ConnectionSettings, Password
-from pyspark_jms.stomp.dialects import dialect_named
+from pyspark_jms.stomp.dialects import DIALECTS
 from pyspark_jms.testing import JmsClient
 from pyspark_jms.tools.check import deliveries, messages
 from pyspark_jms.tools.check.findings import Finding, Verdict, failed
@@ -209,7 +209,7 @@ def test_without_the_permission_the_queue_is_not_inspected(guarded, queue, setti
 
 def scratch_findings(settings, queue):
     check = Check(settings=settings, scratch_queue=queue)
-    check.scratch.dialect = dialect_named("artemis")
+    check.scratch.dialect = DIALECTS["artemis"]
     return _scratch_queue(check)
 
 

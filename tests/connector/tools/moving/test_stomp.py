@@ -6,7 +6,7 @@ from pyspark_jms.blocks.block import MessageBlock, index_of
 from pyspark_jms.errors import UnsupportedError
 from pyspark_jms.jms.model import Destination, DestinationKind
 from pyspark_jms.options.source import SourceOptions
-from pyspark_jms.stomp.dialects import dialect_named
+from pyspark_jms.stomp.dialects import DIALECTS
 from pyspark_jms.tools.moving.stomp import StompMover, origin_of, require_kept_transactions
 
 QUEUE = DestinationKind.QUEUE
@@ -30,21 +30,21 @@ def _block(*headers):
     ],
 )
 def test_the_origin_is_a_queue(dialect, headers, origin):
-    assert origin_of(_block(*headers), 0, dialect_named(dialect)) == origin
+    assert origin_of(_block(*headers), 0, DIALECTS[dialect]) == origin
 
 
 @pytest.mark.parametrize("dialect", ["artemis", "classic"])
 def test_a_broker_with_transactions_can_move(dialect):
-    require_kept_transactions(dialect_named(dialect))
+    require_kept_transactions(DIALECTS[dialect])
 
 
 def test_a_broker_without_them_is_refused():
     with pytest.raises(UnsupportedError, match="could lose messages"):
-        require_kept_transactions(dialect_named("rabbitmq"))
+        require_kept_transactions(DIALECTS["rabbitmq"])
 
 
 def test_closing_it_ends_both_connections(broker, queue):
     link = StompMover(SourceOptions.parse(access(broker) | {"queue": queue}).connection)
     link.close()
     assert link.connection.is_down
-    assert link._sink._producer._connection.is_down
+    assert link._sink.is_down
