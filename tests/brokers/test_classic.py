@@ -192,14 +192,19 @@ def test_time_to_live_and_delay(spark, classic, queue):
     assert time.time() - began >= 1.4
 
 
-def test_a_browse_that_ends_at_a_limit_is_an_error_and_a_small_whole_queue_is_not(classic, queue, caplog):
+def limit_pages(classic, queues, *, browse, page=200):
     policy = classic.jvm.org.apache.activemq.broker.region.policy
     entry, entries, policies = policy.PolicyEntry(), classic.jvm.java.util.ArrayList(), policy.PolicyMap()
-    entry.setQueue(f"{queue}.>")
-    entry.setMaxBrowsePageSize(50)
+    entry.setQueue(queues)
+    entry.setMaxPageSize(page)
+    entry.setMaxBrowsePageSize(browse)
     entries.add(entry)
     policies.setPolicyEntries(entries)
     classic.server.setDestinationPolicy(policies)
+
+
+def test_a_browse_that_ends_at_a_limit_is_an_error_and_a_small_whole_queue_is_not(classic, queue, caplog):
+    limit_pages(classic, f"{queue}.>", browse=50)
     whole, cut = f"{queue}.whole", f"{queue}.cut"
     fill(classic, whole, 49)
     fill(classic, cut, 51)
@@ -220,14 +225,7 @@ def test_a_browse_that_ends_at_a_limit_is_an_error_and_a_small_whole_queue_is_no
 @pytest.mark.parametrize(("page", "messages", "warned"), [(10, 61, False), (200, 199, False), (200, 250, True)])
 def test_a_selector_that_matches_the_last_message_only_shows_it(classic, queue, caplog, url, page, messages, warned):
     """Classic alone ends such a browse after the first page, with nothing."""
-    policy = classic.jvm.org.apache.activemq.broker.region.policy
-    entry, entries, policies = policy.PolicyEntry(), classic.jvm.java.util.ArrayList(), policy.PolicyMap()
-    entry.setQueue(queue)
-    entry.setMaxPageSize(page)
-    entry.setMaxBrowsePageSize(1000)
-    entries.add(entry)
-    policies.setPolicyEntries(entries)
-    classic.server.setDestinationPolicy(policies)
+    limit_pages(classic, queue, browse=1000, page=page)
     with RawStomp(classic) as client:
         client.send(f"/queue/{queue}", [([("n", number)], "") for number in range(messages)])
     given = access(classic) | {"queue": queue, "brokerUrl": getattr(classic, url), "idleTimeout": "300ms"}

@@ -125,31 +125,6 @@ def test_a_broker_killed_and_started_in_the_middle_loses_nothing(spark, own_stag
     report(f"{own_stage.name}, broker killed and started: {COUNT} sent, {COUNT} read, {repeated} repeated")
 
 
-def test_headers_and_properties(spark, stage, queues, tmp_path):
-    source, target = queues
-    headers = [
-        ("type", "order"),
-        ("correlation-id", "c: \\ \n1"),
-        ("content-type", "text/plain"),
-        ("priority", "7"),
-        ("color", "rot, \\ : ä €"),
-        ("empty", ""),
-    ]
-    with stage.client() as client:
-        client.put(source, [(headers, "x")])
-    stream = spark.readStream.format("jms").options(**stage.access, queue=source).load()
-    run_available(stream, tmp_path / "a", "jms", **stage.access, queue=target)
-    stream = spark.readStream.format("jms").options(**stage.access, queue=target).load()
-    run_available(stream, tmp_path / "b", "memory", name=f"headers_{stage.name}")
-    (row,) = spark.table(f"headers_{stage.name}").collect()
-    assert (row.JMSType, row.JMSCorrelationID, row.content_type) == ("order", "c: \\ \n1", "text/plain")
-    assert (row.JMSPriority, row.JMSDeliveryMode, row.text) == (7, 2, "x")
-    assert row.properties == {"color": "rot, \\ : ä €", "empty": ""}
-    assert row.JMSTimestamp is not None
-    if stage.dialect.message_id_is_jms:
-        assert row.JMSMessageID.startswith("ID:")
-
-
 def test_bodies_of_every_type(spark, stage, queues, tmp_path, documented):
     queue, _ = queues
     rows = spark.sql(

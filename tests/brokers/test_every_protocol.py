@@ -79,7 +79,7 @@ def sent_columns(batch, broker, over):
     """The columns of the only row that the sink sends over a protocol."""
     (row,) = batch.to_pylist()
     dialect = dialect_of(over, broker.dialect)
-    set_by_broker = dialect.set_by_broker if over == "stomp" else dialect.send.set_by_broker
+    set_by_broker = dialect.set_by_broker
     found = {name: row[name] for name in ARROW_SCHEMA.names if name not in IGNORED_BY_SINK}
     sent = {key for key, value in row["properties"] or () if value is not None and not is_left_out(key, set_by_broker)}
     for name in ("properties", "property_types"):
