@@ -259,6 +259,7 @@ PRODUCERS = {
     },
     "classic": {
         "OpenWire": _openwire,
+        "OpenWire scheduled": lambda broker, queue: _openwire(broker, queue, properties={"AMQ_SCHEDULED_DELAY": 1}),
         "STOMP": _stomp,
         "AMQP 1.0": _amqp,
         "Qpid JMS": _java(_qpid),

@@ -40,7 +40,8 @@ class AddedNames:
 
 ANY_BROKER = AddedNames(
     tested="Artemis 2.44.0 and 2.55.0, Classic 6.3.1",
-    # ActiveMQ.Retain and .Retained: a retained message of MQTT on Classic.
+    # ActiveMQ.Retain and .Retained: a retained message of MQTT on Classic. scheduledJobId: a message that Classic's
+    # scheduler delivered; Classic does not delay a message that has it.
     names=frozenset(
         {
             NATIVE_ID,
@@ -49,6 +50,7 @@ ANY_BROKER = AddedNames(
             "ActiveMQ.Retained",
             "mqtt.message.retain",
             "mqtt.qos.level",
+            "scheduledJobId",
         }
     ),
     # __HDR_: the parts of an OpenWire message on Artemis, which gives a message with __HDR_MESSAGE_ID the id of the

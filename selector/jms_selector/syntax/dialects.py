@@ -175,6 +175,7 @@ _ADDED = frozenset(
         "ActiveMQ.Retained",
         "mqtt.message.retain",
         "mqtt.qos.level",
+        "scheduledJobId",
     }
 )
 _ADDED_PREFIXES = ("JMS_AMQP_", "__HDR_")

@@ -4,7 +4,7 @@ from jms_selector.syntax.dialects import DIALECTS
 from pyspark_jms.jms.added_names import ANY_BROKER, ARTEMIS, CLASSIC, RABBITMQ
 
 
-@pytest.mark.parametrize("name", ["NATIVE_MESSAGE_ID", "JMS_AMQP_TTL", "__HDR_X", "mqtt.qos.level", "ActiveMQ.Retain"])
+@pytest.mark.parametrize("name", ["NATIVE_MESSAGE_ID", "JMS_AMQP_TTL", "__HDR_X", "mqtt.qos.level", "scheduledJobId"])
 def test_what_a_broker_adds(name):
     assert all(name in broker for broker in (ANY_BROKER, ARTEMIS, CLASSIC, RABBITMQ))
 

@@ -8,7 +8,6 @@ from pyspark_jms.jms.names import (
     ARTEMIS_PROPERTIES,
     ARTEMIS_QUEUES,
     JOINING_DOT,
-    SCHEDULED_PROPERTIES,
     TWO_COLONS,
     RefusedName,
     RefusedSubscriptions,
@@ -94,8 +93,7 @@ ARTEMIS = Dialect(
     },
     send_property_names={"JMSXGroupSeq": "_AMQ_GROUP_SEQUENCE"},
     reserved_properties=RESERVED_EVERYWHERE
-    | SCHEDULED_PROPERTIES
-    | {"destination-type", "expires", "AMQ_SCHEDULED_TIME", "_AMQ_GROUP_SEQUENCE"},
+    | {"destination-type", "expires", "AMQ_SCHEDULED_DELAY", "AMQ_SCHEDULED_TIME", "_AMQ_GROUP_SEQUENCE"},
     # The broker executes such properties as management requests, or routes messages by them.
     reserved_prefixes=("_AMQ_", "__AMQ_"),
     set_by_broker=ARTEMIS_PROPERTIES,

@@ -29,6 +29,10 @@ def test_a_property_that_would_steer_the_broker_is_reserved(name):
     assert name in ARTEMIS.reserved_properties
 
 
+def test_a_schedule_of_classic_is_an_ordinary_property():
+    assert "AMQ_SCHEDULED_CRON" not in ARTEMIS.reserved_properties
+
+
 def test_groups_have_their_jms_names():
     assert ARTEMIS.property_names == {"_AMQ_GROUP_ID": "JMSXGroupID", "_AMQ_GROUP_SEQUENCE": "JMSXGroupSeq"}
 
