@@ -2,9 +2,14 @@
 
 from functools import partial
 
+import pytest
+
 import jms_selector
 from jms_selector import Message, arrow
+from jms_selector.errors import InvalidSelectorError
 from jms_selector.meaning import lenient
+from jms_selector.syntax.kinds import Kind
+from jms_selector.syntax.tree import Literal
 from jms_selector.targets.arrow.candidates import SchemaColumns
 from pyspark_jms.jms.headers import SELECTOR_SCHEMA
 
@@ -19,3 +24,15 @@ parse, push, may_match, keep, masks, outcomes, candidates, schema_columns = (
 
 def message_of(headers=None, **properties):
     return Message.of(headers, SELECTOR_SCHEMA, **properties)
+
+
+def integer(value, kind=Kind.INT):
+    return Literal(value, kind)
+
+
+def require_strict_refusal(text, position, fact):
+    """``strict`` refuses, at a position that counts from 1, what is a selector to brokers."""
+    parse(text)
+    with pytest.raises(InvalidSelectorError, match=rf"\[JMS_INVALID_SELECTOR\].*{fact}") as caught:
+        parse(text, strict=True)
+    assert caught.value.position + 1 == position

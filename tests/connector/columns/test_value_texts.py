@@ -7,6 +7,7 @@ import pyarrow as pa
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
+from typed_texts import FITTING, WRONG
 
 from jms_selector.meaning.conversions import java_text as text_of_one
 from jms_selector.syntax.kinds import Kind, Value
@@ -70,12 +71,14 @@ DOUBLES = [
     (-120000000.0, "-1.2E8"), (9999999999.5, "9.9999999995E9"), (1e10, "1.0E10"), (2.0**53, "9.007199254740992E15"),
     (1e21, "1.0E21"), (1e22, "1.0E22"), (1.2345e300, "1.2345E300"), (1.7976931348623157e308, "1.7976931348623157E308"),
     (2.2250738585072014e-308, "2.2250738585072014E-308"), (5e-324, "4.9E-324"), (-1e-323, "-9.9E-324"),
-    (math.nan, "NaN"), (math.inf, "Infinity"), (-math.inf, "-Infinity"),
+    (2.0**-44, "5.684341886080802E-14"), (2e23, "2.0E23"), (1e23, "1.0E23"), (8.41e21, "8.41E21"),
+    (9999999.999, "9999999.999"), (math.nan, "NaN"), (math.inf, "Infinity"), (-math.inf, "-Infinity"),
 ]  # fmt: skip
 FLOATS = [
     (1.0, "1.0"), (0.1, "0.1"), (16777216.0, "1.6777216E7"), (3.4028234663852886e38, "3.4028235E38"),
     (1.401298464324817e-45, "1.4E-45"), (2.802596928649634e-45, "2.8E-45"), (-0.0, "-0.0"), (math.nan, "NaN"),
-    (1.1754943508222875e-38, "1.1754944E-38"), (0.001, "0.001"), (1e10, "1.0E10"),
+    (1.1754943508222875e-38, "1.1754944E-38"), (0.001, "0.001"), (1e10, "1.0E10"), (8.5e9, "8.5E9"),
+    (33554432.0, "3.3554432E7"),
 ]  # fmt: skip
 
 
@@ -116,42 +119,6 @@ def test_floats_agree_with_the_one_by_one_rendering(numbers):
     assert java_text(pa.array(numbers, pa.float32())).to_pylist() == wanted
 
 
-LIMITS = {"byte": 2**7, "short": 2**15, "int": 2**31, "long": 2**63}
-FITTING = {
-    "boolean": ["true", "false", "TRUE", "False"],
-    "byte": ["0", "-0", "+7", "007", "0" * 5000 + "7", "-128", "127"],
-    "short": ["-32768", "32767", "+32767"],
-    "int": ["-2147483648", "2147483647"],
-    "long": ["-9223372036854775808", "9223372036854775807", "+9223372036854775807"],
-    "float": ["0.0", "-0.0", "1.4E-45", "3.4028235E38", "NaN", "Infinity", "-Infinity", "1e400", "1", ".5", "1.", "2f"],
-    "double": [
-        "4.9E-324",
-        "1.7976931348623157E308",
-        "1.0E10",
-        "+1",
-        "0x1.8p1",
-        "0x.8P-1d",
-        "-NaN",
-        "9" * 400,
-    ],
-    "string": ["", "x", "\0", "😀", "\n", "NaN"],
-    "char": ["a", "\0", "\n", "世", "\uffff", "\ufeff", "é"],
-    "bytes": ["", "AA==", "AAE=", "AAEC", "+/+/", "AAEC" * 1000 + "AA=="],
-}
-WRONG = {
-    "boolean": ["", "yes", "1", "true ", "\ntrue", "true\n"],
-    "byte": ["", "-", "+", "1.0", "0x7f", " 1", "1 ", "1\n", "\u0661", "--1", "+-1", "128", "-129", "9" * 5000],
-    "short": ["32768", "-32769"],
-    "int": ["2147483648", "-2147483649", "1_0"],
-    "long": ["9223372036854775808", "-9223372036854775809", "18446744073709551616"],
-    "float": ["", ".", "e5", "inf", "nan", "infinity", " 1.0", "1.0\n", "1,0", "1 0", "1e", "0x1", "1ff"],
-    "double": ["", "1.0.0", "Infinityd", "\u0661"],
-    "string": [],
-    "char": ["", "ab", "😀", "e\u0301"],
-    "bytes": ["A", "AA", "AAE", "AA=", "A===", "AA==\n", "AA\n==", "AA==AAEC", "AA-_", "é", " AAEC"],
-}
-
-
 def one_by_one(types, texts):
     return [
         kind is None or element_value_problem(kind, text) is not None for kind, text in zip(types, texts, strict=True)
@@ -162,25 +129,14 @@ def in_columns(types, texts):
     return misfits(pa.array(types, pa.string()), pa.array(texts, pa.string())).tolist()
 
 
-def test_every_type_is_in_the_table():
-    assert set(FITTING) == set(WRONG) == {kind.value for kind in ValueType}
-
-
 @pytest.mark.parametrize("kind", list(FITTING))
 def test_renderings_of_a_type(kind):
-    texts = FITTING[kind] + WRONG[kind]
+    texts = [*FITTING[kind], *WRONG[kind]]
     expected = [False] * len(FITTING[kind]) + [True] * len(WRONG[kind])
     assert one_by_one([kind] * len(texts), texts) == expected
     assert in_columns([kind] * len(texts), texts) == expected
     for text, wrong in zip(texts, expected, strict=True):
         assert in_columns(["string", kind, "int"], ["x", text, "1"]) == [False, wrong, False]
-
-
-@pytest.mark.parametrize("kind", list(LIMITS))
-def test_the_range_of_a_whole_number(kind):
-    limit = LIMITS[kind]
-    texts = [str(-limit - 1), str(-limit), str(limit - 1), str(limit)]
-    assert in_columns([kind] * 4, texts) == one_by_one([kind] * 4, texts) == [True, False, False, True]
 
 
 def test_a_null_fits_every_type_and_an_unknown_type_nothing():

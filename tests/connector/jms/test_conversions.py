@@ -298,30 +298,6 @@ def test_every_digit_of_java_is_a_digit(jvm):
         assert outcome(lambda: convert(digit, "string", "byte")) == outcome(lambda: jvm.java.lang.Byte.valueOf(digit))  # noqa: B023
 
 
-PRINTED = [  # by Java 25
-    ("double", 4.9e-324, "4.9E-324"),
-    ("double", 2.0**-44, "5.684341886080802E-14"),
-    ("double", 2e23, "2.0E23"),
-    ("double", 1e23, "1.0E23"),
-    ("double", 8.41e21, "8.41E21"),
-    ("double", 2.2250738585072014e-308, "2.2250738585072014E-308"),
-    ("double", 0.001, "0.001"),
-    ("double", 9999999.999, "9999999.999"),
-    ("float", 2.0**-149, "1.4E-45"),
-    ("float", 2.0**-126, "1.1754944E-38"),
-    ("float", 3.4028234663852886e38, "3.4028235E38"),
-    ("float", 1.0, "1.0"),
-    ("float", 8.5e9, "8.5E9"),  # the float nearest to it
-    ("double", 3, "3.0"),
-    ("float", 33554432.0, "3.3554432E7"),
-]
-
-
-@pytest.mark.parametrize(("type_", "value", "text"), PRINTED)
-def test_numbers_are_printed_as_java_25_does(type_, value, text):
-    assert render(value, type_) == text
-
-
 _powers = st.integers(-1074, 1023).map(lambda exponent: 2.0**exponent)
 _prices = st.floats(1e-5, 1e9).map(lambda number: round(number, 2))
 
