@@ -4,7 +4,6 @@ import json
 import time
 
 from pyspark_jms.errors import EmbeddedBrokerError
-from pyspark_jms.tools.testing.jars import resolve
 from pyspark_jms.tools.testing.lifecycle import JavaBroker
 
 VERSION = "10.1.0"
@@ -28,12 +27,17 @@ for that Ivy asks each registry for a list, and a start ends where one does not 
 """
 
 
+def packages_of(version):
+    return (*(f"org.apache.qpid:qpid-broker-{module}:{version}" for module in _MODULES), "org.slf4j:slf4j-jdk14:2.0.17")
+
+
 class EmbeddedBrokerJ(JavaBroker):
     """Stores messages in Derby. Whoever sends or reads first creates a queue. Whoever sends to a name that begins
     with ``topic.`` creates a topic.
     """
 
-    version = VERSION
+    _packages = packages_of(VERSION)
+    _excluded = _EXCLUDED
 
     def __init__(self, directory=None, port=0, user="artemis", password="artemis", *, host="127.0.0.1"):
         super().__init__(directory, port, user, password, host=host, start_timeout=60)
@@ -49,10 +53,6 @@ class EmbeddedBrokerJ(JavaBroker):
         return f"amqp://{self.host}:{self.port}"
 
     # --- starting ------------------------------------------------------------------------------
-
-    def _classpath(self):
-        packages = (f"org.apache.qpid:qpid-broker-{module}:{self.version}" for module in _MODULES)
-        return resolve((*packages, "org.slf4j:slf4j-jdk14:2.0.17"), exclusions=_EXCLUDED)
 
     def _configure(self):
         super()._configure()

@@ -6,13 +6,12 @@ from ivy_archive import archive
 
 from pyspark_jms.errors import EmbeddedBrokerError
 from pyspark_jms.testing import EmbeddedClassic
-from pyspark_jms.tools.testing import jars
-from pyspark_jms.tools.testing.jars import CLASSIC_VERSION, resolve
+from pyspark_jms.tools.testing.jars import CLASSIC_PACKAGES, CLASSIC_VERSION
 from pyspark_jms.tools.testing.java import tail
 from pyspark_jms.tools.testing.ports import free_port
 
 _PACKAGES = (
-    *jars._CLASSIC_PACKAGES,
+    *CLASSIC_PACKAGES,
     f"org.apache.activemq:activemq-spring:{CLASSIC_VERSION}",
     "org.springframework:spring-context:7.0.8",
 )
@@ -39,8 +38,7 @@ class ClassicAsRun(EmbeddedClassic):
     out, and host and ports differ. Everybody may log in.
     """
 
-    def _classpath(self):
-        return resolve(_PACKAGES)
+    _packages = _PACKAGES
 
     def _configure(self):
         super()._configure()

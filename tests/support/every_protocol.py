@@ -30,36 +30,31 @@ BODY = "plain"
 _EXCLUDED = ("org.apache.artemis:artemis-jms-client",)  # of javax, which artemis-jakarta-client replaces
 
 
-def _resolve(packages):
-    return jars.resolve(packages, exclusions=_EXCLUDED)
-
-
 class Artemis(EmbeddedArtemis):
     """All protocols on one port. A queue that is there before gets what MQTT clients publish to its name."""
 
     dialect = "artemis"
+    _packages = (
+        *jars.ARTEMIS_PACKAGES,
+        f"org.apache.artemis:artemis-mqtt-protocol:{jars.ARTEMIS_VERSION}",
+        f"org.apache.artemis:artemis-openwire-protocol:{jars.ARTEMIS_VERSION}",
+        "javax.jms:javax.jms-api:2.0.1",
+    )
+    _excluded = _EXCLUDED
 
     def __init__(self, *arguments, **options):
         super().__init__(*arguments, acceptor_options={"protocols": "STOMP,CORE,AMQP,MQTT,OPENWIRE"}, **options)
         self.openwire_port = self.mqtt_port = self.port
 
-    def _classpath(self):
-        of_protocols = [f"org.apache.artemis:artemis-{name}-protocol" for name in ("mqtt", "openwire")]
-        version = jars.ARTEMIS_VERSION
-        return _resolve(
-            (*jars._PACKAGES, *(f"{name}:{version}" for name in of_protocols), "javax.jms:javax.jms-api:2.0.1")
-        )
-
 
 class Classic(EmbeddedClassic):
     dialect = "classic"
+    _packages = (*jars.CLASSIC_PACKAGES, f"org.apache.activemq:activemq-mqtt:{jars.CLASSIC_VERSION}")
+    _excluded = _EXCLUDED
 
     def __init__(self, *arguments, **options):
         super().__init__(*arguments, **options)
         self.openwire_port, self.mqtt_port = free_port(self.host), free_port(self.host)
-
-    def _classpath(self):
-        return _resolve((*jars._CLASSIC_PACKAGES, f"org.apache.activemq:activemq-mqtt:{jars.CLASSIC_VERSION}"))
 
     def _boot(self, jvm):
         super()._boot(jvm)
@@ -104,7 +99,7 @@ def _java(connect, **parts):
 @contextmanager
 def openwire(broker, url="tcp://{}"):
     """A session of ActiveMQ's own client, in a machine of its own, over TCP."""
-    machine = JavaMachine(jars.classic_classpath(), log=broker.directory / "openwire.log")
+    machine = JavaMachine(jars.resolve(jars.CLASSIC_PACKAGES), log=broker.directory / "openwire.log")
     try:
         jvm = machine.connect().jvm
         factory = jvm.org.apache.activemq.ActiveMQConnectionFactory(url.format(f"{broker.host}:{broker.openwire_port}"))

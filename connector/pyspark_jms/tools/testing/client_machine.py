@@ -17,7 +17,7 @@ from py4j.protocol import Py4JError, Py4JJavaError
 
 from pyspark_jms.errors import EmbeddedBrokerError
 from pyspark_jms.tools.testing.external import ExternalBroker
-from pyspark_jms.tools.testing.jars import broker_classpath, qpid_classpath
+from pyspark_jms.tools.testing.jars import ARTEMIS_PACKAGES, QPID_PACKAGES, resolve
 from pyspark_jms.tools.testing.java import JavaMachine
 from pyspark_jms.tools.testing.lifecycle import JavaBroker
 
@@ -76,7 +76,7 @@ def _parse_address(url: str) -> ExternalBroker:
 class _Client(NamedTuple):
     """The Java client of a protocol. ``{address}`` etc. are filled in."""
 
-    classpath: Callable[[], list[str]]
+    packages: tuple[str, ...]
     factory: str
     url: str
     fact: str
@@ -84,7 +84,7 @@ class _Client(NamedTuple):
 
 
 _CORE = _Client(
-    broker_classpath,
+    ARTEMIS_PACKAGES,
     "org.apache.activemq.artemis.jms.client.ActiveMQConnectionFactory",
     "tcp://{address}?callTimeout={wait}&initialConnectAttempts=1",
     "Only the embedded broker and `pyspark-jms broker` accept Java clients on their STOMP port; {address} does not:"
@@ -92,7 +92,7 @@ _CORE = _Client(
     "Use the port of an Artemis acceptor for CORE: JmsClient('tcp://HOST:61616', user, password).",
 )
 _QPID = _Client(
-    qpid_classpath,
+    QPID_PACKAGES,
     "org.apache.qpid.jms.JmsConnectionFactory",
     "amqp://{address}?amqp.saslMechanisms=PLAIN&jms.connectTimeout={wait}",
     "{address} does not accept an AMQP client: {reason}.",
@@ -104,7 +104,7 @@ def _start_machine(broker: ExternalBroker) -> ClientMachine:
     _require_listening(broker)
     client = _QPID if broker.url.startswith("amqp") else _CORE
     folder = Path(tempfile.mkdtemp(prefix="jms-client-"))
-    machine = JavaMachine(client.classpath(), log=folder / "client.log")
+    machine = JavaMachine(resolve(client.packages), log=folder / "client.log")
 
     def close() -> None:
         machine.kill()

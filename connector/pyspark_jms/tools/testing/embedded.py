@@ -7,7 +7,7 @@ from typing import Any
 
 from pyspark_jms.errors import EmbeddedBrokerError
 from pyspark_jms.tools.testing.config import Acceptor, AddressSettings, Tls, User, broker_xml
-from pyspark_jms.tools.testing.jars import broker_classpath
+from pyspark_jms.tools.testing.jars import ARTEMIS_PACKAGES
 from pyspark_jms.tools.testing.java import tail
 from pyspark_jms.tools.testing.lifecycle import JavaBroker
 from pyspark_jms.tools.testing.operations import Broker
@@ -35,6 +35,8 @@ class EmbeddedArtemis(JavaBroker, Broker):
     garbage collector and compiler of a server, and needs a ``heap`` of a gigabyte or more. ``acceptor_options`` are
     options of Artemis (``{"connectionTtl": "5000"}``).
     """
+
+    _packages = ARTEMIS_PACKAGES
 
     def __init__(
         self,
@@ -96,9 +98,6 @@ class EmbeddedArtemis(JavaBroker, Broker):
         return self.jvm.org.apache.activemq.artemis.jms.client.ActiveMQConnectionFactory("vm://0")
 
     # --- starting ----------------------------------------------------------------------------
-
-    def _classpath(self) -> list[str]:
-        return broker_classpath()
 
     def _ports(self) -> tuple[int, ...]:
         ports = [self.port] if self.amqp_port == self.port else [self.port, self.amqp_port]

@@ -6,7 +6,7 @@ from typing import Any
 
 from pyspark_jms.errors import EmbeddedBrokerError
 from pyspark_jms.tools.testing.config import User
-from pyspark_jms.tools.testing.jars import classic_classpath
+from pyspark_jms.tools.testing.jars import CLASSIC_PACKAGES
 from pyspark_jms.tools.testing.lifecycle import JavaBroker
 from pyspark_jms.tools.testing.operations import Broker, DeadLetter
 from pyspark_jms.tools.testing.ports import free_port
@@ -35,6 +35,8 @@ class EmbeddedClassic(JavaBroker, Broker):
     The broker stores messages in KahaDB and syncs as in production. A user's permissions are the union of all matches
     of an address. ``scheduler`` enables delayed delivery, which Classic disables by default.
     """
+
+    _packages = CLASSIC_PACKAGES
 
     def __init__(
         self,
@@ -76,9 +78,6 @@ class EmbeddedClassic(JavaBroker, Broker):
 
     def _ports(self) -> tuple[int, ...]:
         return self.port, self.amqp_port
-
-    def _classpath(self) -> list[str]:
-        return classic_classpath()
 
     def _boot(self, jvm: Any) -> None:
         service = jvm.org.apache.activemq.broker.BrokerService()

@@ -19,14 +19,15 @@ from pyspark_jms.errors import EmbeddedBrokerError
 from pyspark_jms.tools.testing.java import JavaMachine, spark_jars, tail
 
 __all__ = [
+    "ARTEMIS_PACKAGES",
     "ARTEMIS_VERSION",
+    "CLASSIC_PACKAGES",
     "CLASSIC_VERSION",
+    "QPID_PACKAGES",
     "QPID_VERSION",
     "ResolverSettings",
     "broker_classpath",
     "cache_directory",
-    "classic_classpath",
-    "qpid_classpath",
     "resolve",
 ]
 
@@ -38,7 +39,7 @@ CLASSIC_VERSION = "6.3.1"
 QPID_VERSION = "2.7.0"
 """Of Qpid JMS, the Java client that speaks AMQP 1.0."""
 
-_PACKAGES = (
+ARTEMIS_PACKAGES = (
     f"org.apache.artemis:artemis-server:{ARTEMIS_VERSION}",
     f"org.apache.artemis:artemis-stomp-protocol:{ARTEMIS_VERSION}",
     f"org.apache.artemis:artemis-amqp-protocol:{ARTEMIS_VERSION}",
@@ -48,7 +49,7 @@ _PACKAGES = (
 )
 
 # Ivy omits some of these; xstream and jettison are for the STOMP transformations of map messages.
-_CLASSIC_PACKAGES = (
+CLASSIC_PACKAGES = (
     *(
         f"org.apache.activemq:activemq-{module}:{CLASSIC_VERSION}"
         for module in ("broker", "client", "jaas", "stomp", "amqp", "kahadb-store")
@@ -59,7 +60,7 @@ _CLASSIC_PACKAGES = (
     "org.slf4j:slf4j-jdk14:2.0.17",
 )
 
-_QPID_PACKAGES = (
+QPID_PACKAGES = (
     f"org.apache.qpid:qpid-jms-client:{QPID_VERSION}",
     "jakarta.jms:jakarta.jms-api:3.1.0",
     "org.slf4j:slf4j-jdk14:2.0.17",
@@ -102,15 +103,7 @@ def cache_directory() -> Path:
 
 
 def broker_classpath() -> list[str]:
-    return resolve(_PACKAGES)
-
-
-def classic_classpath() -> list[str]:
-    return resolve(_CLASSIC_PACKAGES)
-
-
-def qpid_classpath() -> list[str]:
-    return resolve(_QPID_PACKAGES)
+    return resolve(ARTEMIS_PACKAGES)
 
 
 def resolve(

@@ -19,6 +19,7 @@ from py4j.protocol import Py4JError, Py4JJavaError
 
 from pyspark_jms.errors import EmbeddedBrokerError
 from pyspark_jms.tools.testing.config import LOGGING_PROPERTIES
+from pyspark_jms.tools.testing.jars import resolve
 from pyspark_jms.tools.testing.java import JavaMachine, tail
 from pyspark_jms.tools.testing.ports import free_port, is_free, stomp_answer
 
@@ -158,12 +159,12 @@ class OwnBroker(ABC):
 class JavaBroker(OwnBroker):
     """A broker whose Java classes are called through py4j."""
 
-    _machine: JavaMachine | None = None
-    _java_options: Sequence[str] = ()
+    _packages: tuple[str, ...] = ()
+    """Of its jars, which the first start may download."""
 
-    @abstractmethod
-    def _classpath(self) -> list[str]:
-        """Return the jars. The first call may download them."""
+    _machine: JavaMachine | None = None
+    _excluded: tuple[str, ...] = ()
+    _java_options: Sequence[str] = ()
 
     @abstractmethod
     def _boot(self, jvm: Any) -> None:
@@ -215,14 +216,14 @@ class JavaBroker(OwnBroker):
             self._machine.wait()
 
     def _fetch(self) -> None:
-        self._classpath()
+        resolve(self._packages, exclusions=self._excluded)
 
     def _configure(self) -> None:
         (self.directory / "logging.properties").write_text(LOGGING_PROPERTIES)
 
     def _launch(self, deadline: float) -> None:
         options = (*self._java_options, f"-Djava.util.logging.config.file={self.directory}/logging.properties")
-        self._machine = JavaMachine(self._classpath(), log=self.log, options=options)
+        self._machine = JavaMachine(resolve(self._packages, exclusions=self._excluded), log=self.log, options=options)
         try:
             with self._machine.killed_after(max(deadline - time.monotonic(), 0.0)):
                 self._boot(self._machine.connect().jvm)
