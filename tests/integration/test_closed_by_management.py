@@ -8,6 +8,7 @@ from dataclasses import replace
 import pyarrow as pa
 import pytest
 from amqp_sending import put
+from broker_rows import access_over
 from numbered import fill
 from registers import ReaderQuery
 from streaming import access, left
@@ -24,6 +25,8 @@ from pyspark_jms.sink.sending import send_at_least_once
 from pyspark_jms.sink.sending_once import send_exactly_once
 from pyspark_jms.sink.tasks import LedgerTask
 from pyspark_jms.source.links import Reading
+from pyspark_jms.source.receiver import BatchReceiver
+from pyspark_jms.source.stopping import StopRequest
 from pyspark_jms.source.task_inputs import read_task
 from pyspark_jms.spark.protocols import query_of, reading_of
 from pyspark_jms.stomp.sink import StompSinkLink
@@ -128,6 +131,56 @@ def test_an_exactly_once_read_goes_on(broker, queue, monkeypatch, link, step, nt
     assert closed or nth > 1 or step == "browse"
     assert sorted(rows) == sorted(f"text {n}" for n in range(MESSAGES))
     assert left(broker, queue, 0) == 0
+
+
+@pytest.mark.parametrize("readers", [1, pytest.param(2, marks=pytest.mark.deep)])
+def test_messages_whose_consumer_was_closed_before_they_were_accepted_are_read_once(
+    broker, queue, monkeypatch, readers
+):
+    """The broker would ignore the acceptances, and commit the value."""
+    put(broker, queue, *(f"text {n}" for n in range(MESSAGES)))
+    control, method, closed = broker.server.getActiveMQServerControl(), ReaderLink.replace_value, []
+
+    def closed_before(this, *args):
+        if not closed:
+            closed.append(end_consumers(control, queue))
+        return method(this, *args)
+
+    monkeypatch.setattr(ReaderLink, "replace_value", closed_before)
+    running = ReaderQuery(broker, queue=queue, readers=readers)
+    try:
+        assert sorted(running.texts(MESSAGES)) == sorted(f"text {n}" for n in range(MESSAGES))
+        assert not running.plan()
+    finally:
+        running.source.stop()
+    assert closed == [1]
+
+
+@pytest.mark.parametrize("queues", [1, pytest.param(12, marks=pytest.mark.deep)])
+@pytest.mark.parametrize("protocol", ["amqp", pytest.param("stomp", marks=pytest.mark.deep)])
+@pytest.mark.parametrize("end", ["consumer", "queue"])
+def test_a_read_goes_on_after_the_end_of_its_consumer_alone(broker, queue, protocol, queues, end):
+    names = [queue, *(f"{queue}.{n}" for n in range(1, queues))]
+    for name in names:
+        put(broker, name, "before")
+    control, given = broker.server.getActiveMQServerControl(), access_over(broker, protocol)
+    reading = reading_of(SourceOptions.parse(given | {"queue": json.dumps(names)}))
+    with contextlib.closing(BatchReceiver(reading, StopRequest(), store=None, sequence=0)) as receiver:
+        wait_until(lambda: receiver.next_batch_end() == queues)
+        receiver.acknowledge_through(queues)
+        wait_until(lambda: receiver.next_batch_end() and receiver.progress()["acknowledged"] == queues)
+        if end == "consumer":
+            assert end_consumers(control, queue) == 1
+        else:
+            control.destroyQueue(queue, True)
+        put(broker, queue, "after")
+        wait_until(lambda: receiver.next_batch_end() == queues + 1)
+
+
+def end_consumers(control, queue):
+    """Close them as an operator does, and no session or connection. Return how many."""
+    found = [one for one in json.loads(control.listAllConsumersAsJSON()) if one["queueName"] == queue]
+    return sum(bool(control.closeConsumerWithID(one["sessionID"], str(one["sequentialId"]))) for one in found)
 
 
 @pytest.mark.deep

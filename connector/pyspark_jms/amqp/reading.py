@@ -117,7 +117,7 @@ class ReaderLink(ReadRegister):
             address = self.dialect.send.target_address(DestinationKind.QUEUE, queue)
             for pieces in [pieces_of(letter, self.dialect) for letter in letters]:
                 self._diverted.send_pieces(address, "queue", pieces)
-        self._diverted.accept(self._receivers([(source, ids)]))
+        self._diverted.accept(self._receivers([(source, ids)]), answered=True)
         self._diverted.discharge()
         self._released([(source, ids)])
 

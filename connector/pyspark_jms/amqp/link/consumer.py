@@ -145,7 +145,7 @@ class Consumer(_Receiving):
         try:
             super().check()
         except ConnectionLostError:
-            self.drop()  # the broker may have ended only the link: the source connects again
+            self.connection.drop()  # the broker may have ended only the link: the source connects again
             raise
 
     # --- acknowledgements, and the end of a queue -----------------------------------------------

@@ -130,7 +130,7 @@ class ReadRegister(Register[Token]):
         """
         self.send(token)
         if accepted:
-            self.transactions.accept(accepted)
+            self.transactions.accept(accepted, answered=True)
         self.transactions.discharge(meanwhile)
 
     # --- the end -------------------------------------------------------------------------------

@@ -312,7 +312,7 @@ class Register(OnConnection[Dialect], Generic[T]):
         receiver = self._held().receiver
         if not self._taken:
             raise IllegalStateError("A token is replaced before it was read.", "Nothing was sent. Report this.")
-        (transactions or self.transactions).accept_confirmed(receiver, self._taken)
+        (transactions or self.transactions).accept([(receiver, self._taken)], answered=True)
         self._forget()
 
     def send(self, token: T, transactions: Transactions | None = None) -> None:

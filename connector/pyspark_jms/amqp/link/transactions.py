@@ -26,6 +26,8 @@ from pyspark_jms.jms.features import Feature
 
 __all__ = ["Transactions"]
 
+Accepted = tuple[Receiver, Sequence[bytes | None]]
+"""A link, and the ids of messages that it delivered."""
 _ABORT_SECONDS = 5.0
 """When the rollback takes longer, the connection is closed, which rolls back as well."""
 
@@ -119,23 +121,23 @@ class Transactions:
             sender = self._senders[address] = self._connection.attached(Sender, target, name)
         return sender
 
-    def accept(self, accepted: Iterable[tuple[Receiver, Sequence[bytes | None]]]) -> None:
-        txn_id = self.begin()
-        with self._connection.core():
-            self.require_open(txn_id)
-            for receiver, ids in accepted:
-                receiver.accept(ids, txn_id)
-
-    def accept_confirmed(self, receiver: Receiver, ids: Sequence[bytes | None]) -> None:
-        """Return when the broker has confirmed that the messages are in the transaction.
+    def accept(self, accepted: Iterable[Accepted], *, answered: bool = False) -> None:
+        """``answered``: return when the broker has confirmed that the messages are in the transaction.
 
         A broker that has taken messages back, because somebody closed the consumer, would ignore their acceptance, and
-        commit the rest.
+        commit the rest. It carries out acceptances in order, so it is asked to answer the last one of each link.
         """
-        txn_id = self.begin()
+        txn_id, last = self.begin(), 1 if answered else 0
+        every = [(receiver, ids) for receiver, ids in accepted if ids]
         with self._connection.core():
             self.require_open(txn_id)
-            receiver.accept(ids, txn_id, settled=False)
+            for receiver, ids in every:
+                receiver.accept(ids[: len(ids) - last], txn_id)
+                receiver.accept(ids[len(ids) - last :], txn_id, settled=False)
+        for receiver, _ in every if answered else ():
+            self._await_answers(receiver)
+
+    def _await_answers(self, receiver: Receiver) -> None:
         self._connection.await_(lambda: not receiver.unanswered or not receiver.is_attached, "an acceptance")
         self._connection.check_link(receiver)
 
