@@ -190,7 +190,10 @@ def test_rows_can_be_written_as_they_were_read(running, queue, producer, read, w
     write_rows(target, f"{queue}.out", rows)
     found = read_rows(target, f"{queue}.out")
     assert [what_was_sent(row) for row in found] == [what_was_sent(row) for row in rows] * 2
-    assert len({row["delivery_id"] for row in found}) == len(found) == 2 * len(rows) > 0
+    assert len(found) == 2 * len(rows) > 0
+    named = [row["delivery_id"] for row in found if "/~" not in row["delivery_id"]]  # equal messages have one digest
+    assert len(set(named)) == len(named)
+    assert named or written == "amqp"
     known = [row["JMSMessageID"] for row in (*rows, *found) if "JMSMessageID" in row]
     assert len(set(known)) == len(known)
 
