@@ -338,8 +338,10 @@ def _read_application_properties(message: bytes, parts: _Parts, row: _Row, diale
         if name in row.properties:
             row.faults.append(f"property {shown_name(name, place)} is there twice")
             continue
-        if found := row.read(f"property {shown_name(name, place)}", property_text, message, value):
-            row.properties[name] = found
+        try:
+            row.properties[name] = property_text(message, value)
+        except UnreadableValueError as unreadable:
+            row.faults.append(f"property {shown_name(name, place)} {unreadable}")
     row.properties |= own
 
 
