@@ -17,7 +17,7 @@ for count, queue in enumerate(QUEUES, start=1):
     rows = spark.range(count).selectExpr(f"concat('{queue} ', id) AS text")
     rows.write.format("jms").mode("append").options(**access, queue=queue).save()
 
-# One connection for each queue. The prefetch window (windowBytes) is divided among them.
+# At most eight connections for all queues. The prefetch window (windowBytes) is divided among the queues.
 messages = spark.readStream.format("jms").options(**access, queue=json.dumps(QUEUES)).load()
 named = messages.withColumn("queue", F.regexp_replace("JMSDestination", "^queue://", ""))
 files = named.select("queue", "text", "JMSTimestamp", "delivery_id").writeStream.format("parquet").partitionBy("queue")

@@ -16,8 +16,8 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QueueAttributes:
-    """The broker's names of the attributes of a queue, by the fields of ``QueueFacts``, which says what they are. None:
-    the broker does not show it.
+    """The broker's names of the attributes of a queue, by the fields of ``QueueFacts``, which says what they are, or
+    None for one that the broker does not show.
     """
 
     messages: str

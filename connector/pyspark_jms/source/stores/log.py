@@ -469,14 +469,14 @@ class LogStore:
         return self._received
 
     def in_flight(self) -> None:
-        """A stream has no messages in flight."""
+        """Return nothing, because a stream has no messages in flight."""
 
     def watches(self) -> bool:
         """RabbitMQ has no management over AMQP that a client could ask for the counts of a stream."""
         return False
 
     def metrics(self, watched: Mapping[str, int | str]) -> dict[str, object]:
-        """What was received and is not in a finished batch is in flight."""
+        """Return the metrics. What was received and is not in a finished batch is in flight."""
         del watched
         in_flight = [range_ for ranges in self._batches.values() for range_ in ranges]
         in_flight += [piece.range_ for log in self._logs for piece in log.waiting]

@@ -38,7 +38,7 @@ class ReceivedStore:
         self._receiver: BatchReceiver | None = None
 
     def first_offset(self) -> dict[str, Any]:
-        """With a journal, the oldest message that is not done."""
+        """Return the offset of the oldest message that is not done, with a journal."""
         store = self._journal.store()
         if store is not None and not store.is_new:
             _log.warning(

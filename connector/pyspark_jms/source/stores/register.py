@@ -310,13 +310,13 @@ class RegisterStore:
         return self._history.moved()
 
     def in_flight(self) -> None:
-        """Only the tasks know."""
+        """Return nothing, because only the tasks know."""
 
     def watches(self) -> bool:
         return not self._is_draining
 
     def metrics(self, watched: Mapping[str, int | str]) -> dict[str, object]:
-        """Of batches that are in Spark's commit log."""
+        """Return the metrics of batches that are in Spark's commit log."""
         del watched
         return {
             "batch": self._start.batch,
