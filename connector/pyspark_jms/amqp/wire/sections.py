@@ -159,8 +159,7 @@ def value_end(code: int, message: Buffer, begin: int, limit: int) -> int:
 
 def content(message: Buffer, at: int) -> bytes:
     """The bytes of the value at a position, without its constructor and size."""
-    code, begin = message[at], at + 1
-    return bytes(message[begin + SIZE_WIDTHS.get(code, 0) : value_end(code, message, begin, len(message))])
+    return bytes(message[at + 1 + SIZE_WIDTHS.get(message[at], 0) : skip(message, at, len(message))])
 
 
 def count_of(message: Buffer, at: int) -> int:
