@@ -7,7 +7,7 @@ import pyarrow as pa
 import pytest
 from amqp_messages import NULL, entries_in, parts_of, symbol, values_in
 from drawn_rows import COLUMN_VALUES, batch_of, names, rows_of_anything, rows_of_columns
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 from plain_amqp_rows import expected_row, time_to_live
 from sink_rows import DESTINATION, rows_of
@@ -97,6 +97,8 @@ ROWS = rows_of_columns(VALUES, own_names | st.sampled_from(["JMSXGroupID", "JMSX
 )
 def test_two_readers_find_what_the_rows_hold(drawn, padding, buffer_bytes, dialect):
     columns, rows = drawn
+    destinations = "".join(row.get("destination") or "" for row in rows)
+    assume(dialect is not CLASSIC or max(destinations, default="") <= "\uffff")  # Classic is sent no other names
     before, after = padding
     whole = batch_of([*rows[:1] * before, *rows, *rows[:1] * after], columns)
     with pytest.MonkeyPatch.context() as patch:
@@ -107,6 +109,8 @@ def test_two_readers_find_what_the_rows_hold(drawn, padding, buffer_bytes, diale
     wanted = [expected_row(row, number, **given) for number, row in enumerate(rows, 5)]
     for row in [] if dialect.send.takes_message_ids else wanted:
         del row["JMSMessageID"]
+        for column in ("properties", "property_types"):
+            row[column].pop("destination", None)  # without an id, it is a header that a STOMP client has sent
     assert [plainly_read(message, dialect) for message in messages] == wanted
     assert read(blocks, dialect) == all_of_source(wanted)
     assert [header_ttl(message) for message in messages] == [time_to_live(row, NOW_MS) for row in rows]
