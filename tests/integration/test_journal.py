@@ -276,6 +276,7 @@ def test_a_checkpoint_written_with_a_journal_is_not_read_without_it(broker, queu
         reader.stop()
 
 
+@pytest.mark.deep
 def test_the_backlog_is_read_before_a_message_that_stops_the_query(fresh_broker, tmp_path, monkeypatch):
     broker, other = fresh_broker(), fresh_broker()
     fill(broker, "q", 10)
@@ -294,6 +295,7 @@ def test_the_backlog_is_read_before_a_message_that_stops_the_query(fresh_broker,
     await_count(other, "q", 10)
 
 
+@pytest.mark.deep
 def test_a_scheduled_message_is_recognised_after_a_restart_of_the_broker(killable, queue, tmp_path, monkeypatch):
     """Artemis does not store when a message was to be delivered: the redelivered frame lacks that header."""
     broker = killable

@@ -170,7 +170,7 @@ SETTINGS = {
 @pytest.mark.parametrize(
     ("setting", "value"),
     [
-        pytest.param(name, value, marks=[] if "timestampType" in name or value == "Europe/Berlin" else pytest.mark.deep)
+        pytest.param(name, value, marks=[] if "timestampType" in name else pytest.mark.deep)
         for name, values in SETTINGS.items()
         for value in values
     ],

@@ -124,6 +124,7 @@ def started(frame, folder):
     return query
 
 
+@pytest.mark.deep
 def test_messages_with_a_delivery_delay_are_read_when_they_are_due(spark, broker, queue, tmp_path):
     """Over STOMP such a message is one of CORE, with ``_AMQ_SCHED_DELIVERY``."""
     put(broker, queue, *map(str, range(20)))
@@ -175,6 +176,7 @@ def test_from_queue_to_queue_exactly_once(spark, broker, queue, tmp_path):
     assert left(broker, f"{queue}.out", 300) == 300
 
 
+@pytest.mark.deep
 def test_a_stream_that_is_united_with_itself_has_each_message_twice(spark, broker, queue, tmp_path):
     """Two tasks read each register at a time, on the same cores."""
     put(broker, queue, *map(str, range(200)))
@@ -263,6 +265,7 @@ def test_available_now_ends_if_only_the_first_task_is_ever_read(spark, broker, q
     assert left(broker, queue) == 0
 
 
+@pytest.mark.deep
 @pytest.mark.releases
 def test_trigger_once_reads_one_batch(spark, broker, queue, tmp_path):
     put(broker, queue, *map(str, range(30)))

@@ -84,6 +84,7 @@ def test_an_invalid_selector_is_said_by_load(spark, broker):
         read(spark, broker, queue="q", selector="color == 'red'")
 
 
+@pytest.mark.deep
 def test_what_an_ignored_selector_lets_through_is_dropped_from_a_topic_and_counted(spark, broker, queue, tmp_path):
     """Artemis ignores the selector of a multicast queue that is subscribed by its full name."""
     broker.create_queue(queue, topic=True)

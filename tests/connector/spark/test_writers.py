@@ -174,6 +174,7 @@ def test_a_write_that_is_tried_again_in_other_partitions_is_refused(spark, broke
     assert texts(broker, queue) == [f"row {n}" for n in range(10)]
 
 
+@pytest.mark.deep
 def test_an_empty_partition_writes_no_entry(spark, broker, queue):
     this = once(broker)
     write(rows(spark, 10, 2).where("text < 'row 5'"), broker, queue=queue, **this)
@@ -201,6 +202,7 @@ def test_for_each_batch_a_repeated_batch_is_not_sent_again(spark, broker, queue,
     await_value(lambda: [broker.message_count(f"{LEDGER_PREFIX}{query}.token") for query in queries], [1])
 
 
+@pytest.mark.deep
 def test_for_each_batch_a_write_id_that_is_the_same_for_every_batch_is_refused(spark, broker, queue, tmp_path):
     """Two batches with the same rows: the second one would be taken for a repetition of the first, and skipped."""
     (tmp_path / "rows").mkdir()
@@ -294,6 +296,7 @@ def write_stream(frame, broker, tmp_path, **options):
     return run_available(frame, tmp_path / "checkpoint", sink="jms", **(access(broker) | options))
 
 
+@pytest.mark.deep
 def test_a_row_with_only_text_is_enough(spark, broker, queue, tmp_path):
     write_stream(stream_of_rows(spark, tmp_path).select("text"), broker, tmp_path, queue=queue)
     with RawStomp(broker) as client:
@@ -409,6 +412,7 @@ def test_an_empty_batch_does_not_connect(spark, broker, tmp_path):
     write_stream(frame, broker, tmp_path, queue="q", brokerUrl="stomp://127.0.0.1:1")
 
 
+@pytest.mark.deep
 def test_order_within_a_partition_is_kept(spark, broker, queue, tmp_path):
     frame = stream_of_rows(spark, tmp_path, 5_000).selectExpr("text", "map('n', cast(n as string)) properties")
     write_stream(frame, broker, tmp_path, queue=queue)
@@ -430,6 +434,7 @@ def test_a_batch_that_is_not_in_the_commit_log_is_not_sent_again(spark, broker, 
     await_count(broker, f"{ledger_of(tmp_path / 'checkpoint')}.token", 1)
 
 
+@pytest.mark.deep
 def test_at_least_once_a_batch_that_is_not_in_the_commit_log_is_sent_again(spark, broker, queue, tmp_path):
     """The default."""
     frame = stream_of_rows(spark, tmp_path, 10).select("text")

@@ -76,6 +76,7 @@ def test_dead_letters_of_the_broker_go_back_and_other_messages_stay(commands_on,
         assert java.receive(expiry).body == "of nobody"
 
 
+@pytest.mark.deep
 def test_the_queues_that_a_property_names_are_printed_and_used_with_yes(commands, broker, queue):
     named = [[("spark_jms_source", f"queue://{queue}.{name}")] for name in ("a", "a", "b")]
     with RawStomp(broker) as raw:

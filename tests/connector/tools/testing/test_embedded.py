@@ -160,6 +160,7 @@ def test_new_address_without_type_is_multicast_as_in_production(broker, connect,
     assert not broker.has_queue(queue)
 
 
+@pytest.mark.deep
 def test_tls_alone_from_one_file(fresh_broker, connect, certificates, tmp_path):
     both = tmp_path / "both.pem"
     both.write_text("".join(Path(file).read_text() for file in (certificates.cert, certificates.key)))
@@ -199,6 +200,7 @@ def test_a_used_port_is_an_error_before_the_start():
         EmbeddedArtemis(port=taken.getsockname()[1]).start()
 
 
+@pytest.mark.deep
 def test_a_port_that_is_used_during_the_start_is_an_error(monkeypatch):
     monkeypatch.setattr("pyspark_jms.tools.testing.lifecycle.is_free", lambda *_: True)
     with (
@@ -222,6 +224,7 @@ def test_a_start_that_takes_too_long_ends():
     broker.close()
 
 
+@pytest.mark.deep
 def test_start_after_a_failed_one(tmp_path):
     with pytest.raises(EmbeddedBrokerError):
         EmbeddedArtemis(tmp_path, heap="1x").start()
