@@ -33,7 +33,7 @@ def test_trigger_once_is_refused(spark, broker, queue, tmp_path):
 
 def test_the_copy_for_executors_carries_the_options_only(broker):
     reader = JmsStreamReader(SourceOptions.parse(access(broker) | {"queue": "q"}))
-    assert set(vars(pickle.loads(pickle.dumps(reader)))) == {"_options", "_source"}
+    assert set(vars(pickle.loads(pickle.dumps(reader)))) == {"_options", "_query"}
     assert reader.partitions({"seq": 0}, {"seq": 5}) == []
     assert reader.initialOffset() == {"seq": 0}
 
