@@ -221,8 +221,14 @@ def close_connection(control, connection):
     """As an operator does it, and Artemis with a slow consumer."""
     end = connection._transport.socket if hasattr(connection, "_transport") else connection._stream._socket
     host, port = end.getsockname()
-    (found,) = [one for one in json.loads(control.listConnectionsAsJSON()) if one["clientAddress"] == f"{host}:{port}"]
-    assert control.closeConnectionWithID(found["connectionID"])
+    found = {}
+    wait_until(  # the broker lists a new connection a moment after it has answered
+        lambda: (
+            found.update({one["clientAddress"]: one for one in json.loads(control.listConnectionsAsJSON())})
+            or f"{host}:{port}" in found
+        )
+    )
+    assert control.closeConnectionWithID(found[f"{host}:{port}"]["connectionID"])
     wait_until(lambda: has_ended(connection), what="the end of the connection")
 
 
