@@ -110,8 +110,8 @@ class Connection:
         self.condition = condition
         self.received_bytes = 0
         self.readers: list[tuple[Callable[[], None], Callable[[float], None]]] = []
-        """Of each link: called by the thread after bytes have arrived, and every ``QUIET_SECONDS``, with ``condition``
-        held."""
+        """The thread calls these of each link with ``condition`` held, after bytes have arrived and every
+        ``QUIET_SECONDS``."""
         self.users: set[object] = set()
         """The consumers that share the connection. The last one closes it."""
         self._settings = settings

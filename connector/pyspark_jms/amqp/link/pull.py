@@ -1,6 +1,5 @@
 """A receiving link without standing credit: the messages that are there when they are asked for, and no later ones."""
 
-import contextlib
 import dataclasses
 import uuid
 from collections.abc import Callable, Iterator, Sequence
@@ -33,29 +32,34 @@ def drain(
 ) -> None:
     """Return when the broker has sent what there is, at most ``credit`` messages, and will send no more.
 
-    Without ``credit`` it is the credit that the link has. ``until``: what ends the wait before. A request that is under
-    way is not repeated at once: its end would be taken for that of the second one.
+    Without ``credit`` it is the credit that the link has. ``until``: what ends the wait before.
+    """
+    drain_all(connection, [receiver], credit, until=until)
+    connection.check_link(receiver)
+
+
+def drain_all(
+    connection: Connection, receivers: Sequence[Receiver], credit: int | None, *, until: Callable[[], bool]
+) -> None:
+    """Drain links together. A request that is under way is not repeated at once: its end would be taken for that of the
+    second one.
     """
     for attempt in range(_MAX_DRAINS):
         with connection.core():
-            asked = receiver.credit if credit is None else credit
-            if asked and (attempt or not receiver.is_draining):
-                receiver.drain(asked)
+            for each in receivers:
+                asked = each.credit if credit is None else credit
+                if asked and each.is_draining == bool(attempt):
+                    each.drain(asked)
         try:
             connection.await_(
-                lambda: until() or not receiver.is_draining or not receiver.is_attached,
+                lambda: until() or not any(each.is_draining and each.is_attached for each in receivers),
                 "an answer to a drain",
                 _DRAIN_SECONDS,
             )
         except ReceiptTimeoutError:
             continue
-        connection.check_link(receiver)
         return
-    raise _no_answer(connection)
-
-
-def _no_answer(connection: Connection) -> ReceiptTimeoutError:
-    return ReceiptTimeoutError(
+    raise ReceiptTimeoutError(
         f"{connection.address} did not answer a request for the messages of a queue.",
         "Is the queue paused? Look at the broker's log.",
     )
@@ -169,16 +173,20 @@ def ask_all(connection: Connection, sources: Sequence[Source]) -> tuple[list[int
     try:
         pulls, refused = _attached(connection, sources)
         receivers = {at: pull.receiver for at, pull in pulls.items()}
-        _await_answers(connection, list(receivers.values()))
-        found = [at for at, each in receivers.items() if each.received or each.transfers.is_inside_message]
+
+        def found() -> list[int]:
+            return [at for at, each in receivers.items() if each.received or each.transfers.is_inside_message]
+
+        drain_all(connection, list(receivers.values()), 1, until=lambda: bool(found()))
+        shown = found()
         for pull in pulls.values():
             pull.detach(wait=False)
-        if found:  # what others would send now must not come with the larger window
+        if shown:  # what others would send now must not come with the larger window
             connection.await_(lambda: not any(each.is_attached for each in receivers.values()), "a detach")
     finally:
         with connection.core() as session:
             session.narrow(None)
-    return found, refused
+    return shown, refused
 
 
 def _attached(connection: Connection, sources: Sequence[Source]) -> tuple[dict[int, Pull], dict[int, JMSError]]:
@@ -196,29 +204,6 @@ def _attached(connection: Connection, sources: Sequence[Source]) -> tuple[dict[i
         else:
             require_echo(connection.address, source, receiver.remote_source)
     return pulls, refused
-
-
-def _await_answers(connection: Connection, receivers: Sequence[Receiver]) -> None:
-    """Ask again where no answer comes, as ``drain`` does. A message of one is the answer for all."""
-
-    def is_there() -> bool:
-        return any(each.received or each.transfers.is_inside_message for each in receivers)
-
-    waiting = [*receivers]
-    for _ in range(_MAX_DRAINS):
-        with connection.core():
-            for each in waiting:
-                each.drain(1)
-        with contextlib.suppress(ReceiptTimeoutError):
-            connection.await_(
-                lambda: is_there() or not any(each.is_draining and each.is_attached for each in receivers),
-                "an answer to a drain",
-                _DRAIN_SECONDS,
-            )
-        waiting = [each for each in receivers if each.is_draining and each.is_attached]
-        if is_there() or not waiting:
-            return
-    raise _no_answer(connection)
 
 
 def browse(connection: Connection, address: str) -> Iterator[bytes]:
