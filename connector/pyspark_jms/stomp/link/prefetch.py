@@ -30,6 +30,10 @@ class Inbox:
         self._oversized: list[OversizedMessage] = []
         self.limit: PrefetchLimit = NOT_SUBSCRIBED
 
+    def append(self, block: MessageBlock) -> None:
+        """Add a block that nothing else keeps. Called with ``condition`` held."""
+        self._blocks.append(block)
+
     def add(self, run: MessageBlock) -> None:
         """Called with ``condition`` held. Small runs are joined, so that a task decodes few blocks."""
         self._require_room()
@@ -81,20 +85,19 @@ class Prefetch:
         self._condition = condition
         keep = None if on_too_large == "fail" else KEPT[on_too_large]
         self._scanner = FrameScanner(max_body_bytes=max_body_bytes, keep_oversized=keep)
-        self._blocks: list[MessageBlock] = []
         self.received_bytes = 0
         """Without heart-beats."""
         self.limit: PrefetchLimit = NOT_SUBSCRIBED
         self._others: dict[bytes, Inbox] = {}
         """By the id of their subscription. What belongs to none of them is kept here."""
         self._own = Inbox(condition)
-        """What was sorted, and is kept here."""
+        """What is kept here and not in the scanner any more."""
 
     def share(self, subscription: str) -> Inbox:
         """Return the inbox of another subscription, which is not sent yet."""
         with self._condition:
             if not self._others and self._scanner.messages:
-                self._blocks.append(self._scanner.take())
+                self._own.append(self._scanner.take())
             self._own.limit = self.limit
             inbox = self._others[subscription.encode()] = Inbox(self._condition)
             return inbox
@@ -119,7 +122,7 @@ class Prefetch:
                 self._sort()
                 before = -1
             elif self._scanner.size >= SEGMENT_BYTES:
-                self._blocks.append(self._scanner.take())
+                self._own.append(self._scanner.take())
                 before = -1
             if self._scanner.messages != before or self._scanner.oversized:
                 self._condition.notify_all()
@@ -151,10 +154,8 @@ class Prefetch:
     def waiting(self) -> tuple[int, int]:
         """Messages and bytes received and not taken."""
         with self._condition:
-            blocks = self._blocks
-            sorted_messages, sorted_bytes = self._own.waiting()
-            messages = self._scanner.messages + sorted_messages + sum(map(len, blocks))
-            return messages, self._scanner.size + sorted_bytes + sum(len(block.data) for block in blocks)
+            messages, size = self._own.waiting()
+            return messages + self._scanner.messages, size + self._scanner.size
 
     def _all_waiting(self) -> tuple[int, int]:
         """Count also the messages above maxMessageBytes, which occupy the broker's window, too."""
@@ -165,7 +166,7 @@ class Prefetch:
     def take(self) -> list[MessageBlock]:
         """The MESSAGE frames received since the last call, in blocks of about ``SEGMENT_BYTES``."""
         with self._condition:
-            blocks, self._blocks = self._blocks + self._own.take(), []
+            blocks = self._own.take()
             if self._scanner.messages:
                 blocks.append(self._scanner.take())
             return blocks
