@@ -129,6 +129,11 @@ class SourceOptions:
         return self.durable is None and self.destinations[0].kind is DestinationKind.TOPIC
 
     @property
+    def queues(self) -> list[str]:
+        """Return the names of the queues that are read, without topics."""
+        return [each.name for each in self.destinations if each.kind is DestinationKind.QUEUE]
+
+    @property
     def connection_window(self) -> int:
         """Return the bytes of the prefetch window of one connection."""
         return max(1, self.window_bytes // (len(self.destinations) * self.connections))

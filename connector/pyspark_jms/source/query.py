@@ -10,7 +10,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from pyspark_jms.jms.model import DestinationKind
 from pyspark_jms.management.queue_watch import QueueWatch
 from pyspark_jms.source.links import Reading
 from pyspark_jms.source.offsets import CommitOrder
@@ -189,8 +188,7 @@ class Query:
 def open_watch(reading: Reading, store: Store) -> QueueWatch | None:
     """Ask the broker for the metrics of the queues, and of the queue of a durable subscription, from now on."""
     options = reading.options
-    queues = [each.name for each in options.destinations if each.kind is DestinationKind.QUEUE]
-    queues += [str(options.durable)] if options.durable else []
+    queues = options.queues + ([str(options.durable)] if options.durable else [])
     if not queues:
         return None
     return QueueWatch(

@@ -49,9 +49,8 @@ def require_queues(reading: Reading) -> dict[str, QueueFacts]:
     known: nothing without the permission ``manage``.
     """
     options = reading.options
-    names = [each.name for each in options.destinations if each.kind is DestinationKind.QUEUE]
     letters = options.dead_letter_queue
-    found = reading.look_up(names)
+    found = reading.look_up(options.queues)
     warn_of_missing(found.values())
     found |= _subscription(reading)
     require_usable((facts, feature, needed) for facts in found.values() for feature, needed in features_of(options))
@@ -84,7 +83,7 @@ def require_removal(reading: Reading, found: Sequence[QueueFacts]) -> None:
 
 def left_on(reading: Reading) -> list[QueueFacts]:
     """Return the queues whose number of messages the broker tells, in the order of the options."""
-    found = reading.look_up([each.name for each in reading.options.destinations if each.kind is DestinationKind.QUEUE])
+    found = reading.look_up(reading.options.queues)
     found |= _subscription(reading)
     return [facts for facts in found.values() if facts.messages is not None]
 
@@ -94,8 +93,7 @@ def warn_of_undelivered(reading: Reading) -> None:
     options = reading.options
     if options.selector is not None:
         return  # they may be others
-    names = [each.name for each in options.destinations if each.kind is DestinationKind.QUEUE]
-    for facts in reading.look_up(names).values():
+    for facts in reading.look_up(options.queues).values():
         if facts.undelivered:
             _log.warning(
                 "! the run ends without a message, although queue %s has %s: it may be paused or wait for more"

@@ -10,7 +10,6 @@ from typing import Any
 import jms_selector
 from jms_selector.syntax.dialects import CONVERT_PREFIX
 from pyspark_jms.errors import JMSError
-from pyspark_jms.jms.model import DestinationKind
 from pyspark_jms.options.source import SourceOptions
 from pyspark_jms.source.links import Reading
 from pyspark_jms.source.missing_properties import describe_unmatched
@@ -50,7 +49,7 @@ class UnmatchedSelector:
         _log.warning(
             "! no message has matched the selector since the query started; %d wait on %s. %s",
             undelivered,
-            ", ".join(_queues(options)),
+            ", ".join(options.queues),
             hint,
         )
 
@@ -68,7 +67,7 @@ def peek_or_tell(reading: Reading, **how: str) -> Iterator[Any]:
 def warn_of_unmatched(reading: Reading) -> None:
     """Log a line when a read ends without a row, if it has a selector, and its queues have messages."""
     options = reading.options
-    queues = _queues(options)
+    queues = options.queues
     if options.selector is None or not queues:
         return
     try:
@@ -82,10 +81,6 @@ def warn_of_unmatched(reading: Reading) -> None:
             ", ".join(queues),
             _hint(options, seen),
         )
-
-
-def _queues(options: SourceOptions) -> list[str]:
-    return [each.name for each in options.destinations if each.kind is DestinationKind.QUEUE]
 
 
 def _hint(options: SourceOptions, seen: set[str]) -> str:
