@@ -522,7 +522,7 @@ def test_a_drain_reads_what_a_lost_connection_gave_to_one_that_was_not_read_any_
         arrived(receiver, 90)
         assert receiver.next_batch_end() == 30
         found = texts(receiver, 0, 30)
-        assert receiver._intake._drain.ended == {0, 1, 2}, "all have shown a later message"
+        assert receiver._reception._drain.ended == {0, 1, 2}, "all have shown a later message"
         receiver.links[0].drop()
         wait_until(lambda: receiver.links[0].is_down, what="the end of the connection")
         end = 30
@@ -749,70 +749,3 @@ def test_a_broker_that_ignores_the_prefetch_window_a_little_cannot_fill_the_memo
         finally:
             receiver.close()
         assert flooding.sent < 120
-
-
-def opened(broker, queue, **more):
-    drain = more.pop("drain", False)
-    return OpenReceiver(SourceOptions.parse(access(broker) | {"queue": queue} | more), drain=drain)
-
-
-def test_what_waits_is_counted_and_taken(broker, queue):
-    fill(broker, queue, 10)
-    receiver = opened(broker, queue)
-    try:
-        intake = receiver._intake
-        before = intake.activity()
-        wait_until(lambda: intake.waiting().messages == 10)
-        waiting = intake.waiting()
-        assert not waiting.no_room
-        assert intake.activity() >= before
-        intake.take_all()
-        assert intake.waiting() == waiting, "taken, and in no batch yet"
-        assert not intake.is_drained(1e9), "a query without an end is never drained"
-    finally:
-        receiver.close()
-
-
-def test_a_full_journal_takes_nothing(broker, queue, tmp_path):
-    fill(broker, queue, 10)
-    receiver = opened(
-        broker,
-        queue,
-        deliveryGuarantee="exactly-once",
-        journalLocation=str(tmp_path),
-        maxJournalBytes="1k",
-        maxBytesPerTrigger="1k",
-        windowBytes="1m",
-    )
-    try:
-        intake = receiver._intake
-        wait_until(lambda: intake.waiting().messages == 10)
-        intake.take_all()
-        assert intake.journal_is_full
-        fill(broker, queue, 5, first=10)
-        wait_until(lambda: receiver.links[0].waiting()[0] == 5)
-        assert intake.waiting().messages == 10
-        assert intake.waiting().no_room
-    finally:
-        receiver.close()
-
-
-def test_a_drain_ends_when_nothing_comes(broker, queue):
-    receiver = opened(broker, queue, drain=True, idleTimeout="300ms")
-    try:
-        assert not receiver._intake.is_drained(0.1)
-        wait_until(lambda: receiver._intake.is_drained(0.4))
-    finally:
-        receiver.close()
-
-
-def test_a_connection_lost_between_two_looks_does_not_end_the_query(broker, queue):
-    fill(broker, queue, 3)
-    receiver = opened(broker, queue)
-    try:
-        receiver.links[0].drop()
-        wait_until(lambda: receiver.links[0].is_down)
-        receiver._intake.check()
-        wait_until(lambda: receiver.next_batch_end() == 3)
-    finally:
-        receiver.close()
