@@ -313,8 +313,9 @@ OPTIONS: tuple[Option, ...] = (
            " Java producers on the thread of a connection, and several connections share this work. Messages keep"
            " their order within a connection. A subscription that is not shared has one connection", streams_only=True),
     Option("readers", "source", None, _number(1), "With exactly-once over AMQP: number of tasks of each batch that"
-           " receive from the broker. Messages keep their order within a reader. A subscription that is not shared has"
-           " one reader. Default: 1", streams_only=True),
+           " receive from the broker. Several queues are divided among the readers; with more readers than queues, a"
+           " queue has several. Messages keep their order within a reader. A subscription that is not shared has one"
+           " reader. Default: 1", streams_only=True),
     Option("stagingQueue", "source", None, _one_queue, "With exactly-once over AMQP: name of the queues on the broker"
            " that keep the messages of a batch until it is done. Each reader has one, with its number at the end:"
            " NAME.0 for the first. Each query has a name of its own, which does not end in a number. Default:"

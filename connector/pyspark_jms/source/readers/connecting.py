@@ -1,10 +1,12 @@
 """The options of a read → its registers, what a task subscribes to, and whether the broker is the checkpoint's."""
 
+from collections.abc import Sequence
+
 from pyspark_jms.amqp.link.read_register import DEFAULT_PREFIX, RegisterName
 from pyspark_jms.amqp.reading import ReaderLink
 from pyspark_jms.delivery.register.plan import require_place
 from pyspark_jms.delivery.register.token import Offset
-from pyspark_jms.jms.model import DurableSubscription
+from pyspark_jms.jms.model import Destination, DurableSubscription
 from pyspark_jms.jms.subscription import ASSUMED_MESSAGE_BYTES, Subscription
 from pyspark_jms.management.link import broker_identity
 from pyspark_jms.network.address import Address
@@ -54,10 +56,10 @@ def _register_name(options: SourceOptions, base: str, reader: int) -> RegisterNa
     return RegisterName(base, reader, options.durable.client_id if options.durable else None)
 
 
-def subscriptions_of(options: SourceOptions, link: ReaderLink) -> list[Subscription]:
-    """The limits of a batch are shared among the sources, so that little is received and given back."""
-    count = len(options.destinations)
-    messages = options.max_messages
+def subscriptions_of(options: SourceOptions, link: ReaderLink, reader: int, readers: int) -> list[Subscription]:
+    """The limits of a reader are shared among its sources, so that little is received and given back."""
+    destinations, messages = _share(options.destinations, reader, readers), options.max_messages
+    count = len(destinations)
     return [
         Subscription(
             destination=destination,
@@ -66,8 +68,13 @@ def subscriptions_of(options: SourceOptions, link: ReaderLink) -> list[Subscript
             durable=options.durable,
             selector=options.selector_for(link.dialect),
         )
-        for destination in options.destinations
+        for destination in destinations
     ]
+
+
+def _share(destinations: Sequence[Destination], reader: int, readers: int) -> Sequence[Destination]:
+    """Return what one of so many readers reads: several destinations, or one that it shares with other readers."""
+    return destinations[reader::readers] or [destinations[reader % len(destinations)]]
 
 
 # --- the broker of the checkpoint -------------------------------------------------------------------

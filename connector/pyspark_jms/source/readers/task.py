@@ -92,7 +92,7 @@ def _attempt(task: ReaderInput, reading: Reading, moved: _MoveTime) -> Attempt:
         since, counts = task.drain_since_ms, Counts()
         drain = None if since is None else Drain(since)
         intake = TaskIntake(reading, counts=counts, drain=drain, alone=command.alone)
-        link.subscribe(subscriptions_of(options, link))
+        link.subscribe(subscriptions_of(options, link, task.read.reader, task.readers))
         value = NewValue(link, task.read.stream, command.batch, command.first)
         intake.receive(link, value)
         recognition = reading.protocol.recognition(link.dialect.name)

@@ -1,4 +1,7 @@
 import dataclasses
+import itertools
+import json
+from collections import Counter
 
 import pytest
 from amqp_sending import settings_of
@@ -22,15 +25,27 @@ def test_the_staging_queue_is_named_by_the_stream_or_by_the_user():
     assert queue_of(options(queue="q", stagingQueue="mine"), "abc") == "mine"
 
 
-@pytest.mark.parametrize(("most", "each"), [(None, None), ("10", 5), ("1", 1)])
-def test_the_limits_of_a_batch_are_shared_among_the_sources(most, each):
-    class Link:
-        from pyspark_jms.amqp.dialects import ARTEMIS as dialect  # noqa: N811
+class Link:
+    from pyspark_jms.amqp.dialects import ARTEMIS as dialect  # noqa: N811
 
+
+@pytest.mark.parametrize(("most", "each"), [(None, None), ("10", 5), ("1", 1)])
+def test_the_limits_of_a_reader_are_shared_among_its_sources(most, each):
     limits = {"maxBytesPerTrigger": "1000"} | ({"maxMessagesPerTrigger": most} if most else {})
-    made = subscriptions_of(options(queue='["a", "b"]', selector="x = 1", **limits), Link())
+    made = subscriptions_of(options(queue='["a", "b"]', selector="x = 1", **limits), Link(), 0, 1)
     assert [str(one.destination) for one in made] == ["queue://a", "queue://b"]
     assert {(one.window_bytes, one.window_messages, one.selector) for one in made} == {(500, each, "x = 1")}
+
+
+@pytest.mark.parametrize(("queues", "readers"), list(itertools.product(range(1, 8), range(1, 8))))
+def test_readers_share_queues_and_queues_share_readers(queues, readers):
+    given = options(queue=json.dumps([str(each) for each in range(queues)]))
+    read = [[each.destination.name for each in subscriptions_of(given, Link(), at, readers)] for at in range(readers)]
+    by_queue = Counter(itertools.chain(*read))
+    assert len(by_queue) == queues
+    assert max(by_queue.values()) - min(by_queue.values()) <= 1
+    assert max(map(len, read)) - min(map(len, read)) <= 1
+    assert sum(map(len, read)) == max(queues, readers)
 
 
 @pytest.fixture

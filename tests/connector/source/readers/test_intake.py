@@ -163,6 +163,21 @@ def test_several_queues_are_one_stream(broker, queue, put, query):
     assert running.texts(1) == ["more"]
 
 
+@pytest.mark.parametrize("numbers", [(2, 3), pytest.param((7, 1), marks=pytest.mark.deep)])
+def test_each_reader_has_its_share_of_the_queues_and_its_number_may_change(broker, queue, put, query, numbers):
+    """The second driver reads what was sent meanwhile; what was read is not given to another reader again."""
+    queues = [f"{queue}.{each}" for each in range(5)]
+    first = query(queue=json.dumps(queues), readers=numbers[0])
+    for run, running in enumerate([first, query(queue=json.dumps(queues), readers=numbers[1])]):
+        running.log = first.log
+        for each in queues:
+            put(broker, each, *(f"{run} {each} {number}" for number in range(4)))
+        wanted = sorted(f"{run} {each} {number}" for each in queues for number in range(4))
+        assert sorted(running.texts(20)) == wanted
+        running.source.stop()
+    assert [left(broker, each) for each in queues] == [0] * 5
+
+
 def test_available_now_ends_at_what_was_sent_later(broker, queue, put, query):
     put(broker, queue, *map(str, range(5)))
     running = query(idleTimeout="300ms", maxMessagesPerTrigger=3)
