@@ -77,6 +77,12 @@ class QueueFacts:
     """What the broker does with messages to the address when it is full, as ``DROP``."""
     page_full_policy: str | None = None
     """What it does when the pages of the address have reached their limit. None also if there is no limit."""
+    max_expiry_delay: float | None = None
+    """Seconds after which each message expires. None also if there is no limit."""
+    max_delivery_attempts: int | None = None
+    """None also if there is no limit."""
+    redelivery_delay: float | None = None
+    """The longest one, in seconds."""
 
     @property
     def undelivered(self) -> int:
@@ -218,16 +224,31 @@ def with_settings(facts: QueueFacts, settings: Mapping[str, Any]) -> QueueFacts:
     """Add what the settings of its address say of a queue, and of one that does not exist yet, what it would be."""
     limits = (settings.get("pageLimitBytes"), settings.get("pageLimitMessages"))
     has_page_limit = any((_number(limit) or -1) >= 0 for limit in limits)
+    expiry, attempts = _limit(settings.get("maxExpiryDelay")), _number(settings.get("maxDeliveryAttempts", 10))
     known = replace(
         facts,
         dead_letter_address=settings.get("deadLetterAddress") or None,
         full_policy=settings.get("addressFullMessagePolicy"),
         page_full_policy=settings.get("pageFullMessagePolicy") if has_page_limit else None,
+        max_expiry_delay=None if expiry is None else expiry / 1000,
+        max_delivery_attempts=attempts if (attempts or 0) > 0 else None,  # 2.44 does not show the default, 10
+        redelivery_delay=_longest_delay_ms(settings) / 1000,
     )
     if facts.exists:
         return known
     new = {field: _READ[field](settings.get(key)) for field, key in _OF_NEW_QUEUES.items()}
     return replace(known, **new | {"last_value": bool(new["last_value"] or settings.get("defaultLastValueKey"))})
+
+
+def _longest_delay_ms(settings: Mapping[str, Any]) -> float:
+    """Return the longest redelivery delay: with a multiplier it grows with each delivery, up to its limit, which is ten
+    times the delay where it is not set (Artemis).
+    """
+    delay = float(settings.get("redeliveryDelay", 0))
+    limit = float(settings.get("maxRedeliveryDelay", -1))
+    limit = 10 * delay if limit < 0 else limit
+    grows = float(settings.get("redeliveryMultiplier", 1)) > 1
+    return limit if grows and delay > 0 else min(delay, limit)
 
 
 def facts_with_settings(link: ManagementLink, names: Iterable[str]) -> dict[str, QueueFacts]:

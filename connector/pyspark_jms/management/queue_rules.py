@@ -10,13 +10,25 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import NamedTuple
 
+from pyspark_jms.delivery.register.token import MAX_VALUE_DELIVERIES
 from pyspark_jms.errors import JMSError, UnsupportedError
 from pyspark_jms.jms.features import Feature
 from pyspark_jms.management.link import ManagementLink, ask
 from pyspark_jms.management.queue_facts import QueueFacts, facts_with_settings
 from pyspark_jms.network.settings import ConnectionSettings
 
-__all__ = ["RULES", "Effect", "Judgement", "Rule", "judge", "require_own", "require_usable", "warn_of_use"]
+__all__ = [
+    "LEDGER_PATIENCE",
+    "RULES",
+    "STAGING_PATIENCE",
+    "Effect",
+    "Judgement",
+    "Rule",
+    "judge",
+    "require_own",
+    "require_usable",
+    "warn_of_use",
+]
 
 _log = logging.getLogger("pyspark_jms.link")
 
@@ -54,7 +66,7 @@ class Rule:
     """A clause about the queue. Fields of ``QueueFacts``, and ``needed``, are filled in."""
 
     uses: Mapping[Feature, Use]
-    remedy: str
+    remedy: str = ""
     own_remedy: str = ""
     """For queues of the connector's own: the address setting."""
 
@@ -91,6 +103,9 @@ _OWN = (_F.STAGING_QUEUE, _F.COMMIT_LEDGER)
 _DELETED = "the broker confirms messages and deletes them"
 _DIVERT = "Read an ordinary queue: a divert (exclusive=false) of the address fills one with copies."
 _FORGETS = "the broker deletes what a query keeps there between two batches"
+_TAKEN_FOR_LOST = "a query may take its token for lost after a crash, and stop"
+STAGING_PATIENCE, LEDGER_PATIENCE = 70, 30
+"""Seconds for which a token may be absent: twice the idle time-out of Artemis and a margin, and that of the sink."""
 
 
 def _is_dropped(policy: str | None) -> bool:
@@ -222,6 +237,34 @@ RULES: tuple[Rule, ...] = (
         },
         remedy="Set page-full-policy to FAIL.",
         own_remedy="set page-full-policy to FAIL",
+    ),
+    Rule(
+        name="max-expiry-delay",
+        holds=lambda facts, _: facts.max_expiry_delay is not None,
+        fact="has an address whose messages expire after {max_expiry_delay:g} s (max-expiry-delay)",
+        uses=_refuse("the broker removes messages that are still needed", *_OWN),
+        own_remedy="set max-expiry-delay to -1",
+    ),
+    Rule(
+        name="max-delivery-attempts",
+        holds=lambda facts, _: 0 < (facts.max_delivery_attempts or 0) <= MAX_VALUE_DELIVERIES,
+        fact="has an address with max-delivery-attempts {max_delivery_attempts}",
+        uses=_refuse(f"the broker removes a token before a query replaces it, after {MAX_VALUE_DELIVERIES}", *_OWN),
+        own_remedy="set max-delivery-attempts to 10 or more, or to -1",
+    ),
+    Rule(
+        name=f"redelivery-delay ({LEDGER_PATIENCE} s or more)",
+        holds=lambda facts, _: (facts.redelivery_delay or 0) >= LEDGER_PATIENCE,
+        fact="has an address whose redelivery-delay is up to {redelivery_delay:g} s",
+        uses=_refuse(_TAKEN_FOR_LOST, _F.COMMIT_LEDGER),
+        own_remedy="set redelivery-delay to 0",
+    ),
+    Rule(
+        name=f"redelivery-delay ({STAGING_PATIENCE} s or more)",
+        holds=lambda facts, _: (facts.redelivery_delay or 0) >= STAGING_PATIENCE,
+        fact="has an address whose redelivery-delay is up to {redelivery_delay:g} s",
+        uses=_refuse(_TAKEN_FOR_LOST, _F.STAGING_QUEUE),
+        own_remedy="set redelivery-delay to 0",
     ),
 )
 

@@ -5,10 +5,12 @@ from dataclasses import replace
 
 import pytest
 
+from pyspark_jms.amqp.link.commit_ledger import MISSING_SECONDS
+from pyspark_jms.amqp.reading import _IDLE_SECONDS, _MARGIN_SECONDS
 from pyspark_jms.errors import UnsupportedError
 from pyspark_jms.jms.features import Feature
 from pyspark_jms.management.queue_facts import QueueFacts
-from pyspark_jms.management.queue_rules import RULES, Effect, judge, require_usable
+from pyspark_jms.management.queue_rules import LEDGER_PATIENCE, RULES, STAGING_PATIENCE, Effect, judge, require_usable
 
 ORDINARY = QueueFacts(
     name="q",
@@ -21,6 +23,8 @@ ORDINARY = QueueFacts(
     consumers_before_dispatch=0,
     paused=False,
     full_policy="PAGE",
+    max_delivery_attempts=4,
+    redelivery_delay=29.9,
 )
 UNKNOWN = QueueFacts(name="q", exists=True)
 
@@ -39,6 +43,10 @@ TABLE = {
     "paused": ({"paused": True}, "w . w w . . . . w w"),
     "address-full-policy": ({"full_policy": "DROP"}, ". . . . . w w w R R"),
     "page-full-policy": ({"page_full_policy": "DROP"}, ". . . . . w w w R R"),
+    "max-expiry-delay": ({"max_expiry_delay": 5.0}, ". . . . . . . . R R"),
+    "max-delivery-attempts": ({"max_delivery_attempts": 3}, ". . . . . . . . R R"),
+    "redelivery-delay (30 s or more)": ({"redelivery_delay": 30.0}, ". . . . . . . . . R"),
+    "redelivery-delay (70 s or more)": ({"redelivery_delay": 70.0}, ". . . . . . . . R R"),
 }
 FEATURES = tuple(Feature)[:10]
 """Those that depend on a queue; the others depend on the broker alone."""
@@ -60,13 +68,17 @@ def test_a_fact_and_the_features(name):
     change, expected = TABLE[name]
     assert effects(replace(ORDINARY, **change)) == effects(replace(UNKNOWN, **change)) == expected
     judged = [each for feature in Feature for each in judge(replace(ORDINARY, **change), feature, 2)]
-    assert {each.rule.name for each in judged} == {name}
+    assert {each.rule.name.partition(" (")[0] for each in judged} == {name.partition(" (")[0]}
     assert not [each.sentence for each in judged if "{" in each.sentence + each.remedy or not each.remedy]
 
 
 @pytest.mark.parametrize("facts", [ORDINARY, UNKNOWN, replace(ORDINARY, max_consumers=2, consumers_before_dispatch=2)])
 def test_an_ordinary_queue_and_one_of_which_nothing_is_known(facts):
     assert effects(facts) == " ".join("." * len(FEATURES))
+
+
+def test_the_patience_of_the_table_is_that_of_the_registers():
+    assert (LEDGER_PATIENCE, STAGING_PATIENCE) == (MISSING_SECONDS, 2 * _IDLE_SECONDS + _MARGIN_SECONDS)
 
 
 def test_a_refusal_comes_before_any_warning(caplog):

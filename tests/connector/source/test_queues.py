@@ -185,6 +185,7 @@ def test_an_ordinary_queue_is_fine(broker, queue, tmp_path, caplog, way):
 def breaking():
     bad = {"default_ring_size": 1, "default_consumers_before_dispatch": 2}
     settings = [AddressSettings(match=f"pyspark-jms.{name}.#", **bad) for name in ("staging", "commits")]
+    settings += [AddressSettings(match="expiring.#", max_expiry_delay=600_000)]
     with EmbeddedArtemis(address_settings=settings) as broker:
         yield broker
 
@@ -200,6 +201,14 @@ def test_settings_that_break_the_queues_of_the_connector_are_refused(breaking, q
     with pytest.raises(UnsupportedError, match="keeps the newest 1 messages only") as refused:
         use(breaking, queue)
     assert ": set default-ring-size to -1, and delete the queue." in refused.value.remedy
+    assert breaking.message_count(queue) == 1
+
+
+def test_a_limit_of_the_broker_that_would_delete_staged_messages_is_refused(breaking, queue):
+    put(breaking, queue, "one")
+    running = ReaderQuery(breaking, queue=queue, stagingQueue="expiring.orders")
+    with pytest.raises(UnsupportedError, match="expire after 600 s .max-expiry"):
+        running.plan()
     assert breaking.message_count(queue) == 1
 
 

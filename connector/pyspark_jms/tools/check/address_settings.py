@@ -12,16 +12,13 @@ from pyspark_jms.management.queue_facts import QueueFacts, with_settings
 from pyspark_jms.management.queue_rules import Effect, judge
 from pyspark_jms.tools.check.findings import Finding, Verdict, note, problem
 
-__all__ = ["UNDETECTING_ACCEPTORS", "AddressNeeds", "delivery_attempts", "settings_finding"]
+__all__ = ["UNDETECTING_ACCEPTORS", "AddressNeeds", "settings_finding"]
 
 UNDETECTING_ACCEPTORS = "undetectingAcceptors"
 """A key beside those of Artemis: the acceptors that ignore duplicate ids."""
 
-_DEFAULT_GROWTH = 10
-"""The limit of the multiplied redelivery delay where it is not set, as a multiple of the delay (Artemis)."""
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class AddressNeeds:
     """What is kept in addresses of one prefix, and what it needs of their settings."""
 
@@ -33,15 +30,6 @@ class AddressNeeds:
 
     match: str
     """The addresses, as in the broker's configuration."""
-
-    patience_seconds: float
-    """How long a token must be absent before it counts as lost. A redelivery delay must be shorter."""
-
-    deliveries: int
-    """A token with so many deliveries is replaced. The broker's limit must be higher."""
-
-    harm: str
-    """What happens when a token is absent for longer than the patience."""
 
     has_first_token: bool = False
     """True: the broker must drop a second first token, by its duplicate id."""
@@ -56,7 +44,8 @@ def settings_finding(
     every = list(shown)
     would_be = [with_settings(QueueFacts(name=needs.match, exists=False), each) for each in every]
     of_queues = [fault for facts in [*would_be, *found] for fault in _faults_of_queue(needs, facts)]
-    faults = list(dict.fromkeys([*of_queues, *(fault for each in every for fault in _faults(needs, each))]))
+    others = [fault for facts, each in zip(would_be, every, strict=True) for fault in _others(needs, facts, each)]
+    faults = list(dict.fromkeys([*of_queues, *others]))
     details = {"addresses": needs.match, "settings": every}
     if not faults:
         return Finding(needs.name, f"the broker keeps what queries store in {needs.match}", details=details)
@@ -72,15 +61,20 @@ def _faults_of_queue(needs: AddressNeeds, facts: QueueFacts) -> Iterator[Finding
         yield fault(needs.name, f"a queue there {each.sentence}", each.remedy)
 
 
-def _faults(needs: AddressNeeds, settings: Mapping[str, Any]) -> Iterator[Finding]:
-    if (expiry := float(settings.get("maxExpiryDelay", -1))) >= 0:
-        yield problem(
+def _others(needs: AddressNeeds, facts: QueueFacts, settings: Mapping[str, Any]) -> Iterator[Finding]:
+    """Yield what no query refuses."""
+    if facts.max_delivery_attempts and not facts.dead_letter_address:
+        yield note(
             needs.name,
-            f"max-expiry-delay is {expiry / 1000:g} s, after which the broker removes messages that are still needed",
-            "set max-expiry-delay to -1",
+            f"there is no dead-letter-address, so a token is deleted after {facts.max_delivery_attempts} deliveries",
+            "set a dead-letter-address, from which the token can be moved back",
         )
-    yield from _delivery_limit(needs, settings)
-    yield from _redelivery_delay(needs, settings)
+    if facts.redelivery_delay and not any(each.rule.name.startswith("redel") for each in judge(facts, needs.feature)):
+        yield note(
+            needs.name,
+            f"redelivery-delay is up to {facts.redelivery_delay:g} s, for which a restart after a crash may wait",
+            "set redelivery-delay to 0",
+        )
     if needs.has_first_token:
         yield from _id_cache(needs, settings)
 
@@ -102,53 +96,3 @@ def _id_cache(needs: AddressNeeds, settings: Mapping[str, Any]) -> Iterator[Find
             f"persist-id-cache is false, {harm} after a restart of the broker",
             "remove persist-id-cache from the core element of broker.xml",
         )
-
-
-def _delivery_limit(needs: AddressNeeds, settings: Mapping[str, Any]) -> Iterator[Finding]:
-    """Judge max-delivery-attempts, which is no limit if it is not positive (Artemis)."""
-    attempts = delivery_attempts(settings)
-    if 0 < attempts <= needs.deliveries:
-        yield problem(
-            needs.name,
-            f"max-delivery-attempts is {attempts}, so the broker removes a token before a query can replace it"
-            f" (after {needs.deliveries} deliveries)",
-            "set max-delivery-attempts to 10 or more, or to -1",
-        )
-    if attempts > 0 and not settings.get("deadLetterAddress"):
-        yield note(
-            needs.name,
-            f"there is no dead-letter-address, so a token is deleted after {attempts} deliveries",
-            "set a dead-letter-address, from which the token can be moved back",
-        )
-
-
-def delivery_attempts(settings: Mapping[str, Any]) -> int:
-    """Return the maximum number of deliveries. Artemis 2.44 leaves its default out of the settings that it shows."""
-    return int(settings.get("maxDeliveryAttempts", 10))
-
-
-def _redelivery_delay(needs: AddressNeeds, settings: Mapping[str, Any]) -> Iterator[Finding]:
-    longest = _longest_delay_ms(settings) / 1000
-    if longest >= needs.patience_seconds:
-        yield problem(
-            needs.name,
-            f"redelivery-delay is up to {longest:g} s, and a query waits {needs.patience_seconds:g} s for its token:"
-            f" after a crash, {needs.harm}",
-            "set redelivery-delay to 0",
-        )
-    elif longest > 0:
-        yield note(
-            needs.name,
-            f"redelivery-delay is up to {longest:g} s, for which a restart after a crash may wait",
-            "set redelivery-delay to 0",
-        )
-
-
-def _longest_delay_ms(settings: Mapping[str, Any]) -> float:
-    """Return the longest delay: with a multiplier it grows with each delivery, up to its limit."""
-    delay = float(settings.get("redeliveryDelay", 0))
-    limit = float(settings.get("maxRedeliveryDelay", -1))
-    if limit < 0:
-        limit = delay * _DEFAULT_GROWTH
-    grows = float(settings.get("redeliveryMultiplier", 1)) > 1
-    return limit if grows and delay > 0 else min(delay, limit)

@@ -13,14 +13,14 @@ from contextlib import closing
 from dataclasses import replace
 from typing import Any, NamedTuple
 
-from pyspark_jms.amqp.link.commit_ledger import MISSING_SECONDS, ledger_register
+from pyspark_jms.amqp.link.commit_ledger import ledger_register
 from pyspark_jms.amqp.link.connection import Connection, connect
 from pyspark_jms.amqp.link.read_register import DEFAULT_PREFIX, RegisterName
 from pyspark_jms.amqp.link.register import Register
 from pyspark_jms.amqp.link.subscriptions import end_subscription
 from pyspark_jms.amqp.reading import ReaderLink
 from pyspark_jms.delivery.commit_token import LEDGER_PREFIX, CommitToken, LedgerOwner
-from pyspark_jms.delivery.register.token import MAX_VALUE_DELIVERIES, Token
+from pyspark_jms.delivery.register.token import Token
 from pyspark_jms.errors import (
     InvalidDestinationError,
     JMSError,
@@ -122,15 +122,7 @@ class ExactlyOnce:
         """Lock a staging queue. ``name`` and ``match``: the finding, and the addresses, of its settings."""
         link = ReaderLink(self._settings, register, StateCondition())
         try:
-            needs = AddressNeeds(
-                name=name,
-                feature=Feature.STAGING_QUEUE,
-                match=match,
-                patience_seconds=link.patience_seconds,
-                deliveries=MAX_VALUE_DELIVERIES,
-                harm="a query may take its token for lost, and stop",
-            )
-            self._needs.append((needs, (queue,)))
+            self._needs.append((AddressNeeds(name, Feature.STAGING_QUEUE, match), (queue,)))
             link.require_same_topic(self._settings)
             link.lock()
             yield link
@@ -257,15 +249,7 @@ def _drops_duplicates(register: Register[CommitToken], token: CommitToken) -> bo
     return len(register.take()) - before == 1
 
 
-_LEDGER_NEEDS = AddressNeeds(
-    name="ledger settings",
-    feature=Feature.COMMIT_LEDGER,
-    match=f"{LEDGER_PREFIX}#",
-    patience_seconds=MISSING_SECONDS,
-    deliveries=MAX_VALUE_DELIVERIES,
-    harm="a write may take its token for lost, and stop",
-    has_first_token=True,
-)
+_LEDGER_NEEDS = AddressNeeds("ledger settings", Feature.COMMIT_LEDGER, f"{LEDGER_PREFIX}#", has_first_token=True)
 _NOT_READ = note(
     "exactly-once",
     f"the settings of {DEFAULT_PREFIX}# and {LEDGER_PREFIX}# were not read: the broker did not answer this user's"

@@ -16,10 +16,9 @@ from pyspark_jms.jms.headers import Annotation
 from pyspark_jms.jms.model import ANNOTATED_BODY_TYPES, BODY_MARKER, BodyType
 from pyspark_jms.management.attributes import Management
 from pyspark_jms.management.link import ManagementLink
-from pyspark_jms.management.queue_facts import QueueFacts, queue_facts, require_name
+from pyspark_jms.management.queue_facts import QueueFacts, queue_facts, require_name, with_settings
 from pyspark_jms.management.queue_rules import Effect, Judgement, judge
 from pyspark_jms.sentences import counted
-from pyspark_jms.tools.check.address_settings import delivery_attempts
 from pyspark_jms.tools.check.findings import Finding, Verdict, note, problem
 
 __all__ = [
@@ -231,8 +230,9 @@ def _in_delivery(inspected: Queue, delivering: int, limit: int) -> Finding:
 
 def _dead_letters(inspected: Queue) -> Finding:
     settings = inspected.settings()
-    attempts, address = delivery_attempts(settings), settings.get("deadLetterAddress")
-    if attempts < 0:
+    facts = with_settings(QueueFacts(name=inspected.name, exists=True), settings)
+    attempts, address = facts.max_delivery_attempts, facts.dead_letter_address
+    if attempts is None:
         return Finding("dead letters", "the broker does not limit the delivery attempts of a message")
     after, details = f"after {attempts} delivery attempts a message", {"maxDeliveryAttempts": attempts}
     if not address:

@@ -8,14 +8,7 @@ from pyspark_jms.jms.features import Feature
 from pyspark_jms.tools.check.address_settings import AddressNeeds, settings_finding
 from pyspark_jms.tools.check.findings import Verdict
 
-NEEDS = AddressNeeds(
-    name="state",
-    feature=Feature.STAGING_QUEUE,
-    match="state.#",
-    patience_seconds=30,
-    deliveries=3,
-    harm="rows may be written twice",
-)
+NEEDS = AddressNeeds("state", Feature.COMMIT_LEDGER, "state.#")
 DEFAULT = {"addressFullMessagePolicy": "PAGE", "maxDeliveryAttempts": 10, "deadLetterAddress": "DLQ"}
 
 
@@ -58,12 +51,12 @@ def test_harmless_settings(change):
         ({"defaultConsumersBeforeDispatch": 2}, Verdict.PROBLEM, "delivers nothing before it has 2 consumers"),
         ({"defaultLastValueQueue": True}, Verdict.NOTE, "replaces a message"),
         ({"defaultLastValueKey": "k"}, Verdict.NOTE, "replaces a message"),
-        ({"maxExpiryDelay": 0}, Verdict.PROBLEM, "max-expiry-delay is 0 s"),
-        ({"maxExpiryDelay": 70_000}, Verdict.PROBLEM, "max-expiry-delay is 70 s"),
-        ({"maxDeliveryAttempts": 3}, Verdict.PROBLEM, "max-delivery-attempts is 3"),
+        ({"maxExpiryDelay": 0}, Verdict.PROBLEM, "expire after 0 s (max-expiry-delay)"),
+        ({"maxExpiryDelay": 70_000}, Verdict.PROBLEM, "expire after 70 s (max-expiry-delay)"),
+        ({"maxDeliveryAttempts": 3}, Verdict.PROBLEM, "max-delivery-attempts 3"),
         ({"deadLetterAddress": ""}, Verdict.NOTE, "no dead-letter-address"),
         ({"redeliveryDelay": 29_999}, Verdict.NOTE, "up to 29.999 s"),
-        ({"redeliveryDelay": 30_000}, Verdict.PROBLEM, "rows may be written twice"),
+        ({"redeliveryDelay": 30_000}, Verdict.PROBLEM, "take its token for lost"),
         ({"redeliveryDelay": 3_000, "redeliveryMultiplier": 2.0}, Verdict.PROBLEM, "up to 30 s"),
         (
             {"redeliveryDelay": 3_000, "redeliveryMultiplier": 2.0, "maxRedeliveryDelay": 9_000},
