@@ -12,12 +12,15 @@ import json
 import re
 import sys
 import tomllib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from pyspark_jms.amqp.dialects import DIALECTS as AMQP_DIALECTS
+from pyspark_jms.amqp.dialects.base import Dialect as AmqpDialect
 from pyspark_jms.errors import JMSError
+from pyspark_jms.jms.dialect import BrokerDialect
 from pyspark_jms.jms.features import Feature, Refusal
 from pyspark_jms.management.queue_rules import RULES, Effect, Use
 from pyspark_jms.options.names import _KAFKA as KAFKA_OPTIONS
@@ -119,16 +122,21 @@ def _yes(flag: bool, otherwise: str = "no") -> str:  # noqa: FBT001 - a word for
     return "yes" if flag else otherwise
 
 
-def _guarantee(dialect: Dialect) -> str:
-    return "at-least-once, or exactly-once with a journal" if dialect.can(Feature.JOURNAL) else "at-least-once"
+# --- brokers -------------------------------------------------------------------------------------------
 
 
-def _sink(dialect: Dialect) -> str:
+def _read(dialect: BrokerDialect) -> str:
+    if dialect.can(Feature.JOURNAL):
+        return "at-least-once, or exactly-once with a journal"
+    if dialect.can(Feature.REGISTER):
+        return "at-least-once, or exactly-once with a staging queue"
+    return "at-least-once" + ("; a stream exactly-once" if dialect.can(Feature.STREAMS) else "")
+
+
+def _write(dialect: BrokerDialect) -> str:
+    if dialect.can(Feature.EXACTLY_ONCE_WRITE):
+        return "at-least-once, or exactly-once"
     return "at-least-once" if dialect.has_transactions else "at-least-once, row by row"
-
-
-def _selectors(dialect: Dialect) -> str:
-    return "in Spark only" if dialect.selector_dialect is None else "evaluated by the broker"
 
 
 def _window(dialect: Dialect) -> str:
@@ -137,8 +145,13 @@ def _window(dialect: Dialect) -> str:
     return f"`{dialect.window_header}`, {unit}{most}"
 
 
+def _credit(dialect: AmqpDialect) -> str:
+    most = f", at most {dialect.max_unacknowledged} messages" if dialect.max_unacknowledged else ""
+    return f"credit for `windowBytes`{most}"
+
+
 def _delay(dialect: Dialect) -> str:
-    return _yes(not {"delivery_delay", "JMSDeliveryTime"}.isdisjoint(dialect.send_headers))
+    return _yes(not {"delivery_delay", "JMSDeliveryTime"}.isdisjoint(dialect.send_headers), "refused")
 
 
 def _message_id(dialect: Dialect) -> str:
@@ -162,42 +175,119 @@ def _stops(dialect: Dialect) -> str:
     return "one for each message in flight" + ("" if dialect.limits_redelivery else "; the broker has no limit")
 
 
+def _selectors(dialect: Dialect) -> str:
+    return "in Spark only" if dialect.selector_dialect is None else "evaluated by the broker"
+
+
+def _amqp_selectors(dialect: AmqpDialect) -> str:
+    return "in Spark only" if dialect.selector_dialect in {None, "amqp"} else "evaluated by the broker"
+
+
+def _amqp_transactions(dialect: AmqpDialect) -> str:
+    """An unknown broker shows it when the connector attaches to its coordinator."""
+    return "if the broker has them" if dialect.name == "amqp" else _yes(dialect.has_transactions, "refused")
+
+
+def _amqp_shared(dialect: AmqpDialect) -> str:
+    """A broker offers the capability in its ``open``, so no dialect has it: what the tests of tests/brokers see."""
+    if not dialect.can(Feature.TOPICS):
+        return "refused"
+    return {"artemis": "yes", "broker-j": "yes", "classic": "refused"}.get(dialect.name, "if it offers `SHARED-SUBS`")
+
+
+def _amqp_stops(dialect: AmqpDialect) -> str:
+    return "one for each message in flight" if dialect.name == "broker-j" else "none"
+
+
 _UNBOUNDED = (1 << 31) - 1
 _NO_DELIVERY_ID = "no: it is null, and dropping duplicates by it would keep only one row"
 
-_CAPABILITIES: tuple[tuple[str, Callable[[Dialect], str]], ...] = (
-    ("tested versions", lambda d: d.tested_versions),
-    ("queue → Spark", _guarantee),
-    ("redeliveries are recognised (`delivery_id`)", lambda d: _yes(d.can(Feature.JOURNAL), _NO_DELIVERY_ID)),
-    ("`JMSMessageID`", _message_id),
-    ("Spark → queue", _sink),
-    ("one transaction for each task (`transaction=task`)", lambda d: _yes(d.has_transactions, "refused")),
+_CAPABILITIES: tuple[tuple[str, Callable[[Dialect], str], Callable[[AmqpDialect], str]], ...] = (
+    ("tested versions", lambda d: d.tested_versions, lambda d: d.tested_versions),
+    ("queue → Spark", _read, _read),
+    (
+        "redeliveries are recognised (`delivery_id`)",
+        lambda d: _yes(d.can(Feature.JOURNAL), _NO_DELIVERY_ID),
+        lambda _: "yes",
+    ),
+    ("`JMSMessageID`", _message_id, lambda _: "if the producer set one"),
+    ("Spark → queue", _write, _write),
+    (
+        "one transaction for each task (`transaction=task`)",
+        lambda d: _yes(d.has_transactions, "refused"),
+        _amqp_transactions,
+    ),
     (
         "receipts with `transaction=none`",
         lambda d: "one for each row" if d.confirms_single_messages else "one for all rows",
+        lambda _: "one for each row",
     ),
-    ("exactly-once writes (`deliveryGuarantee=exactly-once`)", lambda _: "refused: they need AMQP"),
-    ("selectors", _selectors),
-    ("shared durable subscriptions (`sharedSubscription`)", lambda d: _yes(d.can(Feature.SHARED), "refused")),
-    ("prefetch window", _window),
-    ("delivery attempts when a query stops", _stops),
-    ("acknowledgements survive `kill -9` of the broker", lambda d: _yes(d.ack_receipts_are_durable)),
-    ("`spark.read` costs no delivery attempt", lambda d: _yes(_reads_without_counting(d))),
-    ("time to live", lambda d: _yes(not {"JMSExpiration", "time_to_live"}.isdisjoint(d.send_headers))),
-    ("delivery delay", _delay),
-    ("maps, streams and objects of this sink", lambda d: "in envelopes" if d.envelopes else "no"),
-    ("maps of Java producers", _maps),
-    ("management queries", lambda d: _yes(d.management is not None)),
+    (
+        "exactly-once writes (`deliveryGuarantee=exactly-once`)",
+        *(lambda d: _yes(d.can(Feature.EXACTLY_ONCE_WRITE), "refused"),) * 2,
+    ),
+    ("topics, durable subscriptions", *(lambda d: _yes(d.can(Feature.TOPICS), "refused"),) * 2),
+    (
+        "shared durable subscriptions (`sharedSubscription`)",
+        lambda d: _yes(d.can(Feature.SHARED), "refused"),
+        _amqp_shared,
+    ),
+    ("selectors", _selectors, _amqp_selectors),
+    ("prefetch window", _window, _credit),
+    ("delivery attempts when a query stops", _stops, _amqp_stops),
+    (
+        "acknowledgements survive `kill -9` of the broker",
+        lambda d: _yes(d.ack_receipts_are_durable),
+        lambda d: _yes(d.has_transactions),
+    ),
+    (
+        "`spark.read` costs no delivery attempt",
+        lambda d: _yes(_reads_without_counting(d)),
+        lambda d: _yes(d.browses),
+    ),
+    ("time to live", lambda d: _yes(not {"JMSExpiration", "time_to_live"}.isdisjoint(d.send_headers)), lambda _: "yes"),
+    ("delivery delay", _delay, lambda d: _yes(d.send.delays_delivery, "refused")),
+    (
+        "maps, streams and objects of this sink",
+        lambda d: "in envelopes" if d.envelopes else "no",
+        lambda _: "as JMS has them",
+    ),
+    ("maps of Java producers", _maps, lambda _: "with their content"),
+    ("management queries", *(lambda d: _yes(d.management is not None),) * 2),
 )
+"""Fact, and what it is over STOMP and over AMQP."""
 
 
-def brokers_table() -> str:
-    dialects = list(DIALECTS.values())
-    rows = [(fact, *(describe(dialect) for dialect in dialects)) for fact, describe in _CAPABILITIES]
+_ONLY_OF_TESTED = {
+    "redeliveries are recognised (`delivery_id`)",
+    "`JMSMessageID`",
+    "delivery attempts when a query stops",
+    "acknowledgements survive `kill -9` of the broker",
+    "`spark.read` costs no delivery attempt",
+    "maps, streams and objects of this sink",
+    "maps of Java producers",
+}
+"""Facts that no documentation of a broker states."""
+
+
+def features_table(broker: str) -> str:
+    """What a broker can do over each protocol."""
+    stomp, amqp = DIALECTS[broker], AMQP_DIALECTS[broker]
+    return _table(
+        ("", "STOMP", "AMQP"),
+        [(fact, over_stomp(stomp), over_amqp(amqp)) for fact, over_stomp, over_amqp in _CAPABILITIES],
+    )
+
+
+def other_features_table() -> str:
+    """What the brokers can do that the connector reaches over AMQP only, as far as it is known of each of them."""
+    dialects = [dialect for name, dialect in AMQP_DIALECTS.items() if name not in DIALECTS]
+    rows = [
+        (fact, *(over_amqp(dialect) for dialect in dialects))
+        for fact, _, over_amqp in _CAPABILITIES
+        if fact not in _ONLY_OF_TESTED
+    ]
     return _table(("", *(f"`{dialect.name}`" for dialect in dialects)), rows)
-
-
-# --- the command line ----------------------------------------------------------------------------------
 
 
 def queue_facts_table() -> str:
@@ -207,28 +297,44 @@ def queue_facts_table() -> str:
     return _table(("", *(each.value for each in features)), rows)
 
 
-def refusals_table() -> str:
-    """What the dialects cannot do: feature, protocol and refusal, with the brokers that have it."""
-    found: dict[tuple[Feature, str, Refusal], list[str]] = {}
-    every: dict[str, dict[str, Any]] = {"STOMP": {**DIALECTS}, "AMQP": {**AMQP_DIALECTS}}
-    for feature, protocol in itertools.product(Feature, every):
-        for dialect in every[protocol].values():
-            if (refusal := dialect.cannot.get(feature)) is not None:
-                found.setdefault((feature, protocol, refusal), []).append(f"`{dialect.name}`")
+def refusals_table(broker: str) -> str:
+    """What the dialects of a broker cannot do: feature, protocol and refusal."""
+    found: dict[tuple[str, str], list[str]] = {}
+    for feature, (protocol, dialects) in itertools.product(Feature, _PROTOCOLS.items()):
+        if (refusal := dialects[broker].cannot.get(feature)) is not None:
+            found.setdefault((protocol, _refused(refusal)), []).append(feature.value)
+    rows = [(", ".join(features), protocol, text) for (protocol, text), features in found.items()]
+    return _table(("request", "over", "error (`[JMS_UNSUPPORTED]`) and alternative"), rows)
+
+
+def other_refusals_table() -> str:
+    """What the dialects of the other brokers cannot do."""
+    found: dict[tuple[Feature, str], list[str]] = {}
+    names = [name for name in AMQP_DIALECTS if name not in DIALECTS]
+    for feature, name in itertools.product(Feature, names):
+        if (refusal := AMQP_DIALECTS[name].cannot.get(feature)) is not None:
+            found.setdefault((feature, _refused(refusal)), []).append(f"`{name}`")
     rows = [
-        (
-            feature.value,
-            protocol,
-            "all" if len(names) == len(every[protocol]) else ", ".join(names),
-            f"{_start(refusal.fact.replace('{broker}', 'the broker'))} {refusal.remedy}",
-        )
-        for (feature, protocol, refusal), names in found.items()
+        (feature.value, "all" if len(brokers) == len(names) else ", ".join(brokers), text)
+        for (feature, text), brokers in found.items()
     ]
-    return _table(("request", "over", "`broker`", "error (`[JMS_UNSUPPORTED]`) and alternative"), rows)
+    return _table(("request", "`broker`", "error (`[JMS_UNSUPPORTED]`) and alternative"), rows)
+
+
+_PROTOCOLS: dict[str, Mapping[str, BrokerDialect]] = {"STOMP": DIALECTS, "AMQP": AMQP_DIALECTS}
+
+
+def _refused(refusal: Refusal) -> str:
+    fact = refusal.fact.replace("{broker}", "the broker")
+    begins_with_an_option = fact.partition("=")[0] in {option.name for option in OPTIONS}
+    return f"{fact if begins_with_an_option else _start(fact)} {refusal.remedy}"
 
 
 def _effect(use: Use | None) -> str:
     return "" if use is None else f"**{use.effect.value}**" if use.effect is Effect.REFUSE else use.effect.value
+
+
+# --- the command line ----------------------------------------------------------------------------------
 
 
 def commands_text() -> str:
@@ -295,7 +401,20 @@ PAGES: dict[str, dict[str, Callable[[], str]]] = {
     "docs/deployment.md": {BEGIN: compatibility_table},
     "docs/options.md": {BEGIN: options_tables},
     "docs/errors.md": {BEGIN: errors_text},
-    "docs/brokers.md": {BEGIN: brokers_table, QUEUE_FACTS: queue_facts_table, REFUSALS: refusals_table},
+    "docs/brokers/artemis.md": {
+        BEGIN: partial(features_table, "artemis"),
+        QUEUE_FACTS: queue_facts_table,
+        REFUSALS: partial(refusals_table, "artemis"),
+    },
+    "docs/brokers/classic.md": {
+        BEGIN: partial(features_table, "classic"),
+        REFUSALS: partial(refusals_table, "classic"),
+    },
+    "docs/brokers/rabbitmq.md": {
+        BEGIN: partial(features_table, "rabbitmq"),
+        REFUSALS: partial(refusals_table, "rabbitmq"),
+    },
+    "docs/brokers/others.md": {BEGIN: other_features_table, REFUSALS: other_refusals_table},
     "docs/coming-from.md": {BEGIN: kafka_table},
     "docs/cli.md": {BEGIN: commands_text},
 }

@@ -80,8 +80,8 @@ def own_stage(request, stage):
 
 @pytest.fixture
 def documented(stage):
-    """The column of this broker in the table of docs/brokers.md, by the first cell of the row."""
-    return brokers_page.table()[stage.name]
+    """The column STOMP in the table of this broker's page in docs/brokers, by the first cell of the row."""
+    return brokers_page.facts(stage.name)
 
 
 @pytest.fixture

@@ -79,7 +79,7 @@ def test_a_java_map_comes_with_its_content(spark, classic, java, queue, tmp_path
 
 
 def test_what_arrives_as_what(spark, classic, java, queue, tmp_path):
-    """The table of docs/typed-messages.md."""
+    """The table of docs/brokers/classic.md."""
     text = java.createTextMessage("ä 😀")
     text.setJMSCorrelationID("c")
     text.setJMSType("kind")

@@ -1,6 +1,6 @@
 """A plain message of each protocol that a broker speaks, read and written over STOMP and AMQP.
 
-Tables of docs/typed-messages.md have what a broker adds and what differs in the copy. Fails when a new version of a
+Tables of docs/brokers have what a broker adds and what differs in the copy. Fails when a new version of a
 broker adds a property: name it in connector/pyspark_jms/jms/added_names.py, or write the tables again.
 """
 
@@ -215,13 +215,18 @@ def test_a_message_with_all_parts_is_written_as_it_was_read(running, name):
     assert found.get(("AMQP 0.9.1", "amqp"), "") in {*allowed, NULL_TYPE}, found
 
 
-# --- the tables of docs/typed-messages.md -----------------------------------------------------------------
+# --- the tables of docs/brokers ---------------------------------------------------------------------------
 
-PAGE = Path(__file__).resolve().parents[2] / "docs" / "typed-messages.md"
+PAGES = Path(__file__).resolve().parents[2] / "docs" / "brokers"
 TITLES = {"artemis": "Artemis 2.55", "classic": "Classic 6.3", "rabbitmq 4": "RabbitMQ 4.3"}
 COLUMNS = ("JMSType", "JMSXGroupID", "JMSPriority", "JMSCorrelationID", "JMSReplyTo", "content_type")
 HEAD = ("from", "row over", "body", *COLUMNS, "time, expiry", "properties")
 BY_PROVIDER = {"JMSXDeliveryCount", "JMSXGroupSeq", "JMSXGroupID", "JMSXUserID"}
+
+
+def page_of(name):
+    """The page with the tables of a broker: ``rabbitmq 4`` is on docs/brokers/rabbitmq.md."""
+    return PAGES / f"{name.partition(' ')[0]}.md"
 
 
 def fences(name):
@@ -254,15 +259,16 @@ def test_what_arrives_of_each_protocol_is_what_the_page_says(running, name):
         for over in protocols_of(broker):
             (batch,) = read_batches(access_over(broker, over), queue)
             lines.append(line_of(protocol, over.upper(), batch))
-    require_written(fences(f"{name} protocols"), lines)
+    require_written(name, "protocols", lines)
 
 
-def require_written(fences, lines):
-    begin, end = fences
-    before, _, rest = PAGE.read_text().partition(begin)
+def require_written(name, table, lines):
+    page = page_of(name)
+    begin, end = fences(f"{name} {table}")
+    before, _, rest = page.read_text().partition(begin)
     written, _, after = rest.partition(end)
     if os.environ.get("WRITE_TABLE"):
-        PAGE.write_text(before + begin + "\n" + "".join(lines) + end + after)
+        page.write_text(before + begin + "\n" + "".join(lines) + end + after)
         return
     assert written.strip() == "".join(lines).strip()
 
@@ -318,4 +324,4 @@ def test_a_plain_message_is_written_as_it_was_read_but_for_what_the_page_says(ru
     rows = ((*(each.upper() or "-" for each in way), ", ".join(said), what) for (*way, what), said in found.items())
     lines = [f"| {' | '.join(cells)} |\n" for cells in (COPY_HEAD, *rows)]
     lines.insert(1, "|---" * len(COPY_HEAD) + "|\n")
-    require_written(fences(f"{name} copies"), lines if len(lines) > 2 else ["Nothing differs.\n"])
+    require_written(name, "copies", lines if len(lines) > 2 else ["Nothing differs.\n"])

@@ -60,7 +60,7 @@ def test_what_it_cannot_do_is_refused_where_the_options_are_read(spark, stage, t
 
 
 def test_the_check_finds_no_problem(stage, capsys):
-    """And agrees with the table of docs/brokers.md."""
+    """And agrees with the table of the broker's page."""
     access = ["--broker-url", stage.broker.url, "--user", stage.broker.user]
     assert cli.main(["check", *access, "--option", f"password={stage.broker.password}", "--json"]) == 0
     findings = {each["name"]: each for each in json.loads(capsys.readouterr().out)["findings"]}

@@ -57,8 +57,9 @@ def unsubscribe(stage, topic, subscription, client=None):
 
 
 @pytest.mark.deep
-def test_a_durable_subscription_keeps_what_is_sent_while_nobody_reads(stage, topic, reading, capsys):
+def test_a_durable_subscription_keeps_what_is_sent_while_nobody_reads(stage, topic, reading, documented, capsys):
     """Also what was sent before it was ended is gone with it."""
+    assert documented["topics, durable subscriptions"] == "yes"
     client = f"c{topic[2:]}"
     assert reading(**durable(client=client)) == []
     publish(stage, topic, "a", "b", "c")

@@ -23,7 +23,7 @@ TO_QUEUE = {"amqp-sink", "amqp-sink-once", "amqp-both-once"}
 WITH_TOKEN = {"amqp-sink-once", "amqp-both-once"}
 """Their sink replaces a token in the transaction of its rows."""
 IN_DOUBT = {"amqp"}
-"""They read a message without an id again if the confirmation of its acknowledgement is lost (docs/amqp.md)."""
+"""They read a message without an id again if the confirmation of its acknowledgement is lost (docs/reading.md)."""
 READERS = {"amqp-once", "amqp-both-once"}
 """Their tasks receive, and their offsets are numbers of batches."""
 FAULTS = {

@@ -1,22 +1,20 @@
-"""Reads docs/brokers.md: the table of facts about each broker, and the list of untested facts."""
+"""Reads the table of facts of each broker's page in docs/brokers."""
 
-import re
 from pathlib import Path
 
-PAGE = Path(__file__).resolve().parents[2] / "docs" / "brokers.md"
+PAGES = Path(__file__).resolve().parents[2] / "docs" / "brokers"
+BROKERS = ("artemis", "classic", "rabbitmq")
+UNTESTED = {"tested versions"}
+"""The facts that the pages list as not tested. The last lines of a run name the versions of the run."""
 
 
-def table():
-    """Broker -> fact -> text of the table."""
-    written = PAGE.read_text(encoding="utf-8").split("<!-- written by", 1)[1].split("<!-- end -->")[0]
+def facts(broker, protocol="STOMP"):
+    """Fact -> text of the broker's table in the column of the protocol."""
+    page = (PAGES / f"{broker}.md").read_text(encoding="utf-8")
+    written = page.split("<!-- written by", 1)[1].split("<!-- end -->")[0]
     head, _, *rows = [_cells(line) for line in written.splitlines() if line.startswith("|")]
-    return {name.strip("`"): {row[0]: row[column] for row in rows} for column, name in enumerate(head[1:], 1)}
-
-
-def untested():
-    """The facts that the page lists as not tested."""
-    listed = PAGE.read_text(encoding="utf-8").split("No test checks:\n", 1)[1].split("\n\n", 1)[0]
-    return set(re.findall(r"^- (.+?): ", listed, re.MULTILINE))
+    column = head.index(protocol)
+    return {row[0]: row[column] for row in rows}
 
 
 def _cells(line):

@@ -328,4 +328,4 @@ FULL = {
     },
     "rabbitmq": {"AMQP 0.9.1": _pika_full, "STOMP": _stomp_full, "AMQP 1.0": _amqp_full, "MQTT 5": _mqtt_full},
 }
-"""What arrives of each is a line of a table of docs/typed-messages.md."""
+"""What arrives of each is a line of a table of docs/brokers."""

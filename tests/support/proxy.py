@@ -24,7 +24,7 @@ _BEATS = {"stomp": b"\n", "amqp": b"\0\0\0\x08\x02\0\0\0"}
 """STOMP's end of line, AMQP's empty frame: what keeps a connection alive."""
 _LOGGED_IN = {"stomp": b"", "amqp": b"AMQP\0\1\0\0"}
 """A client has sent this before its first heart-beat: before the end of SASL an empty frame of AMQP is an error, and
-Artemis 2.55 reads on for ever (docs/brokers.md)."""
+Artemis 2.55 reads on for ever (docs/brokers/artemis.md)."""
 
 
 @dataclass

@@ -111,7 +111,7 @@ class Management:
     """
 
 
-# Losses as measured on 2.44.0 and 2.55.0 (docs/typed-messages.md, "What arrives as what").
+# Losses as measured on 2.44.0 and 2.55.0 (docs/brokers/artemis.md, "What arrives as what").
 ARTEMIS_MANAGEMENT = Management(
     address="activemq.management",
     reply_address="pyspark-jms.management",

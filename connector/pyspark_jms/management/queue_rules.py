@@ -1,7 +1,7 @@
 """The table *fact of a queue × feature → refuse, warn or fine*, with its sentences. Does no I/O.
 
 From it are made: what the start of a query refuses and logs, the findings of ``pyspark-jms check``, and a table of
-docs/brokers.md.
+docs/brokers/artemis.md.
 """
 
 import logging

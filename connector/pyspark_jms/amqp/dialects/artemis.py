@@ -1,4 +1,4 @@
-"""Apache ActiveMQ Artemis, as measured on 2.44.0 and 2.55.0 (docs/brokers.md)."""
+"""Apache ActiveMQ Artemis, as measured on 2.44.0 and 2.55.0 (docs/brokers/artemis.md)."""
 
 from dataclasses import replace
 

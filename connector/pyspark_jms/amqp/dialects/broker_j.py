@@ -1,4 +1,4 @@
-"""Apache Qpid Broker-J, as measured on 9.2.1 and 10.1.0 (docs/brokers.md)."""
+"""Apache Qpid Broker-J, as measured on 9.2.1 and 10.1.0 (docs/brokers/others.md)."""
 
 from pyspark_jms.amqp.dialects.base import Dialect
 from pyspark_jms.amqp.dialects.cannot import OTHER_BROKER, no_exactly_once_writes

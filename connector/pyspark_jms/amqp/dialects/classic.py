@@ -1,4 +1,4 @@
-"""Apache ActiveMQ Classic, as measured on 6.3.1 (docs/brokers.md)."""
+"""Apache ActiveMQ Classic, as measured on 6.3.1 (docs/brokers/classic.md)."""
 
 from types import MappingProxyType
 

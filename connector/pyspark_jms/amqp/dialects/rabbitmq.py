@@ -1,4 +1,4 @@
-"""RabbitMQ 4, which speaks AMQP 1.0 without a plugin, as measured on 4.0.5 and 4.3.6 (docs/brokers.md).
+"""RabbitMQ 4, which speaks AMQP 1.0 without a plugin, as measured on 4.0.5 and 4.3.6 (docs/brokers/rabbitmq.md).
 
 It has neither transactions nor durable subscriptions, and its answer to an attach is no proof: 4.0 repeats a selector
 and the distribution mode ``copy``, and delivers every message as to an ordinary consumer.

@@ -163,7 +163,7 @@ class Receiver(Link):
                 f"The broker sent a message on link {self.name!r} beyond the credit that it was granted"
                 " (amqp:link:transfer-limit-exceeded), against AMQP 1.0.",
                 "The connector ended the connection, because its memory would have no limit. If brokerUrl leads to a"
-                " broker of docs/brokers.md, report this with its version. Otherwise look at what is between the broker"
+                " broker of docs/brokers, report this with its version. Otherwise look at what is between the broker"
                 " and Spark.",
             )
         self._allowed -= messages - beyond

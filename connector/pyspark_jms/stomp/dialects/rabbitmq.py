@@ -1,4 +1,4 @@
-"""RabbitMQ with its STOMP plugin, as measured on 3.10.8 (docs/brokers.md)."""
+"""RabbitMQ with its STOMP plugin, as measured on 3.10.8 (docs/brokers/rabbitmq.md)."""
 
 from pyspark_jms.jms import added_names
 from pyspark_jms.jms.features import Feature, Refusal

@@ -49,7 +49,7 @@ class PrefetchLimit:
             f"The broker delivered {messages:,} messages ({size:,} bytes) that are not acknowledged, to a subscription"
             f" with a prefetch window of {self.window}.",
             "The connector ended the connection, because its memory would have no limit. Check option broker if it is"
-            " set. If brokerUrl leads to a broker of docs/brokers.md, report this with its version. Otherwise look at"
+            " set. If brokerUrl leads to a broker of docs/brokers, report this with its version. Otherwise look at"
             " what is between the broker and Spark.",
         )
 

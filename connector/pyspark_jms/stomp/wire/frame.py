@@ -109,7 +109,7 @@ def parse_frame(data: bytes) -> Frame:
 def ack_frames(ids: Iterable[bytes], receipt: str | None = None) -> bytes:
     """One ACK frame for each id, as it stood on the wire, in one buffer. The last frame requests the receipt.
 
-    At least one id is required. ACKs are individual, never cumulative: see docs/brokers.md.
+    At least one id is required. ACKs are individual, never cumulative: see docs/brokers/artemis.md.
     """
     joined = b"ACK\nid:" + b"\n\n\0ACK\nid:".join(ids)
     return joined + (b"\nreceipt:" + receipt.encode() if receipt else b"") + b"\n\n\0"
