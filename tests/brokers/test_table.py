@@ -1,4 +1,4 @@
-"""Each row of the table of a broker's page in docs/brokers, tested on its broker. The cell decides the expected result."""
+"""Each row of the table of a broker's page, tested on its broker. The cell decides the expected result."""
 
 import ast
 import threading
