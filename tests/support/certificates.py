@@ -19,10 +19,10 @@ class Pair:
 class Authority:
     """``cert``: the authority's certificate, which a client or a broker trusts."""
 
-    def __init__(self, folder, name):
+    def __init__(self, folder, name, *, expired=False):
         self._folder, self._name = folder, name
         self._key = ec.generate_private_key(ec.SECP256R1())
-        self.cert = self._write(f"{name}.pem", self._signed(name, self._key, [], authority=True))
+        self.cert = self._write(f"{name}.pem", self._signed(name, self._key, [], authority=True, expired=expired))
 
     def issue(self, name, *, hosts=(), password=None, expired=False):
         key = ec.generate_private_key(ec.SECP256R1())

@@ -4,7 +4,7 @@ import contextlib
 import re
 import ssl
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from pyspark_jms.errors import TlsError
@@ -16,7 +16,9 @@ _FORMS = (
     # The first bytes of a file that is not PEM, what it is, and how OpenSSL or keytool converts it.
     (b"\xfe\xed\xfe\xed", "a Java keystore", "keytool -importkeystore -deststoretype pkcs12, and openssl pkcs12"),
     (b"0", "DER or PKCS#12, not PEM", "openssl x509 -inform der, openssl pkey -inform der or openssl pkcs12"),
+    (b"-----BEGIN OPENSSH", "a key of OpenSSH, which OpenSSL does not read", "ssh-keygen -p -m PKCS8 on a copy"),
 )
+_BEGIN = re.compile(rb"^(\xef\xbb\xbf)?-----BEGIN [A-Z0-9 ]+-----\s*$", re.MULTILINE)
 _OTHER_KEY = ("KEY_VALUES_MISMATCH", "KEY_TYPE_MISMATCH")
 _ENCRYPTED = re.compile(rb"-----BEGIN ENCRYPTED PRIVATE KEY-----|^Proc-Type: 4,ENCRYPTED", re.MULTILINE)
 _TOO_WEAK = ("TOO_SMALL", "TOO_WEAK")
@@ -26,14 +28,18 @@ _NO_CHECK_TIME = 0x200000
 
 def trusting(ca_file: str | None) -> ssl.SSLContext:
     """Return a context that verifies the peer by this file, or by the CAs of the system. ``TlsError``: the file cannot
-    be used.
+    be used, or no certificate in it is valid now.
     """
     if ca_file is not None:
         _require(_pem("sslCaFile", ca_file), "CERTIFICATE", f"sslCaFile {ca_file} has no certificate")
     try:
-        return ssl.create_default_context(cafile=ca_file)
+        context = ssl.create_default_context(cafile=ca_file)
     except ssl.SSLError as error:
         raise _unusable(f"sslCaFile {ca_file}", error) from None
+    times = [] if ca_file is None else [_times(of) for of in context.get_ca_certs()]
+    if times and not any(begin <= time.time() < end for begin, end in times):
+        _require_valid(f"sslCaFile {ca_file}", *max(times, key=lambda each: each[1]))
+    return context
 
 
 def present(context: ssl.SSLContext, cert_file: str, key_file: str | None, password: Callable[[], str] | None) -> None:
@@ -42,10 +48,16 @@ def present(context: ssl.SSLContext, cert_file: str, key_file: str | None, passw
     """
     certificate = _pem("sslCertFile", cert_file)
     _require(certificate, "CERTIFICATE", f"sslCertFile {cert_file} has no certificate")
+    try:
+        # The error of load_cert_chain does not tell which of the two files is broken.
+        ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT).load_verify_locations(cert_file)
+    except ssl.SSLError as error:
+        raise _unusable(f"sslCertFile {cert_file}", error) from None
     key, named = certificate, f"sslCertFile {cert_file}"
     if key_file is not None:
         key, named = _pem("sslKeyFile", key_file), f"sslKeyFile {key_file}"
-    _require(key, "PRIVATE KEY", f"{named} has no private key", "The private key is the file sslKeyFile.")
+    remedy = _IS_PEM if key_file else "The private key is the file sslKeyFile."
+    _require(key, "PRIVATE KEY", f"{named} has no private key", remedy)
     is_encrypted = _ENCRYPTED.search(key) is not None
     if is_encrypted and password is None:
         # Without this, OpenSSL prompts on the terminal, and a job hangs.
@@ -56,26 +68,27 @@ def present(context: ssl.SSLContext, cert_file: str, key_file: str | None, passw
         context.load_cert_chain(cert_file, key_file, password)
     except (ssl.SSLError, ValueError) as error:
         if getattr(error, "reason", None) in _OTHER_KEY:
-            fact = f"The private key in {named} is not the key of the certificate in sslCertFile {cert_file}."
-            raise TlsError(fact, "Give the certificate and the key that belong together.") from None
+            fact = f"The private key in {named} is not the key of the first certificate in sslCertFile {cert_file}."
+            raise TlsError(fact, "Give a certificate and its key; certificates of CAs come after it.") from None
         if is_encrypted:
-            raise TlsError(f"sslKeyPassword does not open the private key in {named}.", "Check the password.") from None
+            remedy = "Check the password. OpenSSL 3 does not support old ciphers like DES and RC2: encrypt the key again."
+            raise TlsError(f"sslKeyPassword does not open the private key in {named}.", remedy) from None
         raise _unusable(named, error) from None
-    _require_valid(cert_file, key_file, password)
+    _require_valid(f"sslCertFile {cert_file}", *_validity(cert_file, key_file, password))
 
 
 def _pem(option: str, file: str) -> bytes:
     try:
         data = Path(file).read_bytes()
-    except OSError as error:
-        raise TlsError(f"{option} {file} cannot be read: {error.strerror}.", _IS_PEM) from None
+    except (OSError, ValueError) as error:
+        raise TlsError(f"{option} {file} cannot be read: {getattr(error, 'strerror', error)}.", _IS_PEM) from None
     if not data.strip():
         raise TlsError(f"{option} {file} is empty.", _IS_PEM)
-    if b"-----BEGIN " in data:
-        return data
     for start, form, command in _FORMS:
         if data.startswith(start):
             raise TlsError(f"{option} {file} is {form}.", f"Convert it to PEM: {command}.")
+    if _BEGIN.search(data):
+        return data
     raise TlsError(f"{option} {file} is not a PEM file.", _IS_PEM)
 
 
@@ -85,23 +98,20 @@ def _require(data: bytes, label: str, fact: str, remedy: str = _IS_PEM) -> None:
 
 
 def _unusable(named: str, error: Exception) -> TlsError:
-    reason = str(getattr(error, "reason", None) or error)
+    # Without a reason of OpenSSL, Python gives the line of its own source.
+    reason = str(getattr(error, "reason", None) or "OpenSSL cannot decode its content")
     is_weak = any(part in reason for part in _TOO_WEAK)
     remedy = "OpenSSL here refuses such a key: issue the certificate again, with a longer one." if is_weak else _IS_PEM
     return TlsError(f"{named} cannot be used: {reason}.", remedy)
 
 
-def _require_valid(cert_file: str, key_file: str | None, password: Callable[[], str] | None) -> None:
-    """Compare the certificate's times with the clock: a broker only ends the connection, many without a reason."""
-    begin, end = _validity(cert_file, key_file, password)
+def _require_valid(named: str, begin: float, end: float) -> None:
+    """Compare a certificate's times with the clock: a broker only ends the connection, many without a reason."""
     now = time.time()
     if begin <= now < end:
         return
     fact = f"is valid from {_day(begin)}" if now < begin else f"has expired: it was valid until {_day(end)}"
-    raise TlsError(
-        f"The certificate in sslCertFile {cert_file} {fact}.",
-        "Renew it, or correct the clock of this machine.",
-    )
+    raise TlsError(f"The certificate in {named} {fact}.", "Renew it, or correct the clock of this machine.")
 
 
 def _validity(cert_file: str, key_file: str | None, password: Callable[[], str] | None) -> tuple[float, float]:
@@ -118,9 +128,14 @@ def _validity(cert_file: str, key_file: str | None, password: Callable[[], str] 
         server.load_verify_locations(cert_file)
         server.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN | _NO_CHECK_TIME
         peer = _shaken(client, server)
-        return tuple(float(ssl.cert_time_to_seconds(str(peer[key]))) for key in ("notBefore", "notAfter"))  # type: ignore[return-value]
+        return _times(peer)
     except (ssl.SSLError, KeyError, ValueError):
         return 0.0, float("inf")
+
+
+def _times(certificate: Mapping[str, object]) -> tuple[float, float]:
+    begin, end = (float(ssl.cert_time_to_seconds(str(certificate[key]))) for key in ("notBefore", "notAfter"))
+    return begin, end
 
 
 def _shaken(client: ssl.SSLContext, server: ssl.SSLContext) -> dict[str, object]:

@@ -22,9 +22,11 @@ _REFUSED_REMEDY = (
     " port is usually 61613, with TLS 61614, the AMQP port 5672, with TLS 5671; 61616 is for Java clients, 8161 for the"
     " web console. In a container and on a cluster, localhost is that container or machine itself."
 )
-_UNTRUSTED_REMEDY = "Give the CA that signed it as sslCaFile."
+_UNTRUSTED = {2, 18, 19, 20, 21}
+"""OpenSSL's codes of a certificate whose CA is not known here."""
 _NAME_REMEDY = "Connect by a host name in the certificate, or let the broker's certificate name this host."
-_TIME_REMEDY = "Renew the broker's certificate, or correct the clock of this machine."
+_TIME_REMEDY = "Renew the broker's certificate or that of its CA, or correct the clock of this machine."
+_DEFECT_REMEDY = "Issue the certificate again without this defect: another sslCaFile does not help."
 _CERTIFICATE_REMEDIES = {9: _TIME_REMEDY, 10: _TIME_REMEDY, 62: _NAME_REMEDY, 64: _NAME_REMEDY}
 """By OpenSSL's code: not yet valid, expired, the name or the address of the host is another one."""
 _CLIENT_CERTIFICATE = ("CERTIFICATE", "UNKNOWN_CA")
@@ -33,19 +35,27 @@ _FIRST_ANSWER = {"stomp": "CONNECTED", "amqp": "it answered"}
 _TLS = {"stomp": "stomp+ssl://", "amqp": "amqps://"}
 
 
-def unreachable(address: Address, error: BaseException | None) -> JMSError:
-    """Return the error for a connection that could not be established."""
+def unreachable(address: Address, error: BaseException | None, ca_file: str | None = None) -> JMSError:
+    """Return the error for a connection that could not be established. ``ca_file`` is that of the settings."""
     if isinstance(error, JMSError):
         return error
     if isinstance(error, ssl.SSLCertVerificationError):
         return TlsError(
             f"The certificate of {address} is not accepted: {error.verify_message.rstrip('.')}.",
-            _CERTIFICATE_REMEDIES.get(error.verify_code, _UNTRUSTED_REMEDY),
+            _certificate_remedy(error.verify_code, ca_file),
         )
     if isinstance(error, ssl.SSLError):
         return _refused_handshake(address, getattr(error, "reason", None) or "no reason was given")
     remedy = _REFUSED_REMEDY if isinstance(error, ConnectionRefusedError) else _REMEDY
     return BrokerUnreachableError(f"{address} cannot be connected: {_why(address, error)}.", remedy)
+
+
+def _certificate_remedy(code: int, ca_file: str | None) -> str:
+    if code not in _UNTRUSTED:
+        return _CERTIFICATE_REMEDIES.get(code, _DEFECT_REMEDY)
+    if ca_file is None:
+        return "Give the CA that signed it as sslCaFile."
+    return f"Add the CA that signed it to sslCaFile {ca_file}."
 
 
 def _refused_handshake(address: Address, reason: str) -> TlsError:

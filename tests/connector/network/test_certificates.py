@@ -3,6 +3,7 @@ import ssl
 from pathlib import Path
 
 import pytest
+from certificates import Authority
 from cryptography import x509
 from cryptography.hazmat.primitives.serialization import (
     Encoding,
@@ -40,6 +41,10 @@ def files(tmp_path, authority):
         "empty": b" \n",
         "nonsense": b"nonsense",
         "broken": b"-----BEGIN CERTIFICATE-----\nnonsense\n-----END CERTIFICATE-----\n",
+        "broken key": b"-----BEGIN PRIVATE KEY-----\nnonsense\n-----END PRIVATE KEY-----\n",
+        "of one line": pem.replace(b"\n", b"\\n"),
+        "of OpenSSH": private.private_bytes(Encoding.PEM, PrivateFormat.OpenSSH, NoEncryption()),
+        "the CA first": Path(authority.cert).read_bytes() + pem,
     }
     for name, content in contents.items():
         (tmp_path / name).write_bytes(content)
@@ -73,7 +78,12 @@ def test_forms_that_openssl_reads(files, authority):
         ("key", "key", "sslCertFile {cert} has no certificate"),
         ("cert", "cert", "sslKeyFile {key} has no private key"),
         ("cert", None, "sslCertFile {cert} has no private key"),
-        ("broken", "key", "cannot be used: "),
+        ("broken", "key", "sslCertFile {cert} cannot be used: OpenSSL cannot decode its content."),
+        ("cert", "broken key", "sslKeyFile {key} cannot be used: OpenSSL cannot decode its content."),
+        ("of one line", "key", "sslCertFile {cert} is not a PEM file"),
+        ("cert", "of OpenSSH", "sslKeyFile {key} is a key of OpenSSH"),
+        ("the CA first", "key", "is not the key of the first certificate in sslCertFile {cert}"),
+        ("a\0b", "key", "cannot be read: embedded null byte"),
     ],
 )
 def test_a_file_that_cannot_be_used_is_named_with_its_option_and_the_cause(files, cert, key, fact):
@@ -91,9 +101,18 @@ def test_a_ca_file_that_cannot_be_used(files):
             trusting(files(name))
 
 
+def test_a_ca_file_without_a_valid_certificate_is_refused_before_anything_connects(authority, tmp_path):
+    old = Authority(tmp_path, "old", expired=True).cert
+    with pytest.raises(TlsError, match=rf"sslCaFile {old} has expired: it was valid until \d{{4}}-.* UTC. Renew it"):
+        trusting(old)
+    both = tmp_path / "both"
+    both.write_bytes(Path(old).read_bytes() + Path(authority.cert).read_bytes())
+    trusting(str(both))
+
+
 def test_a_key_and_a_certificate_that_do_not_belong_together(authority):
     cert, other = authority.issue("client").cert, authority.issue("other").key
-    with pytest.raises(TlsError, match=f"{other} is not the key of the certificate in sslCertFile {cert}"):
+    with pytest.raises(TlsError, match=f"{other} is not the key of the first certificate in sslCertFile {cert}"):
         present(trusting(None), cert, other, None)
 
 

@@ -131,7 +131,7 @@ class Connection:
         try:
             self._stream = Stream(address, context=context, connect_timeout=settings.connect_timeout)
         except (OSError, UnicodeError) as error:
-            raise unreachable(address, error) from None
+            raise unreachable(address, error, settings.tls.ca_file) from None
         self._open()
         self.dialect: Dialect = self._dialect()
         self.peer_idle_seconds = self._core.peer.idle_seconds

@@ -95,7 +95,7 @@ class Connection:
             self.send(connect)
             self._replies.await_connected(deadline - time.monotonic())
         except (OSError, UnicodeError) as error:
-            raise unreachable(self.address, error) from None
+            raise unreachable(self.address, error, self._settings.tls.ca_file) from None
         except ReceiptTimeoutError:
             raise BrokerUnreachableError(
                 f"{self.address} accepted the connection and sent no CONNECTED within {limit:g} s.",
