@@ -12,6 +12,7 @@ job with Ctrl-C or SIGTERM.
 import argparse
 import contextlib
 import os
+import sys
 
 from pyspark.sql import Column, SparkSession
 
@@ -32,6 +33,7 @@ def main() -> None:
     spark = SparkSession.builder.appName(f"{job.queue} to console").getOrCreate()
     spark.sparkContext.setLogLevel("ERROR")
     if job.peek:
+        sys.stdout.reconfigure(errors="backslashreplace")  # a text may have characters that the terminal has not
         rows = spark.read.format("jms").options(**access, maxMessagesPerTrigger=job.max_messages).load()
         rows.select(*shown()).show(job.max_messages, truncate=False)
         return

@@ -1,6 +1,7 @@
 """``jms-selector``: shows how a selector is split between a broker and Spark."""
 
 import argparse
+import os
 import sys
 from collections.abc import Iterator, Sequence
 from io import TextIOWrapper
@@ -27,7 +28,14 @@ def main(arguments: Sequence[str] | None = None, schema: Schema = NO_HEADERS) ->
     options = _parser().parse_args(arguments)
     try:
         status: int = options.run(options, schema)
-    except (SelectorError, OSError) as error:
+        sys.stdout.flush()
+    except SelectorError as error:
+        print(error, file=sys.stderr)
+        return 1
+    except OSError as error:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # the interpreter flushes it once more
+        if isinstance(error, BrokenPipeError):
+            return 141
         print(error, file=sys.stderr)
         return 1
     return status

@@ -1,4 +1,5 @@
 import io
+import os
 import sys
 
 import pytest
@@ -48,6 +49,16 @@ def test_explain_prints_on_a_terminal_that_is_not_utf_8(monkeypatch):
     assert main(["explain", "name = '\xfc'"]) == 0
     out.flush()
     assert b"\\xfc" in out.buffer.getvalue()
+
+
+def test_an_output_that_is_full_or_whose_reader_has_ended(capsys, monkeypatch):
+    theirs, ours = os.pipe()
+    os.close(theirs)
+    for output, code, shown in ((ours, 141, ""), (os.open("/dev/full", os.O_WRONLY), 1, "No space left on device")):
+        with open(output, "w") as stream:  # noqa: PTH123 - a file descriptor
+            monkeypatch.setattr(sys, "stdout", stream)
+            assert main(["explain", "a = 1"]) == code
+        assert shown in capsys.readouterr().err
 
 
 def test_explain_portable(capsys):

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from io import TextIOWrapper
 from typing import TYPE_CHECKING, Self, TextIO, TypeVar
 
-from pyspark_jms.errors import JMSSecurityError, OptionError
+from pyspark_jms.errors import InvalidOptionError, JMSSecurityError, OptionError
 from pyspark_jms.jms.secret_text import SecretText
 from pyspark_jms.sentences import counted
 
@@ -26,6 +26,7 @@ __all__ = [
     "is_ascii_json",
     "sink_options",
     "source_options",
+    "text_of",
 ]
 
 
@@ -50,9 +51,24 @@ def escape_unprintable() -> None:
             stream.reconfigure(errors="backslashreplace")
 
 
+def text_of(word: str, named: str | None = None) -> str:
+    """Return the word. ``InvalidOptionError``: it has bytes that the locale's encoding does not have, which Python
+    marks, and which nothing sends. ``named``: what the error calls a word that it must not show.
+    """
+    try:
+        word.encode()
+    except UnicodeEncodeError:
+        shown = named or f"Argument {word!r}"
+        raise InvalidOptionError(
+            f"{shown} is not a text in the encoding of this terminal ({sys.getfilesystemencoding()}).",
+            "Set LC_ALL=C.UTF-8, and give it in UTF-8.",
+        ) from None
+    return word
+
+
 def is_ascii_json() -> bool:
     """Return whether JSON has to escape all other characters: those of ``escape_unprintable`` are not JSON's."""
-    return not (sys.stdout.encoding or "utf-8").lower().replace("_", "-").startswith("utf")
+    return not (getattr(sys.stdout, "encoding", None) or "utf-8").lower().replace("_", "-").startswith("utf")
 
 
 # --- a line that shows how far a long command is -----------------------------------------------------
@@ -200,4 +216,4 @@ def _password(variable: str | None) -> str | None:
             f"The environment variable {variable} named by --password-env is not set.",
             "Set and export the variable, or give the password with --password-file.",
         )
-    return SecretText(os.environ[variable])
+    return SecretText(text_of(os.environ[variable], f"The password in {variable}"))

@@ -4,8 +4,9 @@ import argparse
 import json
 import sys
 from collections.abc import Iterator
+from io import TextIOWrapper
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 from pyspark_jms.errors import InvalidOptionError, MissingOptionError
 from pyspark_jms.sentences import counted
@@ -104,8 +105,8 @@ def _rows(options: argparse.Namespace, *, has_default: bool) -> Iterator[dict[st
 
 def _lines(name: str) -> Iterator[str]:
     try:
-        if name == "-":
-            yield from sys.stdin
+        if name == "-":  # its bytes: the text layer has the encoding of the terminal
+            yield from TextIOWrapper(_standard_input(), encoding="utf-8")
         else:
             with Path(name).open(encoding="utf-8") as lines:
                 yield from lines
@@ -113,6 +114,12 @@ def _lines(name: str) -> Iterator[str]:
         raise _unreadable(name, error) from None
     except UnicodeDecodeError:
         raise InvalidOptionError(f"File {name} is not UTF-8.", "JSON is UTF-8: convert the file.") from None
+
+
+def _standard_input() -> BinaryIO:
+    if sys.stdin is None:
+        raise InvalidOptionError("Standard input is closed.", "Give the name of a file, or a pipe.")
+    return sys.stdin.buffer
 
 
 def _message(options: argparse.Namespace) -> dict[str, Any]:
@@ -126,7 +133,7 @@ def _message(options: argparse.Namespace) -> dict[str, Any]:
 
 def _body(options: argparse.Namespace) -> dict[str, Any]:
     try:
-        content = sys.stdin.buffer.read() if options.file == "-" else Path(options.file).read_bytes()
+        content = _standard_input().read() if options.file == "-" else Path(options.file).read_bytes()
     except OSError as error:
         raise _unreadable(options.file, error) from None
     if options.bytes:

@@ -90,6 +90,17 @@ def test_a_reader_that_has_enough_is_no_error(broker, queue, monkeypatch):
         assert process.wait(60) == 141
 
 
+def test_an_output_that_is_full_or_closed(commands, broker, queue, monkeypatch):
+    fill(broker, queue, 1)
+    with open("/dev/full", "w") as full:  # noqa: PTH123 - a device
+        monkeypatch.setattr(sys, "stdout", full)
+        assert commands("peek", "--queue", queue) == 1
+        assert "No space left on device" in commands.errors
+    monkeypatch.setattr(sys, "stdout", None)
+    assert commands("peek", "--queue", queue, "--json") == 0
+    assert commands.errors == ""
+
+
 def test_an_unreachable_broker(capsys):
     assert cli.main(["peek", "--broker-url", "amqp://127.0.0.1:1", "--queue", "q"]) == 1
     assert capsys.readouterr().err.startswith("[JMS_BROKER_UNREACHABLE]")

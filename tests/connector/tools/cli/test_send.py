@@ -38,6 +38,15 @@ def test_a_file_is_a_text_or_bytes(commands, broker, queue, tmp_path, monkeypatc
         assert [java.receive(queue).body for _ in range(2)] == [b"\x00\xff\n", "ü\n"]
 
 
+@pytest.mark.parametrize("encoding", ["ascii", "latin-1", "utf-8"])
+def test_lines_of_json_on_standard_input_are_utf_8_on_every_terminal(commands, broker, queue, encoding, monkeypatch):
+    typed = io.BytesIO('{"text": "ü🎉"}\n'.encode())
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(typed, encoding=encoding, errors="surrogateescape"))
+    assert commands("send", "--queue", queue, "--json-lines", "-") == 0
+    with JmsClient(broker) as java:
+        assert java.receive(queue).body == "ü🎉"
+
+
 def test_lines_of_json_go_where_the_command_or_the_line_says(commands, broker, queue, tmp_path):
     lines = [{"text": f"text {n}", "properties": {"n": n}} for n in range(2_500)]
     file = tmp_path / "lines.jsonl"
@@ -84,6 +93,26 @@ def test_arguments_that_exclude_each_other(arguments, capsys):
         cli.main([*NOWHERE, *arguments])
     assert ended.value.code == 2
     assert "usage: pyspark-jms send" in capsys.readouterr().err
+
+
+def test_standard_input_that_is_closed(capsys, monkeypatch):
+    monkeypatch.setattr(sys, "stdin", None)
+    for what in ("--file", "--json-lines"):
+        assert cli.main([*NOWHERE, "--queue", "q", what, "-"]) == 1
+        assert "[JMS_INVALID_OPTION] Standard input is closed" in capsys.readouterr().err
+
+
+def test_bytes_that_are_no_text_of_the_terminal_are_refused(capsys, monkeypatch):
+    monkeypatch.setenv("OF_OTHER_BYTES", "s3cr3t\udcff")
+    given = {
+        r"Argument '\udcff' is not a text": ("--queue", "\udcff", "--text", "x"),
+        "The password in OF_OTHER_BYTES is not a text": ("--queue", "q", "--text", "x", "--password-env", "OF_OTHER_BYTES"),
+    }
+    for fact, arguments in given.items():
+        assert cli.main([*NOWHERE, *arguments]) == 1
+        shown = capsys.readouterr().err
+        assert fact in shown
+        assert "s3cr3t" not in shown
 
 
 def test_a_file_of_another_encoding_is_refused(tmp_path, capsys):
