@@ -13,6 +13,7 @@ import argparse
 import contextlib
 import os
 import sys
+from io import TextIOWrapper
 
 from pyspark.sql import Column, SparkSession
 
@@ -33,7 +34,8 @@ def main() -> None:
     spark = SparkSession.builder.appName(f"{job.queue} to console").getOrCreate()
     spark.sparkContext.setLogLevel("ERROR")
     if job.peek:
-        sys.stdout.reconfigure(errors="backslashreplace")  # a text may have characters that the terminal has not
+        if isinstance(sys.stdout, TextIOWrapper):
+            sys.stdout.reconfigure(errors="backslashreplace")  # a text may have characters that the terminal has not
         rows = spark.read.format("jms").options(**access, maxMessagesPerTrigger=job.max_messages).load()
         rows.select(*shown()).show(job.max_messages, truncate=False)
         return

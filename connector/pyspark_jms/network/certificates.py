@@ -71,7 +71,7 @@ def present(context: ssl.SSLContext, cert_file: str, key_file: str | None, passw
             fact = f"The private key in {named} is not the key of the first certificate in sslCertFile {cert_file}."
             raise TlsError(fact, "Give a certificate and its key; certificates of CAs come after it.") from None
         if is_encrypted:
-            remedy = "Check the password. OpenSSL 3 does not support old ciphers like DES and RC2: encrypt the key again."
+            remedy = "Check the password. OpenSSL 3 does not support old ciphers as DES: encrypt the key again."
             raise TlsError(f"sslKeyPassword does not open the private key in {named}.", remedy) from None
         raise _unusable(named, error) from None
     _require_valid(f"sslCertFile {cert_file}", *_validity(cert_file, key_file, password))

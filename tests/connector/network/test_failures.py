@@ -46,10 +46,14 @@ def test_a_refused_connection_names_the_usual_ports():
 def test_tls_reasons():
     refused = ssl.SSLCertVerificationError(1, "certificate verify failed")
     refused.verify_message = "self-signed certificate."
-    known = {None: "Give the CA that signed it as sslCaFile.", "ca.pem": "Add the CA that signed it to sslCaFile ca.pem."}
-    remedies = {10: "Renew the broker's certificate", 62: "Connect by a host name in the cert", 26: "Issue the certificate"}
-    cases = [(18, ca_file, remedy) for ca_file, remedy in known.items()]
-    for refused.verify_code, ca_file, remedy in cases + [(code, None, remedy) for code, remedy in remedies.items()]:
+    cases = [
+        (18, None, "Give the CA that signed it as sslCaFile."),
+        (18, "ca.pem", "Add the CA that signed it to sslCaFile ca.pem."),
+        (10, "ca.pem", "Renew the broker's certificate"),
+        (62, "ca.pem", "Connect by a host name in the cert"),
+        (26, "ca.pem", "Issue the certificate again"),
+    ]
+    for refused.verify_code, ca_file, remedy in cases:
         assert str(unreachable(TLS, refused, ca_file)).startswith(
             f"[JMS_TLS] The certificate of stomp+ssl://host:1 is not accepted: self-signed certificate. {remedy}"
         )

@@ -103,10 +103,10 @@ def test_standard_input_that_is_closed(capsys, monkeypatch):
 
 
 def test_bytes_that_are_no_text_of_the_terminal_are_refused(capsys, monkeypatch):
-    monkeypatch.setenv("OF_OTHER_BYTES", "s3cr3t\udcff")
+    monkeypatch.setenv("OTHER", "s3cr3t\udcff")
     given = {
         r"Argument '\udcff' is not a text": ("--queue", "\udcff", "--text", "x"),
-        "The password in OF_OTHER_BYTES is not a text": ("--queue", "q", "--text", "x", "--password-env", "OF_OTHER_BYTES"),
+        "The password in OTHER is not a text": ("--queue", "q", "--text", "x", "--password-env", "OTHER"),
     }
     for fact, arguments in given.items():
         assert cli.main([*NOWHERE, *arguments]) == 1
