@@ -142,7 +142,7 @@ demo: $(READY) ## run the demo: a broker, a Spark job, orders in and out
 broker: $(READY) ## run the embedded broker until Ctrl-C
 	$(BIN)/pyspark-jms broker
 
-bench: $(READY) ## compare the connector with all alternative clients, under 25 minutes; see docs/benchmarks.md
+bench: $(READY) ## compare the connector with all alternative clients, under 25 minutes; see docs/performance.md
 	$(BIN)/python -m bench.compare full --docs
 
 dist: $(READY) ## build wheel and source distribution twice, compare them, and write dist/ and its SHA256SUMS

@@ -1,7 +1,4 @@
-"""Writes the JSON documents into two pages, a chart and README. Run it with ``python -m bench.publish``.
-
-The pages are docs/performance.md (a short table) and docs/benchmarks.md (all tables).
-"""
+"""Write the JSON documents into docs/performance.md, a chart and README: ``python -m bench.publish``."""
 
 import json
 import re
@@ -53,15 +50,15 @@ _EXPECTED = (
 def publish(document: dict[str, Any], root: Path) -> None:
     draw(document, root / "docs" / CHART)
     machine = _machine(document)
-    _put(root, "performance", "expect", f"{as_expected(document)}\n\n{_EXPECTED}\n{machine}.")
+    _put(root, "expect", f"{as_expected(document)}\n\n{_EXPECTED}\n{machine}.")
     _put(
         root,
-        "benchmarks",
         "results",
         f"{machine}:\n\n![rates and CPU by process]({CHART})\n\n{_fenced(as_text(document))}",
     )
     readme = root / "README.md"
-    more = "[Which options to set](docs/performance.md), [how it was measured](docs/benchmarks.md)."
+    page = "docs/performance.md"
+    more = f"[Which options to set]({page}#what-to-set), [how it was measured]({page}#how-it-was-measured)."
     rounds = (
         f"Medians of {document['rounds']} interleaved rounds; broker, Spark and clients share the machine. A ratio"
         " is the median of the ratios of the rounds, not the ratio of the two medians."
@@ -76,11 +73,11 @@ def publish_growth(document: dict[str, Any], root: Path) -> None:
         for prefix, kind in KINDS.items()
         if f"{prefix}machine" in document
     )
-    _put(root, "benchmarks", "growth", f"{machines}\n\n{_fenced(growth_as_text(document))}")
+    _put(root, "growth", f"{machines}\n\n{_fenced(growth_as_text(document))}")
 
 
-def _put(root: Path, page_name: str, name: str, block: str) -> None:
-    page = root / "docs" / f"{page_name}.md"
+def _put(root: Path, name: str, block: str) -> None:
+    page = root / "docs" / "performance.md"
     page.write_text(between_marks(page.read_text(), name, block))
 
 
@@ -99,7 +96,7 @@ def as_rows(document: dict[str, Any]) -> str:
 
 
 def as_expected(document: dict[str, Any]) -> str:
-    """The table of docs/performance.md: what this source and sink do, and no other client."""
+    """The first table of docs/performance.md: what this source and sink do, and no other client."""
     rows = [
         "| | messages/s | of a raw socket | CPU of the broker | CPU of Spark |",
         "|---|---|---|---|---|",

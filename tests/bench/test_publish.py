@@ -23,7 +23,7 @@ def test_a_page_without_the_marks_is_an_error():
         between_marks(PAGE, "growth", "new")
 
 
-PAGES = ("README.md", "docs/performance.md", "docs/benchmarks.md")
+PAGES = ("README.md", "docs/performance.md")
 
 
 def test_the_pages_have_the_figures_of_the_json_files(tmp_path):

@@ -1,4 +1,4 @@
-"""Every way that docs/scaling.md gives of bringing the package to workers, and those it warns of.
+"""Every way that docs/deployment.md gives of bringing the package to workers, and those it warns of.
 
 The driver's own Python lies where the workers do not see it: what they run came to them by that way or not at all.
 """

@@ -1,6 +1,6 @@
 """What grows with a cluster and what does not: CPU and memory by place, while a queue that was held back is read.
 
-The values of docs/scaling.md are the last lines of such a run. On a busy machine trust the CPU, not the rates.
+The values of docs/performance.md are the last lines of such a run. On a busy machine trust the CPU, not the rates.
 """
 
 import json

@@ -6,6 +6,7 @@ A section is written when each of its cells has a record. So the run of one mode
 """
 
 import argparse
+import re
 import string
 import sys
 from pathlib import Path
@@ -23,6 +24,8 @@ SECTIONS = {
     "faults of tasks that receive": {mode: words for mode, words in AMQP_MODES.items() if mode in READERS},
     "faults with RabbitMQ": RABBITMQ_MODES,
 }
+RESULT = "<!-- result: begin -->", "<!-- result: end -->"
+_TABLE = re.compile(r"^\*\*(.+)\*\*\n\n((?:\|.+\n)+)", re.MULTILINE)
 
 
 def write(path, records, *, partial=False):
@@ -42,6 +45,8 @@ def write(path, records, *, partial=False):
             )
         elif found:
             left.append(f"{name}: {len(wanted) - len(found)} of {len(wanted)} cells have no result")
+    if RESULT[0] in text:
+        text = _replaced(text, *RESULT, ["", *result(text), ""])
     path.write_text(text if text.endswith("\n") else text + "\n")
     return left
 
@@ -52,6 +57,16 @@ def _replaced(text, begin, end, lines):
         return text + section + "\n"
     before, _, rest = text.partition(begin)
     return before + section + rest.partition(end)[2]
+
+
+def result(text):
+    """A line for each table of the page: the sums of its cells."""
+    yield "| job | cells that ran | messages lost | duplicated |"
+    yield "|---|---|---|---|"
+    for name, table in _TABLE.findall(text):
+        counts = re.findall(r"\| \**(\d+) / (\d+)", table)
+        lost, duplicated = (sum(map(int, column)) for column in zip(*counts, strict=True))
+        yield f"| {name} | {len(counts)} | {lost:,} | {duplicated:,} |"
 
 
 def _lines(modes, by_name, wanted):

@@ -77,3 +77,10 @@ def test_each_table_of_the_page_has_the_points_and_faults_of_the_matrix():
     for name, faults, rows in tables:
         assert faults.split(" | ") == list(faults_of(modes[name]).values()), name
         assert re.findall(r"^\| (.+?) \|", rows, re.MULTILINE) == list(points_of(modes[name]).values()), name
+
+
+def test_the_page_begins_with_the_sums_of_its_tables():
+    text = PAGE.read_text()
+    shown = text.partition(in_docs.RESULT[0])[2].partition(in_docs.RESULT[1])[0].strip().splitlines()
+    assert shown == [*in_docs.result(text)]
+    assert len(shown) == 2 + len(MODES)

@@ -1,4 +1,7 @@
-"""The files and the output that a page of docs/recipes shows. A comment before a block names what the block is."""
+"""The files and the output that a recipe shows: a page of docs/recipes, or docs/bad-messages.md.
+
+A comment before a block names what the block is.
+"""
 
 import re
 from pathlib import Path
@@ -9,8 +12,12 @@ _FILE = re.compile(r"<!-- file: (\S+) -->\n\n```\w+\n(.*?)^```$", re.MULTILINE |
 _OUTPUT = re.compile(r"<!-- printed by: (\S+) -->\n\n```\w*\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
+BAD_MESSAGES = "../bad-messages.md"
+
+
 def names():
-    return sorted(path.name for path in FOLDER.glob("*.md"))
+    """Paths below the folder."""
+    return [*sorted(path.name for path in FOLDER.glob("*.md")), BAD_MESSAGES]
 
 
 def files(page):
@@ -30,5 +37,5 @@ def refreshed(text):
 
 
 if __name__ == "__main__":  # after a change of a recipe's code
-    for path in FOLDER.glob("*.md"):
+    for path in map(FOLDER.joinpath, names()):
         path.write_text(refreshed(path.read_text()))

@@ -19,7 +19,7 @@ from pyspark_jms.tools.testing.jars import ARTEMIS_VERSION
 
 pytestmark = [pytest.mark.slow, pytest.mark.releases, pytest.mark.timeout(1500)]
 
-PAGE = "lakes.md"
+PAGE = "tables.md"
 RELEASE = pyspark.__version__.rpartition(".")[0]
 
 

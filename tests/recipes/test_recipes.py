@@ -33,7 +33,7 @@ def prints(run, page, program, *arguments, **options):
 @pytest.mark.parametrize(("body", "queue"), [("json", "orders.dead"), ("xml", "orders.xml.dead")])
 def test_dead_letters(run, recipes_broker, body, queue):
     empty(recipes_broker, queue)
-    prints(run, "dead-letters.md", f"{body}_dead_letters.py")
+    prints(run, pages.BAD_MESSAGES, f"{body}_dead_letters.py")
 
 
 @pytest.mark.parametrize(
@@ -61,7 +61,7 @@ def waiting(broker, queue):
 
 
 def test_late_rows(run):
-    prints(run, "late-rows.md", "late_rows.py")
+    prints(run, "several-queues.md", "late_rows.py")
 
 
 def test_several_queues(run):
@@ -69,13 +69,13 @@ def test_several_queues(run):
 
 
 def test_blue_green(run):
-    prints(run, "blue-green.md", "blue_green.py")
+    prints(run, "exactly-once.md", "blue_green.py")
 
 
 def test_request_reply(run, start, recipes_broker):
     start(sys.executable, RECIPES / "request_reply.py")
     wait_until(lambda: recipes_broker.has_queue("prices"), 400, "the service")
-    prints(run, "request-reply.md", "request_reply_ask.py")
+    prints(run, "several-queues.md", "request_reply_ask.py")
 
 
 def test_spark_connect(run, start, tmp_path):
