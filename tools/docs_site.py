@@ -28,8 +28,18 @@ PAGES = {
 FILES = "source"
 """The folder of the site with the files of the repository that pages link to."""
 
-FOUND_FIRST = {"options.md", "schema.md", "errors.md"}
-"""Whoever searches a name looks for its reference."""
+BOOSTS = {
+    **dict.fromkeys(("options.md", "schema.md", "errors.md"), 3.0),  # whoever searches a name looks for its reference
+    **dict.fromkeys(("guarantees.md", "security.md"), 2.0),
+    **dict.fromkeys(
+        ("architecture.md", "contributing.md", "changelog.md", "tests.md", "findings.md", "fault-matrix.md"), 0.3
+    ),
+    **dict.fromkeys(("internals-acknowledgement.md", "internals-exactly-once.md", "python-api.md"), 0.3),
+}
+"""What the search multiplies the score of a page with: guides before what contributors read."""
+
+DIARIES = "notebook/"
+"""Pages that the search does not find: guides link to them."""
 
 _FENCE = re.compile(r"^( *```.*?^ *```[ \t]*$)", re.MULTILINE | re.DOTALL)
 _LINK = re.compile(r"(?P<before>!?\[(?P<text>(?:[^\[\]]|\[[^\]]*\])*)\]\()(?P<target>[^)\s#:]+)(?P<anchor>#[^)\s]*)?\)")
@@ -194,11 +204,15 @@ def on_files(files: Any, config: Any) -> Any:
     return files
 
 
+def search_of(uri: str) -> dict[str, object]:
+    """Return how the search treats the page: it leaves it out, or multiplies its score."""
+    return {"exclude": True} if uri.startswith(DIARIES) else {"boost": BOOSTS.get(uri, 1.0)}
+
+
 def on_page_markdown(markdown: str, *, page: Any, **_: Any) -> str:
     origins = {uri: origin for origin, uri in PAGES.items()}
     uri = page.file.src_uri
-    if uri in FOUND_FIRST:
-        page.meta["search"] = {"boost": 3}
+    page.meta["search"] = search_of(uri)
     return states_as_tables(links_rewritten(origins.get(uri, f"{DOCS}/{uri}"), markdown))
 
 

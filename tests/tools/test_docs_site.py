@@ -75,6 +75,16 @@ def test_the_navigation_has_every_page_once_and_no_page_that_does_not_exist():
     ]
 
 
+def test_the_search_leaves_diaries_out_and_finds_guides_before_what_contributors_read():
+    pages = [path.relative_to(ROOT / "docs").as_posix() for path in (ROOT / "docs").rglob("*.md")]
+    diaries = {page for page in pages if site.search_of(page) == {"exclude": True}}
+    assert diaries == {page for page in pages if page.startswith("notebook/")} != set()
+    guides = {page: site.search_of(page)["boost"] for page in pages if page not in diaries | site.BOOSTS.keys()}
+    assert set(guides.values()) == {1.0}
+    assert site.BOOSTS.keys() <= {*pages, *site.PAGES.values()}, "pages that do not exist"
+    assert site.search_of("internals-exactly-once.md")["boost"] < 1.0 < site.search_of("guarantees.md")["boost"]
+
+
 def test_every_state_diagram_of_the_pages_becomes_a_table():
     for name in (*site.PAGES, "docs/internals-acknowledgement.md"):
         if (ROOT / name).exists():
