@@ -85,6 +85,12 @@ def test_the_search_leaves_diaries_out_and_finds_guides_before_what_contributors
     assert site.search_of("internals-exactly-once.md")["boost"] < 1.0 < site.search_of("guarantees.md")["boost"]
 
 
+def test_the_site_reads_markdown_inside_of_folded_parts():
+    folded = [path for path in (ROOT / "docs").rglob("*.md") if '<details markdown="1">' in path.read_text()]
+    assert folded
+    assert "\n  - md_in_html" in (ROOT / "mkdocs.yml").read_text()
+
+
 def test_every_state_diagram_of_the_pages_becomes_a_table():
     for name in (*site.PAGES, "docs/internals-acknowledgement.md"):
         if (ROOT / name).exists():
