@@ -176,27 +176,38 @@ def drawn(title: str, *items: Item) -> str:
 
 def flow() -> str:
     return drawn(
-        "Messages flow from a broker through the driver and the executors to files, tables or queues",
+        "Messages flow from a broker through executors, or a receiver on the driver, to files, tables or queues",
         words("Java, Python, … producers", kind="title"),
         arrow(),
-        box("Broker", "queue orders, over STOMP or AMQP", kind="store"),
+        box(
+            "Broker",
+            "queue orders, over AMQP or STOMP",
+            "exactly-once over AMQP: also a staging queue",
+            kind="store",
+        ),
         row(
-            arrow("deliver"),
-            arrow(
-                "ack: when the batch is finished, or,",
-                "with a journal, when durable on disk",
-                kind="back",
-                up=True,
+            column(
+                words("Recommended: AMQP,", "exactly-once", kind="title"),
+                arrow("the tasks receive"),
             ),
-            shares=(1, 4),
+            column(
+                words("At-least-once, or a", "journal over STOMP", kind="title"),
+                arrow("the driver receives"),
+            ),
         ),
         box(
             "Spark",
             kind="frame",
             inside=(
-                box("Driver: a receiver", "has the prefetch window, makes the", "batches, may keep a journal"),
-                arrow("tasks"),
-                box("Executors: tasks", "decode messages to Arrow, run your", "transformations, write the rows"),
+                row(
+                    box("Driver", "plans batches, and", "sees no message"),
+                    box("Driver: a receiver", "window, batches,", "maybe a journal"),
+                ),
+                row(arrow(), arrow("tasks")),
+                row(
+                    box("Executors: tasks", "receive and stage in", "one transaction;", "write the rows"),
+                    box("Executors: tasks", "decode messages,", "transform, write rows"),
+                ),
             ),
         ),
         row(arrow(), arrow()),
@@ -211,10 +222,26 @@ def acknowledge() -> str:
     received, done = box("received", "in the window"), box("batch done", "commit log")
     acknowledged = box("acknowledged", "broker deletes", kind="store")
     return drawn(
-        "When a message is acknowledged: after its batch, or with a journal as soon as it is durable",
+        "When a message is acknowledged: when it is staged, after its batch, or when a journal has it",
+        words("Exactly-once: a staging queue, over AMQP", kind="title"),
+        gap(),
+        chain(
+            box("Spark plans batch 1", "offset log"),
+            box(
+                "A task: one transaction of the broker",
+                "receives messages, acknowledges them, and",
+                "stores them in the staging queue",
+                kind="store",
+            ),
+            box("written by Spark's sink, batch done", "commit log"),
+            box("Batch 2: the same step", "its transaction deletes batch 1", kind="store"),
+        ),
+        gap(),
+        words("A crash: the staging queue gives the batch again,", "with the same rows in the same partitions."),
+        gap(24),
         row(
             column(
-                words("At-least-once:", "without a journal", kind="title"),
+                words("At-least-once:", "no option", kind="title"),
                 gap(),
                 chain(received, box("in a batch", "offset log"), box("written", "by Spark's sink"), done),
                 arrow(kind="back"),
@@ -223,7 +250,7 @@ def acknowledge() -> str:
                 words("A crash before the ack:", "the broker redelivers,", "rows can be duplicates."),
             ),
             column(
-                words("Exactly-once:", "with a journal", kind="title"),
+                words("Exactly-once:", "a journal, over STOMP", kind="title"),
                 gap(),
                 chain(received, box("durable", "in the journal", kind="store")),
                 fork(arrow(kind="back"), acknowledged, arrow(), indent=36),

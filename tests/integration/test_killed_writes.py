@@ -180,7 +180,7 @@ def test_a_job_killed_while_its_driver_sends_what_tasks_held(broker, queue, tmp_
 
 
 def test_files_are_cut_the_same_on_any_number_of_cores_when_their_partitions_are_counted(spark, tmp_path):
-    """As docs/exactly-once-sink.md says."""
+    """As docs/guarantees.md says."""
     lines(tmp_path, FILES, LINES)
     counts = {}
     for cores in (2, 4):

@@ -57,7 +57,7 @@ def other_content() -> OtherBrokerError:
         "A message has the id of an earlier one and other content: this is another broker, or its store was replaced."
         " The new message was not acknowledged.",
         "Point brokerUrl at one broker (and its backup) only, and start again. If the broker was"
-        " replaced, follow docs/reading.md.",
+        " replaced, follow docs/guarantees.md.",
     )
 
 

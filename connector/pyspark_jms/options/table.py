@@ -303,7 +303,7 @@ OPTIONS: tuple[Option, ...] = (
            " decides about larger ones. Writing: a larger row fails its task"),
     Option("journalLocation", "source", None, _folder, "Absolute path of a folder on a POSIX file system that outlives"
            " the driver (`/data/journals/orders`). With exactly-once over STOMP: where the messages of a batch are kept"
-           " until it is done. See reading.md for where it may be", streams_only=True),
+           " until it is done. See guarantees.md for where it may be", streams_only=True),
     Option("maxJournalBytes", "source", "4g", _size(1), "Maximum size of the journal. When it is reached, further"
            " messages stay on the broker", streams_only=True),
     Option("journalShared", "source", "false", _flag, "Whether the executors can read the folder of the journal. Then"
