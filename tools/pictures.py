@@ -185,6 +185,7 @@ def flow() -> str:
             "exactly-once over AMQP: also a staging queue",
             kind="store",
         ),
+        gap(),
         row(
             column(
                 words("Recommended: AMQP,", "exactly-once", kind="title"),
@@ -200,12 +201,12 @@ def flow() -> str:
             kind="frame",
             inside=(
                 row(
-                    box("Driver", "plans batches, and", "sees no message"),
+                    box("Executors: tasks", "receive and stage in", "one transaction;", "write the rows"),
                     box("Driver: a receiver", "window, batches,", "maybe a journal"),
                 ),
-                row(arrow(), arrow("tasks")),
+                row(arrow("batch numbers", up=True), arrow("tasks")),
                 row(
-                    box("Executors: tasks", "receive and stage in", "one transaction;", "write the rows"),
+                    box("Driver", "plans batches, and", "sees no message"),
                     box("Executors: tasks", "decode messages,", "transform, write rows"),
                 ),
             ),
