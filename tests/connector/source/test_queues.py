@@ -207,7 +207,7 @@ def test_settings_that_break_the_queues_of_the_connector_are_refused(breaking, q
 def test_a_limit_of_the_broker_that_would_delete_staged_messages_is_refused(breaking, queue):
     put(breaking, queue, "one")
     running = ReaderQuery(breaking, queue=queue, stagingQueue="expiring.orders")
-    with pytest.raises(UnsupportedError, match="expire after 600 s .max-expiry"):
+    with pytest.raises(UnsupportedError, match=r"expire after 600 s .max-expiry"):
         running.plan()
     assert breaking.message_count(queue) == 1
 

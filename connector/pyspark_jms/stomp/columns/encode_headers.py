@@ -124,23 +124,30 @@ def header_lines(rows: Rows, dialect: Dialect, transaction: str | None, now_ms: 
     return pieces
 
 
+_NO_PRIORITY = 3 * PRIORITIES
+"""Plus the mode, a row whose null is sent as no priority."""
+
+
 def _mode_and_priority(rows: Rows, dialect: Dialect) -> Piece:
     """``persistent`` is always sent: without it Artemis assumes NON_PERSISTENT, and JMS the opposite."""
     codes = modes_and_priorities(rows)
+    if dialect.sends_null_priority:
+        found = rows.integers("JMSPriority")
+        codes = np.where(False if found is None else found[1], codes, _NO_PRIORITY + codes // PRIORITIES)
     if (codes == codes[0]).all():
         return _mode_and_priority_line(int(codes[0]), dialect)
-    table = [_mode_and_priority_line(code, dialect) for code in range(3 * PRIORITIES)]
+    table = [_mode_and_priority_line(code, dialect) for code in range(_NO_PRIORITY + 3)]
     return pa.array(table, pa.binary()).take(pa.array(codes))
 
 
 def _mode_and_priority_line(code: int, dialect: Dialect) -> bytes:
-    mode, priority = divmod(code, PRIORITIES)
+    mode, priority = divmod(code, PRIORITIES) if code < _NO_PRIORITY else (code - _NO_PRIORITY, None)
     names = dialect.send_headers
     if mode == DeliveryMode.PERSISTENT:
         headers = {names["JMSDeliveryMode"]: "true"}
     else:
         headers = {names["JMSDeliveryMode"]: "false", **dialect.non_persistent_headers}
-    if name := names.get("JMSPriority"):
+    if (name := names.get("JMSPriority")) and priority is not None:
         headers[name] = str(priority)
     return b"".join(fixed_line(name, value) for name, value in headers.items())
 

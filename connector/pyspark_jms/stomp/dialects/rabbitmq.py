@@ -94,6 +94,7 @@ RABBITMQ = Dialect(
     send_headers=SEND_HEADERS | {"time_to_live": "expiration", "JMSTimestamp": "timestamp"},
     max_time_to_live_ms=(1 << 32) - 1,  # 49 days
     confirms_single_messages=True,
+    sends_null_priority=True,  # in a queue with x-max-priority it comes last
     marks_bytes=True,
     reserved_properties=RESERVED_EVERYWHERE
     | {

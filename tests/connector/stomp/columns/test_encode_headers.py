@@ -26,7 +26,7 @@ from pyspark_jms.stomp.columns.encode_headers import (
     property_lines,
     types_line,
 )
-from pyspark_jms.stomp.dialects import ARTEMIS
+from pyspark_jms.stomp.dialects import ARTEMIS, RABBITMQ
 
 
 @pytest.mark.parametrize(
@@ -131,6 +131,14 @@ def test_each_row_may_say_its_own_mode_and_priority():
         f"\npersistent:{mode}\npriority:{priority}".removeprefix("\npersistent:true\npriority:4")
         for mode, priority in wanted
     ]
+
+
+def test_a_null_priority_is_none_where_that_is_another_one():
+    cases = {"JMSPriority": [None, 4, None], "JMSDeliveryMode": [2, 2, 1]}
+    found = [line.partition("\ntimestamp")[0] for line in headers_of(cases, dialect=RABBITMQ)]
+    durable = "\ndurable:true\nauto-delete:false\nexclusive:false"
+    assert found == ["\npersistent:true", "", f"\npersistent:false{durable}"]
+    assert headers_of({"sequence": [1, 2]}, dialect=RABBITMQ) == ["\npersistent:true\ntimestamp:1000"] * 2
 
 
 # --- text headers -----------------------------------------------------------------------------------
