@@ -24,6 +24,8 @@ from pyspark_jms.functions import jms_text
 
 EUROPE = ("AT", "DE", "ES", "FR", "IT", "NL", "PL")
 
+REPORTS = "spark.sql.streaming.numRecentProgressUpdates"
+
 
 def main() -> None:
     job = arguments()
@@ -34,6 +36,8 @@ def main() -> None:
         "password": os.environ[job.password_env] if job.password_env else None,
     }
     spark = SparkSession.builder.appName(f"{job.queue} to JMS").getOrCreate()
+    if job.available_now:
+        spark.conf.set(REPORTS, 100_000)  # the last line counts all batches of the run
     messages = spark.readStream.format("jms").options(**access, queue=job.queue)
     orders = routed(messages.option("maxMessagesPerTrigger", job.max_messages).load(), job.queue)
     sink = orders.writeStream.format("jms").options(**access).option("checkpointLocation", job.checkpoint)
@@ -41,6 +45,8 @@ def main() -> None:
     query = sink.start()
     with contextlib.suppress(KeyboardInterrupt):  # Ctrl-C also stops Spark; unread messages go back to the queue
         query.awaitTermination()
+        batches = [each.numInputRows for each in query.recentProgress if each.numInputRows]
+        print(f"{sum(batches):,} messages in {len(batches):,} batches sent from {job.queue}")
 
 
 def routed(messages: DataFrame, queue: str) -> DataFrame:

@@ -20,10 +20,14 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
+REPORTS = "spark.sql.streaming.numRecentProgressUpdates"
+
 
 def main() -> None:
     job = arguments()
     spark = SparkSession.builder.appName(f"{job.queue} to parquet").getOrCreate()
+    if job.available_now:
+        spark.conf.set(REPORTS, 100_000)  # the last line counts all batches of the run
     if exists(spark, f"{job.output}/_spark_metadata") and not exists(spark, f"{job.checkpoint}/metadata"):
         sys.exit(
             f"{job.output} was written with another checkpoint than {job.checkpoint}. Spark would skip batches, and"
@@ -45,6 +49,8 @@ def main() -> None:
     query = files.start()
     with contextlib.suppress(KeyboardInterrupt):  # Ctrl-C also stops Spark; unread messages go back to the queue
         query.awaitTermination()
+        batches = [each.numInputRows for each in query.recentProgress if each.numInputRows]
+        print(f"{sum(batches):,} messages in {len(batches):,} batches written to {job.output}")
 
 
 def exists(spark: SparkSession, name: str) -> bool:

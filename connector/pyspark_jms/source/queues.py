@@ -40,7 +40,8 @@ def features_of(options: SourceOptions) -> list[tuple[Feature, int]]:
         feature = Feature.JOURNAL
     else:
         feature = Feature.REGISTER if options.exactly_once else Feature.AT_LEAST_ONCE_READ
-    needed = options.readers if feature is Feature.REGISTER else options.connections
+    readers = max(1, options.readers // len(options.destinations))  # each has its share of the queues
+    needed = readers if feature is Feature.REGISTER else options.connections
     return [(feature, needed), *([(Feature.CONNECTIONS, needed)] if options.connections > 1 else [])]
 
 

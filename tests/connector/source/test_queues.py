@@ -23,10 +23,11 @@ from pyspark_jms.amqp.link.management import open_amqp_management
 from pyspark_jms.amqp.source import AmqpSource
 from pyspark_jms.delivery.commit_token import LedgerEntry, LedgerOwner
 from pyspark_jms.errors import InvalidDestinationError, UnsupportedError
+from pyspark_jms.jms.features import Feature
 from pyspark_jms.management.queue_facts import look_up_queues
 from pyspark_jms.options.sink import SinkOptions
 from pyspark_jms.options.source import SourceOptions
-from pyspark_jms.source.queues import tried_out
+from pyspark_jms.source.queues import features_of, tried_out
 from pyspark_jms.testing import AddressSettings, EmbeddedArtemis, JmsClient
 
 
@@ -170,6 +171,13 @@ def test_an_exactly_once_run_that_ends_without_messages_says_so(broker, queue, c
         running.commit()
         assert not running.plan()
     assert caplog.messages[1].startswith("! the run ends without a message, although the broker shows ")
+
+
+@pytest.mark.parametrize(("queues", "consumers"), [(1, 4), (2, 2), (3, 1), (9, 1)])
+def test_readers_are_divided_among_the_queues(queues, consumers):
+    names = json.dumps([f"q{each}" for each in range(queues)])
+    given = {"brokerUrl": "amqp://h:1", "deliveryGuarantee": "exactly-once", "readers": "4", "queue": names}
+    assert features_of(SourceOptions.parse(given)) == [(Feature.REGISTER, consumers)]
 
 
 @pytest.mark.parametrize("way", ["at least once", "exactly once", "journal", "connections"])
