@@ -135,6 +135,7 @@ soak: $(SHARED) ## kill processes at random, N=200 times; SEED=… repeats a pla
 
 docs: $(READY) ## build the documentation site into build/site; every warning and dead link is an error
 	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict
+	@echo "To look at it: $(BIN)/python -m http.server -d build/site, then http://localhost:8000"
 
 demo: $(READY) ## run the demo: a broker, a Spark job, orders in and out
 	$(BIN)/pyspark-jms demo
