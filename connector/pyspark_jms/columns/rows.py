@@ -379,6 +379,9 @@ Codes: TypeAlias = npt.NDArray[np.int64]
 
 def body_types(rows: Rows) -> Codes:
     """An index into ``BODY_TYPES`` for each row: of ``body_type``, else of the only body column that is not null."""
+    if (failed := rows.given("body_error")) is not None:  # its bytes may be the whole message
+        remedy = "Filter such rows out, or drop column body_error to send what the row has."
+        rows.refuse_any(failed, "has a body_error: it is not the message that was sent", remedy)
     given = {name: mask for name in _BODY_COLUMNS if (mask := rows.given(name)) is not None}
     stated = _stated_types(rows)
     codes = np.where(stated == _NOT_STATED, _inferred_types(rows, given, stated == _NOT_STATED), stated)

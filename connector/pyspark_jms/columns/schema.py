@@ -95,7 +95,7 @@ SINK_ONLY: tuple[str, ...] = ("destination", "time_to_live", "delivery_delay")
 """Columns of the sink that the source does not have: the destination, and two durations in milliseconds."""
 
 IGNORED_BY_SINK: frozenset[str] = frozenset(
-    {"sequence", "body_error", "delivery_id", *(header.name for header in HEADERS if not header.sent)}
+    {"sequence", "delivery_id", *(header.name for header in HEADERS if not header.sent)}
 )
 """Columns that the provider sets on send (JMS 3.1 §3.4), or that mean nothing to a consumer."""
 
@@ -342,6 +342,7 @@ _ACCEPTS: dict[str, _Accepts] = {
     "properties": _PROPERTIES,
     "property_types": _PROPERTIES,
     "body_type": _STRING,
+    "body_error": _STRING,
     "text": _STRING,
     "bytes": ("binary", is_bytes),
     "map": ("map<string,struct<type:string,value:string>>", _is_typed_map),

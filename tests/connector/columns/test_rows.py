@@ -310,6 +310,7 @@ def test_a_stated_type_counts():
             "has body_type text, but its body is in another column",
         ),
         ({"body_type": ["text", "message"], "text": ["a", "b"]}, "has body_type message, but its body is in another"),
+        ({"bytes": [b"a", b"c"], "body_error": [None, "e"]}, "has a body_error: it is not the message that was sent"),
     ],
 )
 def test_a_body_that_would_be_lost_is_refused(columns, fact):
