@@ -14,6 +14,7 @@ from pyspark_jms.testing import Typed
 
 NAMES = ("a", "b", "c", "x", "y")
 HEADERS = ("JMSPriority", "JMSType", "JMSDeliveryMode", "JMSTimestamp", "JMSCorrelationID")
+NUMBERS = ("JMSPriority", "JMSTimestamp")
 
 INTEGERS = (
     0,
@@ -120,7 +121,8 @@ def selectors(headers=HEADERS, names=NAMES, *, literals=LITERALS, arithmetic=Tru
     any_name = st.one_of(name, name, name, st.sampled_from(headers)) if headers else name
     number = st.sampled_from(literals)
     string = st.sampled_from(STRINGS).map(_quoted)
-    operand = st.one_of(name, name, number)
+    of_number = st.sampled_from([header for header in headers or () if header in NUMBERS] or names)
+    operand = st.one_of(name, name, name, of_number, number, number)
     calculated = _numbers(operand) if arithmetic else operand
     other = st.one_of(number, string, st.sampled_from(("TRUE", "FALSE")), *((name,) if two else ()))
     ordering = st.sampled_from(("<", "<=", ">", ">="))
