@@ -17,6 +17,8 @@ RELEASES := $(addprefix tests/connector/spark/test_,batch_reader.py releases.py 
 RABBITMQ_4 := sid
 # Of `make test-deep`: a live broker and its backup. CI sets none.
 PAIR       := tests/brokers/test_pair.py
+# Of `make test-deep`: YARN and HDFS. CI sets none.
+YARN       := tests/yarn
 OVER_STOMP := $(addprefix tests/brokers/test_,every_broker.py smoke.py topics.py permissions_elsewhere.py between_clients.py)
 # Of `make test-deep`: the brokers as people run them, of tests/support/chosen_brokers.py. CI sets none.
 BROKERS_AS := artemis-as-created artemis-built-in classic-as-run classic-in-production
@@ -42,7 +44,7 @@ export PYTHONWARNINGS =
 export PYTHONDONTWRITEBYTECODE =
 
 .DEFAULT_GOAL := help
-.PHONY: help setup check lint types layers mirror sizes reference format docs test test-deep test-spark test-older test-all unit coverage faults soak demo bench bench-quick bench-long broker dist sbom clean
+.PHONY: help setup check lint types layers mirror sizes reference format docs test test-deep test-yarn test-spark test-older test-all unit coverage faults soak demo bench bench-quick bench-long broker dist sbom clean
 
 help: ## list the targets
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -99,7 +101,11 @@ test-deep: check $(SHARED) ## run the further tests of CI: more brokers, more cr
 	$(if $(PAIR),$(PYTEST) $(PAIR))
 	$(foreach as,$(BROKERS_AS),BROKER_AS=$(as) $(PYTEST) $(WORKERS) -m 'not container' $(ON_ANY_BROKER) $(if $(filter artemis-%,$(as)),$(ON_ARTEMIS)) &&) true
 	$(PYTEST) -m 'container and not slow'
+	$(if $(YARN),$(PYTEST) $(YARN))
 	$(MAKE) --no-print-directory test-older PART=yes
+
+test-yarn: $(READY) ## run queries on YARN and HDFS: processes die, nodes stop (20 minutes)
+	$(PYTEST) tests/yarn --tested tests/tested/yarn.json
 
 test-spark: $(READY) $(if $(SPARK),$(OTHER)/.ready) ## run the main tests on another release of Spark, in an environment of its own: SPARK=4.0.5
 	@test -n "$(SPARK)" || { echo "name the release of PySpark: make test-spark SPARK=4.0.5"; exit 1; }

@@ -46,7 +46,7 @@ def main() -> None:
     with contextlib.suppress(KeyboardInterrupt):  # Ctrl-C also stops Spark; unread messages go back to the queue
         query.awaitTermination()
         batches = [each.numInputRows for each in query.recentProgress if each.numInputRows]
-        print(f"{sum(batches):,} messages in {len(batches):,} batches sent from {job.queue}")
+        print(f"messages: {sum(batches):,}, batches: {len(batches):,}, sent from {job.queue}")
 
 
 def routed(messages: DataFrame, queue: str) -> DataFrame:

@@ -50,7 +50,7 @@ def main() -> None:
     with contextlib.suppress(KeyboardInterrupt):  # Ctrl-C also stops Spark; unread messages go back to the queue
         query.awaitTermination()
         batches = [each.numInputRows for each in query.recentProgress if each.numInputRows]
-        print(f"{sum(batches):,} messages in {len(batches):,} batches written to {job.output}")
+        print(f"messages: {sum(batches):,}, batches: {len(batches):,}, written to {job.output}")
 
 
 def exists(spark: SparkSession, name: str) -> bool:

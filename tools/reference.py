@@ -370,21 +370,25 @@ def _argument_row(action: argparse.Action) -> tuple[str, ...]:
 # --- compatibility -------------------------------------------------------------------------------------
 
 TESTED = ROOT / "tests/tested"
-"""What runs of tests used (``pytest --tested``): newest.json, and a file for each older release of Spark."""
+"""What runs of tests used (``pytest --tested``): newest.json, yarn.json, and a file for each older release of Spark."""
 
 _BROKERS = {"artemis": "Artemis", "classic": "Classic", "rabbitmq": "RabbitMQ", "broker-j": "Qpid Broker-J"}
+_BROKERS |= {"hadoop": "YARN and HDFS"}
+_COMMANDS = {"newest": "`make test test-deep`", "yarn": "`make test-yarn`"}
 
 
 def compatibility_table() -> str:
     runs = [(path.stem, json.loads(path.read_text(encoding="utf-8"))) for path in TESTED.glob("*.json")]
-    runs.sort(key=lambda run: [int(number) for number in run[1]["PySpark"].split(".")], reverse=True)
-    head = ("PySpark", "pyspark-jms", "Python", "Delta", "Iceberg", "brokers", "tests")
+    runs.sort(
+        key=lambda run: ([int(number) for number in run[1]["PySpark"].split(".")], run[0] == "newest"), reverse=True
+    )
+    head = ("PySpark", "pyspark-jms", "Python", "Delta", "Iceberg", "brokers, cluster", "tests")
     return _table(head, [_compatibility_row(*run) for run in runs])
 
 
 def _compatibility_row(name: str, used: dict[str, Any]) -> tuple[str, ...]:
     brokers = "; ".join(f"{title} {_versions(used, broker)}" for broker, title in _BROKERS.items() if broker in used)
-    tests = "`make test test-deep`" if name == "newest" else "`make test-spark`"
+    tests = _COMMANDS.get(name, "`make test-spark`")
     tables = [_versions(used, table) or "not tried" for table in ("Delta", "Iceberg")]
     return used["PySpark"], used["pyspark-jms"], used["Python"], *tables, brokers, tests
 

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -100,9 +101,8 @@ def test_parquet_holds_every_message_once(broker, queue, run, tmp_path):
     with RawStomp(broker) as client:
         client.send(queue, [([("n", n)], f"text {n}" if n % 2 else f"bytes\0{n}".encode()) for n in range(500)])
     ended = run("jms_to_parquet.py", "--output", "out", "--checkpoint", "checkpoint", "--max-messages", 200)
-    counted, _, where = ended.stdout.splitlines()[-1].partition(" written to ")
-    assert (counted.partition(" in ")[0], where) == ("500 messages", "out")
-    assert f"= the run has ended: {counted}, 0 left on " in ended.stderr
+    told = re.fullmatch(r"messages: 500, batches: (\d+), written to out", ended.stdout.splitlines()[-1])
+    assert f"= the run has ended: 500 messages in {told[1]} batches, 0 left on " in ended.stderr
     found = {
         int(dict(row["properties"])["n"]): row["text"] if row["text"] is not None else row["bytes"]
         for row in rows(tmp_path / "out")
@@ -134,7 +134,7 @@ def test_orders_are_enriched_and_routed(broker, queue, run, tmp_path):
         binary = json.dumps(orders["review"]).encode()
         client.send(queue, [([("correlation-id", "bytes of JSON")], binary)])
     ended = run("jms_to_jms.py", "--checkpoint", "checkpoint", password=("--password-file", secret))
-    assert ended.stdout.splitlines()[-1].startswith("6 messages in ")
+    assert ended.stdout.splitlines()[-1].startswith("messages: 6, batches: ")
     with RawStomp(broker) as client:
         wanted = {"europe": 1, "world": 1, "review": 2, "invalid": 2}
         found = {name: client.read(f"{queue}.{name}", wanted=wanted[name]) for name in orders}

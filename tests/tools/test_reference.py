@@ -154,6 +154,7 @@ def test_the_compatibility_matrix_has_the_newest_release_of_spark_first_and_then
     (older,) = re.findall(r"^OLDER +:= (.+)$", (ROOT / "Makefile").read_text(), re.MULTILINE)
     _, _, newest, *rows = [line.strip("| ").split(" | ") for line in reference.compatibility_table().splitlines()]
     assert newest[-1] == "`make test test-deep`"
+    rows = [row for row in rows if row[-1] != "`make test-yarn`"]
     assert rows
     assert {row[0] for row in rows} <= set(older.split())
     assert {row[-1] for row in rows} == {"`make test-spark`"}

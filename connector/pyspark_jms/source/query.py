@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from pyspark_jms.management.queue_watch import QueueWatch
+from pyspark_jms.sentences import counted
 from pyspark_jms.source.links import Reading
 from pyspark_jms.source.offsets import CommitOrder
 from pyspark_jms.source.progress import compared
@@ -139,12 +140,14 @@ class Query:
 
     def _log_end(self, through: int) -> None:
         """The closing line of a run with AvailableNow."""
-        metrics = self.store.metrics({})
+        metrics: Mapping[str, Any] = self.store.metrics({})
         assert self._first is not None
         read = metrics.get("moved", through - self._first)  # offsets of registers count batches
-        away = {"dead letters": metrics.get("deadLetters"), "dropped for their size": metrics.get("droppedTooLarge")}
-        parts = [f"{read:,} messages in {self._batches:,} batches"]
-        parts += [f"{count:,} {what}" for what, count in away.items() if count]
+        dead, dropped = metrics.get("deadLetters"), metrics.get("droppedTooLarge")
+        parts = [f"{counted(read)} in {self._batches:,} batch{'es' * (self._batches != 1)}"]
+        parts += ([counted(dead, "dead letter")] if dead else []) + (
+            [f"{dropped:,} dropped for size"] if dropped else []
+        )
         parts += [f"{facts.messages:,} left on {facts.name}" for facts in left_on(self._run.reading)]
         _log.warning("= the run has ended: %s", ", ".join(parts))
 

@@ -66,7 +66,7 @@ def test_the_closing_line_has_dead_letters(broker, queue, caplog):
     more = {"onTooLarge": "deadLetter", "deadLetterQueue": f"{queue}.dead", "maxMessageBytes": "10000"}
     with started(broker, queue, drain=True, idleTimeout="300ms", **more) as query:
         assert run(query) == [1]
-    assert closing_lines(caplog) == [f"= the run has ended: 1 messages in 1 batches, 1 dead letters, 0 left on {queue}"]
+    assert closing_lines(caplog) == [f"= the run has ended: 1 message in 1 batch, 1 dead letter, 0 left on {queue}"]
 
 
 def test_a_query_that_goes_on_has_no_closing_line(broker, queue, caplog):
