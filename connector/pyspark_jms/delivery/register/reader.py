@@ -178,13 +178,21 @@ class ReaderTask(RegisterHolder):
             return None if alone == self.state.noted else self._found(alone, received)
         if received.deliveries < MAX_SOURCE_DELIVERIES:
             return None
-        many = min(received.suspects, MAX_SUSPECTS if alone is None else alone.many)
-        return self._give_back(LoneMessage(message=received.suspect or "", deliveries=received.deliveries, many=many))
+        limit, passed = (MAX_SUSPECTS, 0) if alone is None else (alone.limit, alone.passed)
+        note = LoneMessage(
+            message=received.suspect or "",
+            deliveries=received.deliveries,
+            many=min(received.suspects, limit),
+            limit=limit,
+            passed=passed,
+        )
+        return self._give_back(note)
 
     def _found(self, alone: LoneMessage, received: steps.Received) -> Command | None:
         """Another attempt had begun with these messages, and has ended without a value."""
         if alone.many > 1:
-            return self._give_back(replace(alone, many=max(1, alone.many // FEWER_SUSPECTS)))
+            fewer = max(1, alone.many // FEWER_SUSPECTS)
+            return self._give_back(replace(alone, many=fewer, limit=fewer, passed=0))
         # The broker may count from where it likes: it may replace a count that the producer wrote by its own.
         if received.deliveries != alone.deliveries:
             return self._stop(PoisonLoop(alone.message, received.deliveries))
@@ -195,11 +203,18 @@ class ReaderTask(RegisterHolder):
         return steps.GiveBack()
 
     def _group_after(self, received: steps.Received) -> LoneMessage | None:
-        """While suspected messages come, what has killed an attempt among more of them may come next."""
+        """While suspected messages come, what has killed an attempt among more of them may come next: the limit grows
+        when as many have passed as died together. Then another cause has ended the attempt.
+        """
         alone = self._token().alone
         if alone is None or received.suspect != alone.message:
             return None
-        return LoneMessage(message="", deliveries=0, many=alone.many)
+        limit, passed = alone.limit, alone.passed + received.messages
+        if passed >= FEWER_SUSPECTS * limit:
+            limit, passed = FEWER_SUSPECTS * limit, 0
+        if limit >= MAX_SUSPECTS:
+            return None
+        return LoneMessage(message="", deliveries=0, many=limit, limit=limit, passed=passed)
 
 
 def _without_token(read: Read, blocks: int) -> Token:

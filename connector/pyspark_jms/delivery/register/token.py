@@ -35,6 +35,12 @@ class LoneMessage:
     many: int = 1
     """Maximum number of suspected messages to receive together. With an empty ``message``: of the next ones."""
 
+    limit: int = 1
+    """What deaths have left of that number. ``many`` is less where fewer messages came."""
+
+    passed: int = 0
+    """How many of them were received since the last death, under this limit."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Token:
@@ -124,10 +130,10 @@ def _alone(value: Any) -> LoneMessage | None:
     match value:
         case None:
             return None
-        case {"message": str(message), "deliveries": int(deliveries), "many": int(many)}:
-            return LoneMessage(message=message, deliveries=deliveries, many=many)
         case {"message": str(message), "deliveries": int(deliveries)}:
-            return LoneMessage(message=message, deliveries=deliveries)
+            many = int(value.get("many", 1))
+            limit, passed = int(value.get("limit", many)), int(value.get("passed", 0))
+            return LoneMessage(message=message, deliveries=deliveries, many=many, limit=limit, passed=passed)
     raise ValueError("not a token of a read partition")
 
 

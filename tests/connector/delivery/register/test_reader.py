@@ -25,7 +25,7 @@ from pyspark_jms.delivery.register.outcomes import (
     Stop,
     TokenMissing,
 )
-from pyspark_jms.delivery.register.reader import MAX_SOURCE_DELIVERIES, ReaderTask
+from pyspark_jms.delivery.register.reader import FEWER_SUSPECTS, MAX_SOURCE_DELIVERIES, MAX_SUSPECTS, ReaderTask
 from pyspark_jms.delivery.register.steps import (
     AcceptValue,
     BlocksSeen,
@@ -272,13 +272,13 @@ def test_l13_a_suspected_message_is_received_alone_and_only_then_stops_the_query
     assert task.next(Peeked((StoredToken(TOKEN),))) == Open()
     task.next(Opened())
     task.next(Taken(seen(TOKEN)))
-    noted = replace(TOKEN, blocks=0, first=20, alone=LoneMessage(message="m", deliveries=5))
+    noted = replace(TOKEN, blocks=0, first=20, alone=LoneMessage(message="m", deliveries=5, limit=MAX_SUSPECTS))
     assert task.next(ValueAccepted()) == Renew(noted)
     task.next(Renewed())
     task.next(Opened())
     task.next(Taken(seen(noted)))
     assert task.next(ValueAccepted()) == Receive(5, 20, noted.alone)
-    after = replace(TOKEN, batch=5, blocks=1, first=20, next=21, alone=LoneMessage(message="", deliveries=0))
+    after = replace(TOKEN, batch=5, blocks=1, first=20, next=21)
     assert task.next(Received(1, 1, 5, "m")) == Replace(after)
     task, command = receiving(noted)
     assert command == Receive(5, 20, noted.alone)
@@ -288,12 +288,12 @@ def test_l13_a_suspected_message_is_received_alone_and_only_then_stops_the_query
 def test_l13_of_many_suspected_messages_fewer_are_tried_after_a_death():
     task, _ = receiving()
     assert task.next(Received(40, 1, 5, "m", 40)) == GiveBack()
-    assert task.state.note == LoneMessage(message="m", deliveries=5, many=40)
+    assert task.state.note == LoneMessage(message="m", deliveries=5, many=40, limit=MAX_SUSPECTS)
     noted = replace(TOKEN, blocks=0, first=20, alone=task.state.note)
     task, command = receiving(noted)
     assert command == Receive(5, 20, noted.alone)
     assert task.next(Received(40, 1, 6, "m", 40)) == GiveBack()
-    assert task.state.note == LoneMessage(message="m", deliveries=5, many=2)
+    assert task.state.note == LoneMessage(message="m", deliveries=5, many=2, limit=2)
     fewer = replace(noted, alone=task.state.note)
     task, _ = receiving(fewer)
     assert task.next(Received(2, 1, 7, "m", 2)) == GiveBack()
@@ -301,11 +301,28 @@ def test_l13_of_many_suspected_messages_fewer_are_tried_after_a_death():
 
 
 def test_l13_after_a_death_the_next_suspected_messages_are_as_few():
-    few = replace(TOKEN, blocks=0, alone=LoneMessage(message="", deliveries=0, many=2))
+    few = replace(TOKEN, blocks=0, alone=LoneMessage(message="", deliveries=0, many=2, limit=2))
     task, command = receiving(few)
     assert command == Receive(5, 20)
     assert task.next(Received(9, 1, 5, "n", 9)) == GiveBack()
-    assert task.state.note == LoneMessage(message="n", deliveries=5, many=2)
+    assert task.state.note == LoneMessage(message="n", deliveries=5, many=2, limit=2)
+
+
+def test_l13_when_as_many_have_passed_as_died_together_more_are_tried_again():
+    """Another cause has ended that attempt: a query does not go on with a few messages a batch for ever."""
+    limits, token = [], replace(TOKEN, blocks=0, first=20, alone=LoneMessage(message="", deliveries=0))
+    while token.alone is not None:
+        limits.append(token.alone.limit)
+        task, _ = receiving(token)
+        task.next(Received(token.alone.limit, 1, 5, "m", token.alone.limit))
+        for event in (GivenBack(), Locked(), Peeked((StoredToken(token),)), Opened(), Taken(seen(token))):
+            task.next(event)
+        noted = task.next(ValueAccepted()).token
+        for event in (Renewed(), Opened(), Taken(seen(noted)), ValueAccepted()):
+            task.next(event)
+        kept = task.next(Received(noted.alone.many, 1, 5, "m", noted.alone.many)).token
+        token = replace(token, alone=kept.alone)
+    assert limits == [each for each in (1, FEWER_SUSPECTS, FEWER_SUSPECTS**2) for _ in range(FEWER_SUSPECTS)]
 
 
 @pytest.mark.parametrize("deliveries", [1, 5])

@@ -225,6 +225,15 @@ def test_l13_messages_of_a_forwarder_that_keeps_headers_are_received_together(br
     assert len(batches(query(), 200)) <= 3
 
 
+def test_l13_one_suspected_message_does_not_slow_those_that_come_later(broker, queue, query):
+    """No attempt has died with it."""
+    put_encoded(broker, queue, [counted(0, 5)])
+    running = query()
+    assert batches(running, 1) == [["text 0"]]
+    put_encoded(broker, queue, [counted(number, 5) for number in range(1, 201)])
+    assert len(batches(running, 200)) <= 3
+
+
 def test_l13_equal_messages_with_growing_counts_stop_nothing(broker, queue, query):
     put_encoded(broker, queue, [counted(0, deliveries) for deliveries in range(5, 9)])
     assert sum(map(len, batches(query(), 4))) == 4
