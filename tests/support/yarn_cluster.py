@@ -117,19 +117,16 @@ class YarnJob(Submission):
             "spark.executor.cores": "1",
             "spark.python.unix.domain.socket.enabled": "false",  # a container's path is too long for a socket
         }
-        python = PYTHON
-        if mode == "client":  # the driver is outside of YARN: it has the environment from here
-            python = str(archive.with_name("unpacked") / "bin" / "python")
         hadoop = {"HADOOP_CONF_DIR": str(yarn.conf), "YARN_CONF_DIR": str(yarn.conf)}
         super().__init__(
             yarn,
             folder,
             legs,
             python=PYTHON,
-            driver=python,
             conf=given | (conf or {}),
             arguments=["--deploy-mode", mode, "--archives", f"{archive}#environment"],
             environment=hadoop,
+            cwd=archive.with_name("client"),  # of a driver in client mode: the environment is beside it, too
         )
 
     @property
@@ -176,9 +173,9 @@ def pack(folder, wheel):
         target = link.resolve()
         link.unlink()
         (shutil.copytree if target.is_dir() else shutil.copy)(target, link)
-    archive, unpacked = folder / "environment.tar.gz", folder / "unpacked"
+    archive, unpacked = folder / "environment.tar.gz", folder / "client" / "environment"
     tool = str(Path(sys.executable).with_name("venv-pack"))
     subprocess.run([tool, "-q", "-p", str(python.parents[1]), "-o", str(archive)], check=True, timeout=300)
-    unpacked.mkdir()
+    unpacked.mkdir(parents=True)
     subprocess.run(["tar", "-xzf", str(archive), "-C", str(unpacked)], check=True, timeout=100)
     return archive
