@@ -129,6 +129,10 @@ class YarnJob(Submission):
             cwd=archive.with_name("client"),  # of a driver in client mode: the environment is beside it, too
         )
 
+    def kill_application(self, seconds=400):
+        self._yarn.kill_application(self.application)
+        self.wait(seconds)
+
     @property
     def application(self):
         """The id that YARN has given it."""
@@ -158,11 +162,6 @@ class YarnJob(Submission):
                 if name == "java" and word in command and application in (folder / "environ").read_bytes():
                     found.append(int(folder.name))
         return sorted(found)
-
-    def node_of(self, pid):
-        """The number of the node manager whose container the process is in."""
-        directories = re.search(rb"LOCAL_DIRS=[^\0]*-nm-\d+_(\d+)", Path(f"/proc/{pid}/environ").read_bytes())
-        return int(directories[1]) if directories else None
 
 
 def pack(folder, wheel):

@@ -23,7 +23,7 @@ class Moving:
 
     def __init__(self, broker, yarn, submit, **read):
         name = uuid.uuid4().hex[:8]
-        self._broker, self._submit = broker, submit
+        self._broker, self._yarn, self._submit = broker, yarn, submit
         self.source, self.target = f"yarn.{name}.in", f"yarn.{name}.out"
         over_amqp = {"brokerUrl": broker.amqp_url}
         checkpoint = f"{yarn.hdfs}/checkpoints/{name}"
@@ -34,12 +34,12 @@ class Moving:
 
     def start(self, **choices):
         """A query that goes on until it is killed."""
-        self.job = self._submit(self.leg | {"trigger": {"processingTime": "0 seconds"}}, **choices)
+        self.job = self._submit(self._yarn, self.leg | {"trigger": {"processingTime": "0 seconds"}}, **choices)
         return self
 
     def run(self, **choices):
         """A query that reads what is there, and ends."""
-        self.job = self._submit(self.leg, **choices)
+        self.job = self._submit(self._yarn, self.leg, **choices)
         assert self.job.wait(SECONDS) == 0, self.job.output()[-6000:]
 
     def send(self, count=COUNT):
@@ -77,11 +77,6 @@ def the_application_master_is_killed(yarn, job):
     os.kill(job.processes(APPLICATION_MASTER)[0], signal.SIGKILL)
 
 
-def a_node_manager_stops(yarn, job):
-    """That of an executor, with its containers; the driver is on the other node, or it dies too."""
-    yarn.carry_out("stop-node 1")
-
-
 def the_resource_manager_is_restarted(yarn, job):
     yarn.carry_out("restart-resourcemanager")
 
@@ -109,8 +104,7 @@ def test_exactly_once_in_cluster_mode(artemis, yarn, submit, hit):
     hit(yarn, moving.job)
     moving.send()
     moving.until(moving.sent)
-    yarn.kill_application(moving.job.application)
-    moving.job.wait(SECONDS)
+    moving.job.kill_application()
     moving.has_each_once()
 
 
@@ -121,8 +115,7 @@ def test_an_application_that_is_killed_costs_no_delivery_attempt(artemis, yarn, 
     moving.start()
     moving.until(COUNT // 4)
     moving.send()
-    yarn.kill_application(moving.job.application)
-    moving.job.wait(SECONDS)
+    moving.job.kill_application()
     wait_until(lambda: artemis.delivering_count(moving.source) == 0, 60, "the end of the connections")
     attempts = Counter(artemis.delivery_counts(moving.source))
     moving.run()
@@ -157,8 +150,7 @@ def test_dynamic_allocation_with_decommission(artemis, yarn, submit):
         moving.send()
         moving.until(moving.sent)
         wait_until(lambda: len(moving.job.processes(EXECUTOR)) == 1, SECONDS, "the end of idle executors")
-    yarn.kill_application(moving.job.application)
-    moving.job.wait(SECONDS)
+    moving.job.kill_application()
     moving.has_each_once()
 
 
@@ -172,15 +164,14 @@ def test_speculation_with_readers(artemis, yarn, submit):
     moving.has_each_once()
 
 
-def test_a_node_manager_stops(artemis, yarn, submit):
-    """It ends the containers of the node: an executor, and perhaps the driver. The last test: the node stays away."""
-    moving = Moving(artemis, yarn, submit, **ONCE, readers="2")
+def test_a_node_manager_stops(artemis, fresh_yarn, submit):
+    """It ends the containers of the node: an executor, and perhaps the driver."""
+    moving = Moving(artemis, fresh_yarn, submit, **ONCE, readers="2")
     moving.send()
     moving.start()
     moving.until(COUNT // 4)
-    a_node_manager_stops(yarn, moving.job)
+    fresh_yarn.carry_out("stop-node 1")
     moving.send()
     moving.until(moving.sent)
-    yarn.kill_application(moving.job.application)
-    moving.job.wait(SECONDS)
+    moving.job.kill_application()
     moving.has_each_once()
