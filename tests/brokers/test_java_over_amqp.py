@@ -55,7 +55,8 @@ def test_java_to_spark_to_java(spark, broker):
         for consumer in clients:
             prefix = f"queue://via.{slug(producer)}.{slug(consumer)}."
             name_of_case = F.regexp_replace(F.expr("properties['case']"), r"\W+", "-")
-            again = rows.withColumn("destination", F.concat(F.lit(prefix), name_of_case))
+            again = rows.where("body_error IS NULL")  # the sink refuses the others
+            again = again.withColumn("destination", F.concat(F.lit(prefix), name_of_case))
             again.write.format("jms").mode("append").options(**access).save()
             for case in CASES:
                 via = clients.receive(consumer, f"{prefix.removeprefix('queue://')}{slug(case)}", seconds=1.0)
