@@ -1,6 +1,7 @@
 import java.io.BufferedReader;
 import java.io.InputStreamReader;
 import java.io.OutputStream;
+import java.net.ServerSocket;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.Paths;
@@ -41,7 +42,7 @@ public class YarnCluster {
         hdfs.shutdown();
     }
 
-    private static Configuration settings(Configuration common, Path home) {
+    private static Configuration settings(Configuration common, Path home) throws Exception {
         Configuration settings = new YarnConfiguration(common);
         settings.set("fs.defaultFS", hdfs.getURI().toString());
         settings.setInt("yarn.scheduler.minimum-allocation-mb", 256);
@@ -58,10 +59,21 @@ public class YarnCluster {
         settings.set("yarn.resourcemanager.store.class", "org.apache.hadoop.yarn.server.resourcemanager.recovery.FileSystemRMStateStore");
         settings.set("yarn.resourcemanager.fs.state-store.uri", home.resolve("rmstore").toUri().toString()); // not on HDFS, which is restarted
         settings.setInt("yarn.resourcemanager.work-preserving-recovery.scheduling-wait-ms", 1_000);
+        settings.setBoolean("yarn.minicluster.fixed.ports", true); // a restarted resource manager is where it was
+        for (String name : new String[] {"", ".scheduler", ".resource-tracker", ".admin", ".webapp"})
+            settings.set("yarn.resourcemanager" + name + ".address", "localhost:" + freePort());
+        for (String name : new String[] {"", ".localizer", ".webapp"})
+            settings.set("yarn.nodemanager" + name + ".address", "localhost:0");
         settings.set("yarn.scheduler.capacity.root.queues", "default");
         settings.setFloat("yarn.scheduler.capacity.root.default.capacity", 100);
         settings.setFloat("yarn.scheduler.capacity.maximum-am-resource-percent", 1.0f);
         return settings;
+    }
+
+    private static int freePort() throws Exception {
+        try (ServerSocket free = new ServerSocket(0)) {
+            return free.getLocalPort();
+        }
     }
 
     private static void write(Path conf) throws Exception {
