@@ -77,10 +77,6 @@ def the_application_master_is_killed(yarn, job):
     os.kill(job.processes(APPLICATION_MASTER)[0], signal.SIGKILL)
 
 
-def the_resource_manager_is_restarted(yarn, job):
-    yarn.carry_out("restart-resourcemanager")
-
-
 def the_name_node_is_restarted(yarn, job):
     yarn.carry_out("restart-namenode")
 
@@ -90,7 +86,6 @@ HITS = [
     an_executor_is_killed,
     the_application_master_is_killed,
     the_name_node_is_restarted,
-    the_resource_manager_is_restarted,
 ]
 
 
@@ -164,13 +159,14 @@ def test_speculation_with_readers(artemis, yarn, submit):
     moving.has_each_once()
 
 
-def test_a_node_manager_stops(artemis, fresh_yarn, submit):
-    """It ends the containers of the node: an executor, and perhaps the driver."""
+@pytest.mark.parametrize("line", ["stop-node 1", "restart-resourcemanager"])
+def test_a_part_of_the_cluster_stops(artemis, fresh_yarn, submit, line):
+    """With a node manager its containers end: an executor, and perhaps the driver."""
     moving = Moving(artemis, fresh_yarn, submit, **ONCE, readers="2")
     moving.send()
     moving.start()
     moving.until(COUNT // 4)
-    fresh_yarn.carry_out("stop-node 1")
+    fresh_yarn.carry_out(line)
     moving.send()
     moving.until(moving.sent)
     moving.job.kill_application()
