@@ -79,9 +79,7 @@ class Pasting(PageRunner):
 
     def _is_expected(self, output, printed):
         """What the code has printed stands between the prompts and what was pasted."""
-        parts = [part for line in output.splitlines() for part in line.split("…") if part.strip()]
-        at = [printed.find(part) for part in parts]
-        return -1 not in at
+        return all(part in printed for line in output.splitlines() for part in line.split("…") if part.strip())
 
     def _remember_queries(self):
         """They are the terminal's."""

@@ -28,6 +28,19 @@ _START_SECONDS = 120
 _CLASSES = "org.apache.spark.deploy"
 
 
+def await_logged(process, log, pattern, name, seconds):
+    """Wait until the log of a process has the pattern, and return the match."""
+    found = []
+
+    def there():
+        assert process.poll() is None, f"{name} ended:\n{log.read_text(errors='replace')[-4000:]}"
+        found[:] = filter(None, [re.search(pattern, log.read_text(errors="replace"))])
+        return found
+
+    wait_until(there, seconds, f"{pattern!r} in the log of {name}")
+    return found[0]
+
+
 class Daemon:
     """A master or a worker. Its log has ``port`` and ``pages`` (the port of its web pages)."""
 
@@ -57,15 +70,7 @@ class Daemon:
 
     def logged(self, pattern):
         """Wait for a log line with the pattern and return the match."""
-        found = []
-
-        def there():
-            assert self._process.poll() is None, f"{self.name} ended:\n{self.log.read_text()[-4000:]}"
-            found[:] = filter(None, [re.search(pattern, self.log.read_text(errors="replace"))])
-            return found
-
-        wait_until(there, _START_SECONDS, f"{pattern!r} in the log of {self.name}")
-        return found[0]
+        return await_logged(self._process, self.log, pattern, self.name, _START_SECONDS)
 
     @property
     def session_id(self):

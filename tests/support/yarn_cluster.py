@@ -10,8 +10,7 @@ from pathlib import Path
 
 import pythons
 from legs import Submission
-from standalone import spark_home
-from waiting import wait_until
+from standalone import await_logged, spark_home
 
 from pyspark_jms.tools.testing.jars import resolve
 from pyspark_jms.tools.testing.java import find_java
@@ -31,6 +30,7 @@ log4j.appender.A.layout=org.apache.log4j.PatternLayout
 log4j.appender.A.layout.ConversionPattern=%d{HH:mm:ss} %p %c{1} %m%n
 """
 _START_SECONDS = 300
+_APPLICATION = r"application_\d+_\d+"
 APPLICATION_MASTER, EXECUTOR = b"yarn.ApplicationMaster", b"YarnCoarseGrainedExecutorBackend"
 PYTHON = "./environment/bin/python"
 """Of a container, in which YARN has unpacked the environment."""
@@ -80,15 +80,7 @@ class Yarn:
         self._answer(rf"(?s)(.*done {re.escape(line)}){{{before + 1}}}")
 
     def _answer(self, pattern):
-        found = []
-
-        def answered():
-            assert self._process.poll() is None, f"the cluster ended:\n{self._log.read_text()[-4000:]}"
-            found[:] = filter(None, [re.search(pattern, self._log.read_text(errors="replace"))])
-            return found
-
-        wait_until(answered, _START_SECONDS, f"{pattern!r} in the log of the cluster")
-        return found[0]
+        return await_logged(self._process, self._log, pattern, "the cluster", _START_SECONDS)
 
     def logs(self, application):
         """The ends of the logs of its containers."""
@@ -136,24 +128,16 @@ class YarnJob(Submission):
     @property
     def application(self):
         """The id that YARN has given it."""
-        found = []
-
-        def named():
-            assert not self.ended(), self.output()[-4000:]
-            found[:] = re.findall(r"application_\d+_\d+", self.output())
-            return found
-
-        wait_until(named, 200, "the application's id")
-        return found[0]
+        return await_logged(self._process, self.log, _APPLICATION, "spark-submit", 200)[0]
 
     def output(self):
         """With that of its containers."""
         own = super().output()
-        found = re.search(r"application_\d+_\d+", own)
+        found = re.search(_APPLICATION, own)
         return own + (self._yarn.logs(found[0]) if found else "")
 
     def processes(self, word):
-        """The pids of its containers' JVMs whose command has the word, in the order of their start."""
+        """The pids of its containers' JVMs whose command has the word."""
         application, found = self.application.encode(), []
         for folder in Path("/proc").iterdir():
             with contextlib.suppress(OSError):

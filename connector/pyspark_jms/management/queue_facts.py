@@ -78,9 +78,9 @@ class QueueFacts:
     page_full_policy: str | None = None
     """What it does when the pages of the address have reached their limit. None also if there is no limit."""
     max_expiry_delay: float | None = None
-    """Seconds after which each message expires. None also if there is no limit."""
+    """Seconds after which each message expires. It is None, too, if there is no limit."""
     max_delivery_attempts: int | None = None
-    """None also if there is no limit."""
+    """It is None, too, if there is no limit."""
     redelivery_delay: float | None = None
     """The longest one, in seconds."""
 

@@ -18,9 +18,8 @@ from pyspark_jms.management.queue_facts import QueueFacts, facts_with_settings
 from pyspark_jms.network.settings import ConnectionSettings
 
 __all__ = [
-    "LEDGER_PATIENCE",
+    "PATIENCE",
     "RULES",
-    "STAGING_PATIENCE",
     "Effect",
     "Judgement",
     "Rule",
@@ -103,13 +102,23 @@ _OWN = (_F.STAGING_QUEUE, _F.COMMIT_LEDGER)
 _DELETED = "the broker confirms messages and deletes them"
 _DIVERT = "Read an ordinary queue: a divert (exclusive=false) of the address fills one with copies."
 _FORGETS = "the broker deletes what a query keeps there between two batches"
-_TAKEN_FOR_LOST = "a query may take its token for lost after a crash, and stop"
-STAGING_PATIENCE, LEDGER_PATIENCE = 70, 30
-"""Seconds for which a token may be absent: twice the idle time-out of Artemis and a margin, and that of the sink."""
+PATIENCE = {_F.COMMIT_LEDGER: 30, _F.STAGING_QUEUE: 70}
+"""Seconds for which a token may be absent: that of the sink, and twice the idle time-out of Artemis and a margin."""
 
 
 def _is_dropped(policy: str | None) -> bool:
     return policy == "DROP"
+
+
+def _late_token(feature: Feature) -> Rule:
+    patience = PATIENCE[feature]
+    return Rule(
+        name=f"redelivery-delay ({patience} s or more)",
+        holds=lambda facts, _: (facts.redelivery_delay or 0) >= patience,
+        fact="has an address whose redelivery-delay is up to {redelivery_delay:g} s",
+        uses=_refuse("a query may take its token for lost after a crash, and stop", feature),
+        own_remedy="set redelivery-delay to 0",
+    )
 
 
 RULES: tuple[Rule, ...] = (
@@ -252,20 +261,7 @@ RULES: tuple[Rule, ...] = (
         uses=_refuse(f"the broker removes a token before a query replaces it, after {MAX_VALUE_DELIVERIES}", *_OWN),
         own_remedy="set max-delivery-attempts to 10 or more, or to -1",
     ),
-    Rule(
-        name=f"redelivery-delay ({LEDGER_PATIENCE} s or more)",
-        holds=lambda facts, _: (facts.redelivery_delay or 0) >= LEDGER_PATIENCE,
-        fact="has an address whose redelivery-delay is up to {redelivery_delay:g} s",
-        uses=_refuse(_TAKEN_FOR_LOST, _F.COMMIT_LEDGER),
-        own_remedy="set redelivery-delay to 0",
-    ),
-    Rule(
-        name=f"redelivery-delay ({STAGING_PATIENCE} s or more)",
-        holds=lambda facts, _: (facts.redelivery_delay or 0) >= STAGING_PATIENCE,
-        fact="has an address whose redelivery-delay is up to {redelivery_delay:g} s",
-        uses=_refuse(_TAKEN_FOR_LOST, _F.STAGING_QUEUE),
-        own_remedy="set redelivery-delay to 0",
-    ),
+    *map(_late_token, PATIENCE),
 )
 
 

@@ -145,9 +145,8 @@ class Query:
         read = metrics.get("moved", through - self._first)  # offsets of registers count batches
         dead, dropped = metrics.get("deadLetters"), metrics.get("droppedTooLarge")
         parts = [f"{counted(read)} in {self._batches:,} batch{'es' * (self._batches != 1)}"]
-        parts += ([counted(dead, "dead letter")] if dead else []) + (
-            [f"{dropped:,} dropped for size"] if dropped else []
-        )
+        parts += [counted(dead, "dead letter")] if dead else []
+        parts += [f"{dropped:,} dropped for size"] if dropped else []
         parts += [f"{facts.messages:,} left on {facts.name}" for facts in left_on(self._run.reading)]
         _log.warning("= the run has ended: %s", ", ".join(parts))
 

@@ -53,7 +53,7 @@ class Reception:
         self._end = end_of_reading(options.idle_timeout, lost=self._replace)
         self._ends_in_a_row, self._received_at_end = 0, 0
         self._known_links = list(subscriptions.links)
-        """Those that the drain knows: a connection that was replaced is another link."""
+        """The links that the drain knows. A connection that was replaced is another link."""
 
     # --- what waits ----------------------------------------------------------------------------
 

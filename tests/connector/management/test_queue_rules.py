@@ -10,7 +10,7 @@ from pyspark_jms.amqp.reading import _IDLE_SECONDS, _MARGIN_SECONDS
 from pyspark_jms.errors import UnsupportedError
 from pyspark_jms.jms.features import Feature
 from pyspark_jms.management.queue_facts import QueueFacts
-from pyspark_jms.management.queue_rules import LEDGER_PATIENCE, RULES, STAGING_PATIENCE, Effect, judge, require_usable
+from pyspark_jms.management.queue_rules import PATIENCE, RULES, Effect, judge, require_usable
 
 ORDINARY = QueueFacts(
     name="q",
@@ -78,7 +78,8 @@ def test_an_ordinary_queue_and_one_of_which_nothing_is_known(facts):
 
 
 def test_the_patience_of_the_table_is_that_of_the_registers():
-    assert (LEDGER_PATIENCE, STAGING_PATIENCE) == (MISSING_SECONDS, 2 * _IDLE_SECONDS + _MARGIN_SECONDS)
+    staging = 2 * _IDLE_SECONDS + _MARGIN_SECONDS
+    assert {Feature.COMMIT_LEDGER: MISSING_SECONDS, Feature.STAGING_QUEUE: staging} == PATIENCE
 
 
 def test_a_refusal_comes_before_any_warning(caplog):

@@ -131,9 +131,10 @@ def _alone(value: Any) -> LoneMessage | None:
         case None:
             return None
         case {"message": str(message), "deliveries": int(deliveries)}:
-            many = int(value.get("many", 1))
-            limit, passed = int(value.get("limit", many)), int(value.get("passed", 0))
-            return LoneMessage(message=message, deliveries=deliveries, many=many, limit=limit, passed=passed)
+            many, passed = value.get("many", 1), value.get("passed", 0)
+            limit = value.get("limit", many)
+            if all(isinstance(each, int) for each in (many, limit, passed)):
+                return LoneMessage(message=message, deliveries=deliveries, many=many, limit=limit, passed=passed)
     raise ValueError("not a token of a read partition")
 
 

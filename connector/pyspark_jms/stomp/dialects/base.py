@@ -225,7 +225,7 @@ class Dialect(BrokerDialect):
     """Whether every SEND outside a transaction requests a receipt, because nothing else confirms it."""
 
     sends_null_priority: bool = False
-    """Whether a null in JMSPriority is sent as no priority, because a message without one is not one of priority 4."""
+    """A null in JMSPriority is sent as no priority, because a message without one is not one of priority 4."""
 
     marks_bytes: bool = False
     """Whether a bytes body is sent with the envelope's marker, because the broker does not keep the type of a body."""

@@ -31,6 +31,7 @@ def test_the_text_of_a_token_is_the_token_and_is_stable():
         "[]",
         TOKEN.text().replace("4", '"4"'),
         TOKEN.text()[:-1] + ',"alone":{"message":1,"deliveries":5}}',
+        TOKEN.text()[:-1] + ',"alone":{"message":"m","deliveries":5,"many":null}}',
         TOKEN.text()[:-1] + ',"metrics":{"bytes":"9"}}',
     ],
 )
