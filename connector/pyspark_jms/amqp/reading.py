@@ -50,6 +50,11 @@ Accepted: TypeAlias = Sequence[tuple[int, list[bytes]]]
 """Numbers of sources, and the ids of their messages."""
 
 
+def _patience_seconds(connection: Connection) -> float:
+    """The broker has ended every lost connection by then."""
+    return 2 * (connection.peer_idle_seconds or _IDLE_SECONDS) + _MARGIN_SECONDS
+
+
 class ReadSource(ReaderConsumer, MessageAnswers):
     """A ``ReaderConsumer`` with the answers that only reading needs."""
 
@@ -76,8 +81,7 @@ class ReaderLink(ReadRegister):
 
     @property
     def patience_seconds(self) -> float:
-        """The broker has ended every lost connection by then."""
-        return 2 * (self.connection.peer_idle_seconds or _IDLE_SECONDS) + _MARGIN_SECONDS
+        return _patience_seconds(self.connection)
 
     def not_delivered(self) -> JMSError:
         """The error for a staging queue that shows its token and does not deliver it."""
@@ -203,6 +207,11 @@ class Probe(OnConnection[Dialect]):
         finally:
             connection.close()
         return copy_of(f"{self.dialect.send.source_address(topic.kind, topic.name)}::{queue}")
+
+    @property
+    def patience_seconds(self) -> float:
+        """That of the readers, which have the same broker."""
+        return _patience_seconds(self.connection)
 
     def has_messages(self) -> bool:
         """Ask the queue that had a message last before all others. The first time all queues are asked, so that they

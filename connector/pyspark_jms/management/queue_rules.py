@@ -8,7 +8,7 @@ import logging
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import Enum
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 from pyspark_jms.delivery.register.token import MAX_VALUE_DELIVERIES
 from pyspark_jms.errors import JMSError, UnsupportedError
@@ -51,6 +51,16 @@ def _warn(consequence: str, *features: Feature) -> dict[Feature, Use]:
     return dict.fromkeys(features, Use(Effect.WARN, consequence))
 
 
+class Needs(NamedTuple):
+    """What a use of a queue needs of it."""
+
+    needed: int
+    """Consumers."""
+
+    patience: float
+    """Seconds for which a token may be absent, in a queue of the connector's own."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rule:
     """A fact of a queue, and what it means for each feature. A feature that ``uses`` does not have is fine."""
@@ -58,11 +68,10 @@ class Rule:
     name: str
     """The broker's name of the attribute."""
 
-    holds: Callable[[QueueFacts, int], bool]
-    """Of the facts, and of the number of consumers that the feature needs."""
+    holds: Callable[[QueueFacts, Needs], bool]
 
     fact: str
-    """A clause about the queue. Fields of ``QueueFacts``, and ``needed``, are filled in."""
+    """A clause about the queue. Fields of ``QueueFacts`` and ``Needs`` are filled in."""
 
     uses: Mapping[Feature, Use]
     remedy: str = ""
@@ -102,23 +111,14 @@ _OWN = (_F.STAGING_QUEUE, _F.COMMIT_LEDGER)
 _DELETED = "the broker confirms messages and deletes them"
 _DIVERT = "Read an ordinary queue: a divert (exclusive=false) of the address fills one with copies."
 _FORGETS = "the broker deletes what a query keeps there between two batches"
-PATIENCE = {_F.COMMIT_LEDGER: 30, _F.STAGING_QUEUE: 70}
-"""Seconds for which a token may be absent: that of the sink, and twice the idle time-out of Artemis and a margin."""
+PATIENCE = {_F.COMMIT_LEDGER: 30.0, _F.STAGING_QUEUE: 70.0}
+"""Seconds for which a token may be absent: that of the sink, and of a reader whose broker has Artemis' default idle
+time-out (``ReaderLink.patience_seconds``).
+"""
 
 
 def _is_dropped(policy: str | None) -> bool:
     return policy == "DROP"
-
-
-def _late_token(feature: Feature) -> Rule:
-    patience = PATIENCE[feature]
-    return Rule(
-        name=f"redelivery-delay ({patience} s or more)",
-        holds=lambda facts, _: (facts.redelivery_delay or 0) >= patience,
-        fact="has an address whose redelivery-delay is up to {redelivery_delay:g} s",
-        uses=_refuse("a query may take its token for lost after a crash, and stop", feature),
-        own_remedy="set redelivery-delay to 0",
-    )
 
 
 RULES: tuple[Rule, ...] = (
@@ -198,7 +198,7 @@ RULES: tuple[Rule, ...] = (
     ),
     Rule(
         name="max-consumers",
-        holds=lambda facts, needed: 0 < (facts.max_consumers or 0) < needed,
+        holds=lambda facts, needs: 0 < (facts.max_consumers or 0) < needs.needed,
         fact="has max-consumers {max_consumers}",
         uses={
             **_refuse("it refuses some of the {needed} consumers that option connections asks for", _F.CONNECTIONS),
@@ -208,7 +208,7 @@ RULES: tuple[Rule, ...] = (
     ),
     Rule(
         name="consumers-before-dispatch",
-        holds=lambda facts, needed: (facts.consumers_before_dispatch or 0) > needed,
+        holds=lambda facts, needs: (facts.consumers_before_dispatch or 0) > needs.needed,
         fact="delivers nothing before it has {consumers_before_dispatch} consumers (consumers-before-dispatch)",
         uses={
             **_warn("this query, which is {needed} of them, gets nothing alone", *_READS),
@@ -261,17 +261,24 @@ RULES: tuple[Rule, ...] = (
         uses=_refuse(f"the broker removes a token before a query replaces it, after {MAX_VALUE_DELIVERIES}", *_OWN),
         own_remedy="set max-delivery-attempts to 10 or more, or to -1",
     ),
-    *map(_late_token, PATIENCE),
+    Rule(
+        name="redelivery-delay",
+        holds=lambda facts, needs: (facts.redelivery_delay or 0) >= needs.patience,
+        fact="has an address whose redelivery-delay is up to {redelivery_delay:g} s",
+        uses=_refuse("after a crash a query, which waits {patience:g} s, may take its token for lost and stop", *_OWN),
+        own_remedy="set redelivery-delay to 0",
+    ),
 )
 
 
-def judge(facts: QueueFacts, feature: Feature, needed: int = 1) -> Iterator[Judgement]:
-    """``needed``: how many consumers the query has at the queue."""
+def judge(facts: QueueFacts, feature: Feature, needed: int = 1, patience: float | None = None) -> Iterator[Judgement]:
+    """``needed`` and ``patience``: see ``Needs``. Without a patience: that of ``PATIENCE``."""
+    needs = Needs(needed, PATIENCE.get(feature, 0.0) if patience is None else patience)
     for rule in RULES:
         use = rule.uses.get(feature)
-        if use is None or not rule.holds(facts, needed):
+        if use is None or not rule.holds(facts, needs):
             continue
-        values = {name: getattr(facts, name) for name in QueueFacts.__slots__} | {"needed": needed}
+        values = {name: getattr(facts, name) for name in QueueFacts.__slots__} | needs._asdict()
         remedy = rule.own_remedy if feature in _OWN else rule.remedy
         yield Judgement(
             rule,
@@ -283,7 +290,11 @@ def judge(facts: QueueFacts, feature: Feature, needed: int = 1) -> Iterator[Judg
         )
 
 
-def require_usable(found: Iterable[tuple[QueueFacts, Feature, int]]) -> None:
+Judged: TypeAlias = tuple[QueueFacts, Feature, int] | tuple[QueueFacts, Feature, int, float | None]
+"""Arguments of ``judge``."""
+
+
+def require_usable(found: Iterable[Judged]) -> None:
     """Log a line for each warning, and raise the error of the first fact that is refused."""
     every = tuple(found)
     for judgement in _judged(every):
@@ -292,22 +303,25 @@ def require_usable(found: Iterable[tuple[QueueFacts, Feature, int]]) -> None:
     warn_of_use(every)
 
 
-def warn_of_use(found: Iterable[tuple[QueueFacts, Feature, int]]) -> None:
+def warn_of_use(found: Iterable[Judged]) -> None:
     """Log a line for each fact that is not fine: of a query that runs, also for those that its start would refuse."""
     for judgement in _judged(found):
         _log.warning("! queue %s %s. %s", judgement.queue, judgement.sentence, judgement.advice)
 
 
-def _judged(found: Iterable[tuple[QueueFacts, Feature, int]]) -> Iterator[Judgement]:
+def _judged(found: Iterable[Judged]) -> Iterator[Judgement]:
     return (judgement for each in found for judgement in judge(*each))
 
 
 def require_own(
-    open_link: Callable[[ConnectionSettings], ManagementLink], settings: ConnectionSettings, uses: Mapping[str, Feature]
+    open_link: Callable[[ConnectionSettings], ManagementLink],
+    settings: ConnectionSettings,
+    uses: Mapping[str, Feature],
+    patience: float | None = None,
 ) -> None:
     """Call ``require_usable`` for queues that the connector writes to, whether they exist yet or not. It asks nothing
     without the permission ``manage``.
     """
     about = f"what the queues {', '.join(uses)} are"
     found = ask(open_link, settings, lambda link: facts_with_settings(link, uses), about) or {}
-    require_usable((found[name], feature, 1) for name, feature in uses.items() if name in found)
+    require_usable((found[name], feature, 1, patience) for name, feature in uses.items() if name in found)

@@ -194,7 +194,8 @@ def breaking():
     bad = {"default_ring_size": 1, "default_consumers_before_dispatch": 2}
     settings = [AddressSettings(match=f"pyspark-jms.{name}.#", **bad) for name in ("staging", "commits")]
     settings += [AddressSettings(match="expiring.#", max_expiry_delay=600_000)]
-    with EmbeddedArtemis(address_settings=settings) as broker:
+    settings += [AddressSettings(match="late.#", redelivery_delay=40_000)]
+    with EmbeddedArtemis(address_settings=settings, acceptor_options={"amqpIdleTimeout": "20000"}) as broker:
         yield broker
 
 
@@ -212,10 +213,18 @@ def test_settings_that_break_the_queues_of_the_connector_are_refused(breaking, q
     assert breaking.message_count(queue) == 1
 
 
-def test_a_limit_of_the_broker_that_would_delete_staged_messages_is_refused(breaking, queue):
+@pytest.mark.parametrize(
+    ("staging", "fact"),
+    [
+        ("expiring.orders", r"expire after 600 s .max-expiry"),
+        ("late.orders", "redelivery-delay is up to 40 s, so after a crash a query, which waits 30 s,"),
+    ],
+)
+def test_a_setting_that_would_delete_or_withhold_staged_messages_is_refused(breaking, queue, staging, fact):
+    """The broker announces half its idle time-out. A query waits for twice that, and 10 s."""
     put(breaking, queue, "one")
-    running = ReaderQuery(breaking, queue=queue, stagingQueue="expiring.orders")
-    with pytest.raises(UnsupportedError, match=r"expire after 600 s .max-expiry"):
+    running = ReaderQuery(breaking, queue=queue, stagingQueue=staging)
+    with pytest.raises(UnsupportedError, match=fact):
         running.plan()
     assert breaking.message_count(queue) == 1
 

@@ -223,7 +223,8 @@ class RegisterStore:
             if self._connections == 1:
                 self._found = self._found or require_queues(self._reading)
                 own = dict.fromkeys(register_queues(options, self._base), Feature.STAGING_QUEUE)
-                require_own(self._reading.protocol.open_management, options.connection, own)
+                open_link, patience = self._reading.protocol.open_management, self._probe.patience_seconds
+                require_own(open_link, options.connection, own, patience)
         return self._probe
 
     def _require_broker(self, address: Address, named: str | None) -> str | None:

@@ -31,6 +31,9 @@ class AddressNeeds:
     match: str
     """The addresses, as in the broker's configuration."""
 
+    patience: float | None = None
+    """Seconds that a query waits for its token; None: those of ``queue_rules.PATIENCE``."""
+
     has_first_token: bool = False
     """True: the broker must drop a second first token, by its duplicate id."""
 
@@ -56,7 +59,7 @@ def settings_finding(
 
 
 def _faults_of_queue(needs: AddressNeeds, facts: QueueFacts) -> Iterator[Finding]:
-    for each in judge(facts, needs.feature):
+    for each in judge(facts, needs.feature, patience=needs.patience):
         fault = problem if each.effect is Effect.REFUSE else note
         yield fault(needs.name, f"a queue there {each.sentence}", each.remedy)
 
@@ -69,7 +72,7 @@ def _others(needs: AddressNeeds, facts: QueueFacts, settings: Mapping[str, Any])
             f"there is no dead-letter-address, so a token is deleted after {facts.max_delivery_attempts} deliveries",
             "set a dead-letter-address, from which the token can be moved back",
         )
-    if 0 < (facts.redelivery_delay or 0) < PATIENCE[needs.feature]:
+    if 0 < (facts.redelivery_delay or 0) < (needs.patience or PATIENCE[needs.feature]):
         yield note(
             needs.name,
             f"redelivery-delay is up to {facts.redelivery_delay:g} s, for which a restart after a crash may wait",

@@ -122,7 +122,7 @@ class ExactlyOnce:
         """Lock a staging queue. ``name`` and ``match``: the finding, and the addresses, of its settings."""
         link = ReaderLink(self._settings, register, StateCondition())
         try:
-            self._needs.append((AddressNeeds(name, Feature.STAGING_QUEUE, match), (queue,)))
+            self._needs.append((AddressNeeds(name, Feature.STAGING_QUEUE, match, link.patience_seconds), (queue,)))
             link.require_same_topic(self._settings)
             link.lock()
             yield link
