@@ -1,4 +1,5 @@
-"""A Java application on the same broker: ``JavaClient`` in a separate JVM, which is warm after its first jobs.
+"""Java applications on the same broker: ``JavaClient`` and ``JetClient``, each in a JVM of its own, which is warm after
+its first jobs.
 
 The measured loops run in Java; Python only starts them. This needs a Java with a compiler (a JDK).
 """
@@ -8,6 +9,8 @@ import shutil
 import subprocess
 import tempfile
 import threading
+import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Self
 
@@ -17,15 +20,18 @@ from pyspark_jms.testing import EmbeddedArtemis
 from pyspark_jms.tools.testing.jars import broker_classpath, resolve
 from pyspark_jms.tools.testing.java import find_java
 
-__all__ = ["JavaSide"]
+__all__ = ["JavaSide", "JetSide"]
 
-_SOURCE = Path(__file__).parent / "JavaClient.java"
 _COMPILER = "jdk.compiler"
-_QPID = ("org.apache.qpid:qpid-jms-client:2.7.0",)
+_POLL_SECONDS = 0.01
 
 
 class JavaSide:
     """``with JavaSide(broker) as java: java.drain(job); java.send(job)``. ``amqp``: with Qpid JMS."""
+
+    program = "JavaClient"
+    flags: tuple[str, ...] = ()
+    packages: tuple[str, ...] = ("org.apache.qpid:qpid-jms-client:2.7.0",)
 
     def __init__(self, broker: EmbeddedArtemis, *, amqp: bool = False) -> None:
         self._broker = broker
@@ -41,8 +47,7 @@ class JavaSide:
 
     def __enter__(self) -> Self:
         self._folder = Path(tempfile.mkdtemp(prefix="bench-java-"))
-        qpid = resolve(_QPID)
-        classpath = os.pathsep.join([*broker_classpath(), *qpid])
+        classpath = os.pathsep.join([*broker_classpath(), *resolve(self.packages)])
         try:
             self._compile(classpath)
             self._process = self._start(os.pathsep.join([str(self._folder), classpath]))
@@ -65,18 +70,19 @@ class JavaSide:
         shutil.rmtree(self._folder, ignore_errors=True)
 
     def _compile(self, classpath: str) -> None:
+        source = Path(__file__).parent / f"{self.program}.java"
         command = [find_java(), "-m", f"{_COMPILER}/com.sun.tools.javac.Main", "-d", str(self._folder)]
         ended = subprocess.run(
-            [*command, "-classpath", classpath, str(_SOURCE)], capture_output=True, text=True, timeout=120, check=False
+            [*command, "-classpath", classpath, str(source)], capture_output=True, text=True, timeout=120, check=False
         )
         if ended.returncode:
-            raise RuntimeError(f"{_SOURCE.name} was not compiled:\n{ended.stderr}")
+            raise RuntimeError(f"{source.name} was not compiled:\n{ended.stderr}")
 
     def _start(self, classpath: str) -> subprocess.Popen[str]:
         texts = self._folder / "orders"
         texts.write_text(orders())
         with (self._folder / "log").open("w") as log:
-            java = [find_java(), "-Xmx1g", "-classpath", classpath, "JavaClient"]
+            java = [find_java(), "-Xmx1g", *self.flags, "-classpath", classpath, self.program]
             return subprocess.Popen(
                 [*java, self._url, self._broker.user, str(texts)],
                 env=os.environ | {"JAVA_CLIENT_PASSWORD": self._broker.password},
@@ -95,13 +101,15 @@ class JavaSide:
         size, persistent = job.body_bytes, str(job.persistent).lower()
         return self._run(job, f"send {job.queue} {job.messages} {job.per_transaction} {size} {persistent}")
 
-    def _run(self, job: Job, line: str) -> Measured:
+    def _run(self, job: Job, line: str, begin: Callable[[], object] = lambda: None) -> Measured:
+        """``begin`` is called when the program is ready, at the beginning of the measurement."""
         limit = threading.Timer(job.time_limit, self._process.kill)
         limit.start()
         try:
             self._write_line(line)
             self._expect("ready")
             with Meter(lambda: {job.broker_pid: "broker", self._process.pid: "client"}) as meter:
+                begin()
                 self._write_line("go")
                 self._expect("done")
         finally:
@@ -116,3 +124,32 @@ class JavaSide:
         if (answer := self._stdout.readline().strip()) != word:
             log = (self._folder / "log").read_text()[-2000:]
             raise RuntimeError(f"the Java client answered {answer!r} instead of {word!r}:\n{log}")
+
+
+class JetSide(JavaSide):
+    """``with JetSide(broker) as jet: jet.read(job, "EXACTLY_ONCE", 2)``."""
+
+    program = "JetClient"
+    flags = ("--add-opens", "java.base/java.lang=ALL-UNNAMED", "--add-opens", "java.base/sun.nio.ch=ALL-UNNAMED")
+    packages = ("com.hazelcast:hazelcast:5.7.0",)
+
+    def read(self, job: Job, guarantee: str, consumers: int) -> Measured:
+        """Measures from the moment the broker resumes the full queue until the source has returned the last message.
+
+        The snapshot that acknowledges the last ones is not part of it.
+        """
+        held = self._broker.server.locateQueue(job.queue)
+        held.pause()
+        measured = self._run(job, f"{job.queue} {job.messages} {guarantee} {consumers}", held.resume)
+        self._await(job, self._broker.message_count)  # that snapshot
+        self._write_line("end")
+        self._expect("ended")
+        self._await(job, self._broker.consumer_count)  # its sessions end after the job
+        return measured
+
+    def _await(self, job: Job, left: Callable[[str], int]) -> None:
+        deadline = time.monotonic() + job.time_limit
+        while left(job.queue):
+            if time.monotonic() > deadline:
+                raise RuntimeError(f"{left(job.queue)} are left on queue {job.queue}")
+            time.sleep(_POLL_SECONDS)

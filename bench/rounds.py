@@ -11,7 +11,7 @@ from typing import Self, TypeAlias
 
 from bench import peers, raw, raw_amqp
 from bench.child import in_child
-from bench.java_side import JavaSide
+from bench.java_side import JavaSide, JetSide
 from bench.job import Job, Measured
 from bench.naive import NaiveSource
 from bench.spark import Reading, SparkSide, Writing, rate_source
@@ -29,7 +29,8 @@ OURS = (
 """The connector's cases and the raw clients, each next to those that it is compared with."""
 PEERS = (
     "read.naive", "read.java", "read.java_transacted", "read.stomp_py", "read.rate", "write.java",
-    "read.amqp.java", "read.amqp.proton", "write.amqp.java",
+    "read.amqp.java", "read.amqp.proton", "write.amqp.java", "read.jet_none", "read.jet_at_least_once",
+    "read.amqp.core.two", "read.jet_once", "read.jet_two",
 )  # fmt: skip
 QUICK = (*OURS, "read.journal", "read.naive")
 AXIS = ("write.jms", "write.raw", "read.raw", "read.jms")
@@ -38,7 +39,7 @@ JOURNAL = ("write.raw", "read.raw", "read.jms", "read.journal")
 _WARMED = {"write.jms", "read.jms", "write.amqp.jms", "read.amqp.jms", "read.amqp.core.jms", "read.amqp.once"}
 _SLOWER = 4
 """The naive source reads so many times fewer messages, which then takes about as long as the other cases."""
-_CLIENTS, _AMQP = "bench.clients", "bench.amqp.clients"
+_CLIENTS, _AMQP, _JET = "bench.clients", "bench.amqp.clients", "bench.jet"
 """The queues of clients without Spark."""
 
 _Client: TypeAlias = Callable[[Job], Measured]
@@ -52,6 +53,7 @@ class Stage:
     broker: EmbeddedArtemis
     spark: SparkSide
     java: dict[str, JavaSide]
+    jet: JetSide | None
     skipped: dict[str, str]
 
     @classmethod
@@ -64,11 +66,13 @@ class Stage:
             side = stack.enter_context(SparkSide(broker))
             side.spark.dataSource.register(NaiveSource)
             reason = JavaSide.missing() if java else None
-            skipped = dict.fromkeys((case for case in PEERS if ".java" in case), reason) if reason else {}
+            needs = ("read.jet_", "read.java", "write.java", "read.amqp.java", "write.amqp.java")
+            skipped = dict.fromkeys((case for case in PEERS if case.startswith(needs)), reason) if reason else {}
             clients = {"core": JavaSide(broker), "qpid": JavaSide(broker, amqp=True)} if java and not reason else {}
             for client in clients.values():
                 stack.enter_context(client)
-            yield cls(broker, side, clients, skipped)
+            jet = stack.enter_context(JetSide(broker)) if clients else None
+            yield cls(broker, side, clients, jet, skipped)
 
     def versions(self) -> dict[str, str]:
         return self.spark.versions() | {"artemis": str(self.broker.server.getVersion().getFullVersion())}
@@ -102,6 +106,7 @@ class Variant:
         amqp, once = {"brokerUrl": self.stage.broker.amqp_url}, {"deliveryGuarantee": "exactly-once"}
         journal = once | {"journalLocation": str(side.folder / "journal")}
         readings = {"read.jms": {}, "read.journal": journal, "read.amqp.jms": amqp, "read.amqp.once": amqp | once}
+        readings["read.amqp.core.two"] = amqp | once | {"readers": "2"}
         with self._open:
             for case, options in readings.items():
                 if case in self.cases:
@@ -158,6 +163,16 @@ def _java_reads(client: str, acknowledgement: str, queue: str = _CLIENTS, fill: 
     return lambda variant: variant.stage.java[client].drain(variant.filled(queue, fill), acknowledgement)
 
 
+def _jet_reads(guarantee: str, consumers: int = 1) -> _Case:
+    def case(variant: Variant) -> Measured:
+        jet = variant.stage.jet
+        assert jet is not None
+        variant.stage.broker.create_queue(_JET)
+        return jet.read(variant.filled(_JET), guarantee, consumers)
+
+    return case
+
+
 def _java_writes(client: str, queue: str) -> _Case:
     return lambda variant: _purged(variant, queue, variant.stage.java[client].send(variant.on(queue)))
 
@@ -204,6 +219,11 @@ _CASES: dict[str, _Case] = {
     # Sent over STOMP: the broker keeps it as messages of its own protocol (CORE).
     "read.amqp.core.raw": _client_reads(raw_amqp.drain, "bench.core.clients"),
     "read.amqp.core.jms": _query_reads("read.amqp.jms"),
+    "read.amqp.core.two": _query_reads("read.amqp.core.two"),
+    "read.jet_none": _jet_reads("NONE"),
+    "read.jet_at_least_once": _jet_reads("AT_LEAST_ONCE"),
+    "read.jet_once": _jet_reads("EXACTLY_ONCE"),
+    "read.jet_two": _jet_reads("EXACTLY_ONCE", 2),
     "read.amqp.java": _java_reads("qpid", "transacted", _AMQP, raw_amqp.fill),
     "read.amqp.proton": _client_reads(peers.proton, "bench.proton", raw_amqp.fill),
 }

@@ -7,7 +7,7 @@ from rawstomp import RawStomp
 from waiting import await_count
 
 from bench import raw
-from bench.java_side import JavaSide
+from bench.java_side import JavaSide, JetSide
 from bench.spark import message_columns
 
 MESSAGES = 7
@@ -61,3 +61,16 @@ def test_java(broker, job, persistent, amqp):
 def test_spark(spark, job):
     rows = spark.range(0, MESSAGES).select(*message_columns(job)).collect()
     assert sorted((row.text.encode(), row.properties) for row in rows) == wanted(job)
+
+
+@pytest.mark.deep
+def test_jet_reads_every_message_and_leaves_nothing(broker, job):
+    reason = JavaSide.missing()
+    if reason:
+        pytest.skip(reason)
+    broker.create_queue(job.queue)
+    with JetSide(broker) as jet:
+        for guarantee, consumers in (("NONE", 1), ("AT_LEAST_ONCE", 1), ("EXACTLY_ONCE", 1), ("EXACTLY_ONCE", 2)):
+            raw.send(job)
+            assert jet.read(job, guarantee, consumers).messages == MESSAGES
+            await_count(broker, job.queue, 0)
