@@ -80,6 +80,12 @@ class JMSError(Exception):
     def __str__(self) -> str:
         return f"[{self.code}] {self.fact} {self.remedy}".rstrip()
 
+    def name_destination(self, destination: str, name: str) -> None:
+        """Put the destination that was asked for in front, unless the broker's text has its name."""
+        if name not in self.fact:
+            self.fact = f"{destination}: {self.fact}"
+            self.args = (self.fact, self.remedy)
+
 
 class OptionError(JMSError):
     code = "JMS_OPTION"

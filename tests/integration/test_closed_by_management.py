@@ -2,6 +2,7 @@
 
 import contextlib
 import json
+import time
 import uuid
 from dataclasses import replace
 
@@ -18,7 +19,7 @@ from pyspark_jms.amqp.reading import Probe, ReaderLink
 from pyspark_jms.amqp.sink import AmqpSinkLink, CommitLedger, LedgerLink
 from pyspark_jms.amqp.source import AmqpSource, AmqpSourceLink
 from pyspark_jms.delivery.commit_token import LedgerOwner
-from pyspark_jms.errors import ConnectionLostError, TransactionRolledBackError
+from pyspark_jms.errors import ConnectionLostError, JMSError, TransactionRolledBackError
 from pyspark_jms.options.sink import SinkOptions
 from pyspark_jms.options.source import SourceOptions
 from pyspark_jms.sink.sending import send_at_least_once
@@ -31,6 +32,7 @@ from pyspark_jms.source.task_inputs import read_task
 from pyspark_jms.spark.protocols import query_of, reading_of
 from pyspark_jms.stomp.sink import StompSinkLink
 from pyspark_jms.stomp.source import StompSource, StompSourceLink
+from pyspark_jms.testing import AddressSettings, EmbeddedArtemis
 
 STOMP, AMQP = (StompSource, StompSourceLink), (AmqpSource, AmqpSourceLink)
 STEPS = ("subscribe", "waiting", "take", "check", "acknowledge", "ping", "probe", "has_receipt", "close")
@@ -175,6 +177,62 @@ def test_a_read_goes_on_after_the_end_of_its_consumer_alone(broker, queue, proto
             control.destroyQueue(queue, True)
         put(broker, queue, "after")
         wait_until(lambda: receiver.next_batch_end() == queues + 1)
+
+
+@pytest.fixture(scope="module")
+def broker_that_creates_nothing():
+    with EmbeddedArtemis(address_settings=[AddressSettings(match="fixed.#", auto_create_queues=False)]) as broker:
+        yield broker
+
+
+@pytest.mark.parametrize("queues", [2, 12])
+@pytest.mark.parametrize("protocol", ["amqp", "stomp"])
+def test_while_one_queue_is_away_the_others_are_read(broker_that_creates_nothing, queue, protocol, queues, caplog):
+    broker = broker_that_creates_nothing
+    names = [f"fixed.{queue}.{n}" for n in range(queues)]
+    for name in names:
+        broker.create_queue(name)
+    reading = reading_of(SourceOptions.parse(access_over(broker, protocol) | {"queue": json.dumps(names)}))
+    with contextlib.closing(BatchReceiver(reading, StopRequest(), store=None, sequence=0)) as receiver:
+        broker.server.getActiveMQServerControl().destroyQueue(names[0], True)
+        wait_until(lambda: receiver.next_batch_end() or names[0] in caplog.text)
+        for count, name in enumerate(names[1:], 1):
+            put(broker, name, "meanwhile")
+            wait_until(lambda count=count: receiver.next_batch_end() == count)
+        receiver.acknowledge_through(queues - 1)
+        broker.create_queue(names[0])
+        put(broker, names[0], "again")
+        wait_until(lambda: receiver.next_batch_end() == queues)
+    said = [each for each in caplog.messages if "reads its other queues" in each or "is there again" in each]
+    assert len(said) == 2, said
+
+
+def test_a_run_ends_although_one_of_its_queues_is_away(broker_that_creates_nothing, queue):
+    broker = broker_that_creates_nothing
+    names = [f"fixed.{queue}.{n}" for n in range(2)]
+    for name in names:
+        broker.create_queue(name)
+    put(broker, names[1], "one")
+    reading = reading_of(SourceOptions.parse(access_over(broker, "amqp") | {"queue": json.dumps(names)}))
+    drain = {"drain_since_ms": time.time() * 1000}
+    with contextlib.closing(BatchReceiver(reading, StopRequest(), store=None, sequence=0, **drain)) as receiver:
+        broker.server.getActiveMQServerControl().destroyQueue(names[0], True)
+        wait_until(lambda: receiver.next_batch_end() == 1)
+        receiver.acknowledge_through(1)
+        assert receiver.next_batch_end() == 1
+
+
+def test_a_queue_that_does_not_come_back_ends_the_query(broker_that_creates_nothing, queue):
+    broker = broker_that_creates_nothing
+    names = [f"fixed.{queue}.{n}" for n in range(2)]
+    for name in names:
+        broker.create_queue(name)
+    given = access_over(broker, "amqp") | {"queue": json.dumps(names), "reconnectTimeout": "1s"}
+    receiver = BatchReceiver(reading_of(SourceOptions.parse(given)), StopRequest(), store=None, sequence=0)
+    with contextlib.closing(receiver):
+        broker.server.getActiveMQServerControl().destroyQueue(names[0], True)
+        with pytest.raises(JMSError, match=names[0]):
+            wait_until(receiver.next_batch_end)
 
 
 def end_consumers(control, queue):

@@ -148,6 +148,7 @@ class BatchReceiver:
         """Wait a while for messages; the end of the batch to read next, or of the one before if none came."""
         reception, admission, condition = self._reception, self._admission, self._subscriptions.condition
         if self._idle_since == condition.changes and not self._await_change(IDLE_SECONDS):
+            self._ack_loop.reconnect_lost()  # a queue that is not there changes nothing
             return self._ledger.offered
         admission.begin(reception.activity())
         while True:

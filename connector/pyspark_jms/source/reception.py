@@ -91,12 +91,8 @@ class Reception:
         """Return the subscriptions to take from: none while the journal is full, and in a drain those not yet ended."""
         if self.journal_is_full:
             return []
-        subscriptions = range(len(self._subscriptions.links))
-        return [
-            subscription
-            for subscription in subscriptions
-            if self._drain is None or subscription not in self._drain.ended
-        ]
+        left_out = {*self._subscriptions.absent, *(self._drain.ended if self._drain else ())}
+        return [each for each in range(len(self._subscriptions.links)) if each not in left_out]
 
     # --- taking it -----------------------------------------------------------------------------
 
@@ -179,7 +175,8 @@ class Reception:
         watched = [
             subscription
             for subscription in range(len(links))
-            if subscription not in drain.ended or self._ledger.expects(subscription)
+            if subscription not in self._subscriptions.absent
+            and (subscription not in drain.ended or self._ledger.expects(subscription))
         ]
         come = self._ledger.offered, self._ledger.recognised, self.waiting()
         if watched and not self._end.is_reached([links[each] for each in watched], come, quiet=quiet, wait=True):

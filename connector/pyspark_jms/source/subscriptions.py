@@ -6,7 +6,7 @@ what may cause it, for brokers that give no reason then.
 
 import logging
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from contextlib import closing
 from dataclasses import dataclass, field
 
@@ -76,6 +76,20 @@ class ShortSessions:
         )
 
 
+# --- a queue that is gone ---------------------------------------------------------------------------
+
+_ASKED_AGAIN_SECONDS = 5.0
+
+
+@dataclass(slots=True)
+class _Absence:
+    """A queue of several that is not there any more."""
+
+    until: float
+    """When the query gives up."""
+    next_try: float
+
+
 _log = logging.getLogger("pyspark_jms.source")
 
 
@@ -92,6 +106,8 @@ class Subscriptions:
         grows = self._shares and reading.options.connection.protocol == "amqp"
         self._shared = SharedWindow(reading.options.window_bytes // 2) if grows else None
         self.links: list[SourceLink] = []
+        self._absent: dict[int, _Absence] = {}
+        """By subscription, queues that were there: the others are read meanwhile."""
         self.reconnects = 0
         self.selector_digest: str | None = None
         """Of the selector that a durable subscription has, for the checkpoint."""
@@ -161,18 +177,22 @@ class Subscriptions:
         except JMSError:
             link.close()
             raise
-        link.subscribe(
-            Subscription(
-                destination=destination,
-                window_bytes=options.connection_window // (2 if self._shared else 1) or 1,
-                shared=self._shared,
-                transform=options.body_type == "auto",
-                durable=options.durable,
-                selector=selector,
-                connections=options.connections,
-                probes=probes,
-            )
+        subscription = Subscription(
+            destination=destination,
+            window_bytes=options.connection_window // (2 if self._shared else 1) or 1,
+            shared=self._shared,
+            transform=options.body_type == "auto",
+            durable=options.durable,
+            selector=selector,
+            connections=options.connections,
+            probes=probes,
         )
+        try:
+            link.subscribe(subscription)
+        except JMSError as error:
+            if error.missing:
+                error.name_destination(str(destination), destination.name)
+            raise
         return link
 
     def _require_same_selector(self, selector: str | None) -> None:
@@ -196,8 +216,15 @@ class Subscriptions:
             )
 
     def lost(self) -> list[int]:
-        """The subscriptions whose connection is gone."""
-        return [subscription for subscription, link in enumerate(self.links) if link.is_down]
+        """The subscriptions whose connection is gone, without those of absent queues that were asked for just now."""
+        now = time.monotonic()
+        due = [each for each, link in enumerate(self.links) if link.is_down]
+        return [each for each in due if each not in self._absent or self._absent[each].next_try <= now]
+
+    @property
+    def absent(self) -> Collection[int]:
+        """The subscriptions whose queue is not there: nothing is to come from them."""
+        return self._absent.keys()
 
     def end_of(self, subscription: int) -> JMSError | None:
         """Return what ended the connection, or raise it if it cannot pass."""
@@ -223,18 +250,46 @@ class Subscriptions:
         )
         if silent is not None and self._sessions.consecutive(subscription) >= MAX_SHORT_SESSIONS:
             raise silent
-        self.links[subscription] = link = keep_trying(
-            lambda: self._subscribe(destination, self._beside(subscription)),
-            f"reconnecting to {link.address}",
-            timeout=self._options.connection.reconnect_timeout,
-            failure=silent or lost,
-            seen=True,
-            pause=self._pause,
-        )
+        try:
+            link = keep_trying(
+                lambda: self._subscribe(destination, self._beside_again(subscription)),
+                f"reconnecting to {link.address}",
+                timeout=self._options.connection.reconnect_timeout,
+                failure=None if subscription in self._absent else silent or lost,
+                seen=not self._has_others,
+                pause=self._pause,
+            )
+        except JMSError as error:
+            if not (error.missing and self._has_others):
+                raise
+            self._miss(subscription, error)
+            return
+        if self._absent.pop(subscription, None):
+            _log.warning("= %s is there again", destination)
+        self.links[subscription] = link
         self._sessions.began(subscription, time.monotonic())
         if not any(each.shares(link) for each in self.links if each is not link):
             self.reconnects += 1
             _log.warning("= reconnected to %s", link.address)
+
+    @property
+    def _has_others(self) -> bool:
+        return len(self._options.destinations) > 1
+
+    def _beside_again(self, subscription: int) -> SourceLink | None:
+        """A broker that speaks STOMP ends the connection that asks for a queue that is not there."""
+        return None if subscription in self._absent else self._beside(subscription)
+
+    def _miss(self, subscription: int, error: JMSError) -> None:
+        """Raise ``error`` when the queue has been away for ``reconnectTimeout``."""
+        now, seconds = time.monotonic(), self._options.connection.reconnect_timeout
+        absence = self._absent.get(subscription)
+        if absence is None:
+            _log.warning("! %s The query reads its other queues, and asks again (reconnectTimeout).", error.fact)
+            absence = self._absent[subscription] = _Absence(now + seconds, now)
+        if now >= absence.until:
+            raise error
+        absence.next_try = now + _ASKED_AGAIN_SECONDS
 
     def close(self) -> None:
         """Give back what is not acknowledged, without costing it a delivery attempt. Never raises."""
