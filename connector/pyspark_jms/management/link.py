@@ -6,10 +6,12 @@ and operations there are stands in ``words``. A protocol exchanges a request and
 
 import json
 import logging
+import time
+import uuid
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
-from typing import Any, NamedTuple, Self, TypeVar
+from typing import Any, ClassVar, NamedTuple, Self, TypeVar
 
 from pyspark_jms.errors import (
     BrokerError,
@@ -21,9 +23,10 @@ from pyspark_jms.errors import (
 )
 from pyspark_jms.management.attributes import Management
 from pyspark_jms.network.address import Address
+from pyspark_jms.network.connection import OpenConnection
 from pyspark_jms.network.settings import ConnectionSettings
 
-__all__ = ["PATIENCE_SECONDS", "ManagementLink", "Reply", "ask", "broker_identity", "require_words", "unknown_resource"]
+__all__ = ["PATIENCE_SECONDS", "ManagementLink", "Reply", "ask", "broker_identity", "unknown_resource"]
 
 
 _FIRST_REPLY_SECONDS = 5.0
@@ -43,12 +46,26 @@ class ManagementLink(ABC):
     An unknown resource (a queue that does not exist) raises ``InvalidDestinationError``, and the link goes on.
     """
 
-    def __init__(self, settings: ConnectionSettings, words: Management, address: Address) -> None:
-        self.words = words
-        self.address = address
+    _protocol: ClassVar[str]
+    _connection: Any
+
+    def __init__(self, settings: ConnectionSettings, connection: OpenConnection[Any]) -> None:
+        """``connection`` belongs to this link from now on."""
+        self._connection = connection
+        self._id, self._requests = uuid.uuid4().hex, 0
         self._timeout = min(settings.receipt_timeout, _FIRST_REPLY_SECONDS)
         self._receipt_timeout = settings.receipt_timeout
         self._user = settings.user
+        self.address: Address = connection.address
+        try:
+            self.words = _require_words(connection.dialect.management, connection.dialect.name, self._protocol)
+            self._listen()
+        except (BrokerError, JMSSecurityError):
+            connection.close()
+            raise self._refused() from None
+        except BaseException:
+            connection.close()
+            raise
 
     def attribute(self, resource: str, name: str | None) -> Any:
         """Return the value, as of ``attribute("queue.orders", "messageCount")``, or None if the broker has no such
@@ -95,11 +112,31 @@ class ManagementLink(ABC):
         return self._request(resource, {self.words.attribute_header: name}, "")
 
     @abstractmethod
+    def _listen(self) -> None:
+        """Subscribe to the replies."""
+
+    @abstractmethod
     def _exchange(self, headers: dict[str, str], body: str) -> Reply:
         """Send a request with these headers or properties, and wait for its reply."""
 
     @abstractmethod
-    def close(self) -> None: ...
+    def _arrived(self, deadline: float) -> Iterable[tuple[object, Any]]:
+        """Wait for replies, and return each with its correlation id. Some may be replies to other clients."""
+
+    def _new_correlation(self) -> str:
+        self._requests += 1
+        return f"{self._id}-{self._requests}"
+
+    def _reply(self, correlation: str) -> Any:
+        deadline = time.monotonic() + self._timeout
+        while True:
+            for answered, reply in self._arrived(deadline):
+                if answered == correlation:
+                    self._timeout = self._receipt_timeout
+                    return reply
+
+    def close(self) -> None:
+        self._connection.close()
 
     def __enter__(self) -> Self:
         return self
@@ -134,9 +171,6 @@ class ManagementLink(ABC):
             else f"Allow this user to send to {self.words.address} and to create a temporary queue.",
         )
 
-    def _note_reply(self) -> None:
-        self._timeout = self._receipt_timeout
-
     def _no_reply(self) -> ReceiptTimeoutError:
         """A broker whose management has another address takes the request for a message, and confirms it (Artemis)."""
         return ReceiptTimeoutError(
@@ -150,7 +184,7 @@ def unknown_resource(resource: str, what: str) -> InvalidDestinationError:
     return InvalidDestinationError(f"The broker has no answer to {what} of {resource}.", "Is the name right?")
 
 
-def require_words(words: Management | None, broker: str, protocol: str) -> Management:
+def _require_words(words: Management | None, broker: str, protocol: str) -> Management:
     if words is None:
         raise UnsupportedError(f"Broker {broker} has no management over {protocol}.", "Use the broker's own console.")
     return words

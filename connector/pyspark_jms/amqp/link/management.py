@@ -34,7 +34,7 @@ from pyspark_jms.errors import (
 from pyspark_jms.jms.features import Feature
 from pyspark_jms.jms.headers import PropertiesField
 from pyspark_jms.management.attributes import READ
-from pyspark_jms.management.link import ManagementLink, Reply, require_words, unknown_resource
+from pyspark_jms.management.link import ManagementLink, Reply, unknown_resource
 from pyspark_jms.network.settings import ConnectionSettings
 
 __all__ = [
@@ -59,29 +59,17 @@ def open_amqp_management(settings: ConnectionSettings) -> ManagementLink:
 
 
 class AmqpManagementLink(ManagementLink):
+    _protocol = "AMQP"
+    _connection: Connection
+
     def __init__(self, settings: ConnectionSettings, connection: Connection | None = None) -> None:
         """``connection``: one that is open already, and belongs to this link from now on."""
-        self._id, self._requests = uuid.uuid4().hex, 0
-        self._connection = connection or connect(settings.of_management())
-        dialect = self._connection.dialect
-        try:
-            words = require_words(dialect.management, dialect.name, "AMQP")
-            super().__init__(settings, words, self._connection.address)
-            self._attach()
-        except BaseException:
-            self._connection.close()
-            raise
+        super().__init__(settings, connection or connect(settings.of_management()))
 
-    def close(self) -> None:
-        self._connection.close()
-
-    def _attach(self) -> None:
+    def _listen(self) -> None:
         target, attached = Target(address=self.words.address), self._connection.attached
-        try:
-            self._replies = attached(Receiver, self._reply_source(), f"replies-{self._id}")
-            self._sender = attached(Sender, target, f"requests-{self._id}")
-        except (BrokerError, JMSSecurityError):
-            raise self._refused() from None
+        self._replies = attached(Receiver, self._reply_source(), f"replies-{self._id}")
+        self._sender = attached(Sender, target, f"requests-{self._id}")
 
     def _reply_source(self) -> Source:
         if not self.words.reply_address:
@@ -95,8 +83,7 @@ class AmqpManagementLink(ManagementLink):
 
     def _ask(self, headers: Mapping[str, str], body: Any) -> tuple[dict[str, Any], Any]:
         """Send a request, and return the application properties and the value of its reply."""
-        self._requests += 1
-        correlation = f"{self._id}-{self._requests}"
+        correlation = self._new_correlation()
         source = self._replies.remote_source
         reply_to = self.words.reply_address or (source.address if source is not None else None)
         message = encode(Described(PROPERTIES, [None] * PropertiesField.REPLY_TO + [reply_to, correlation]))
@@ -105,18 +92,10 @@ class AmqpManagementLink(ManagementLink):
         with self._connection.core():
             self._replies.grant(_CREDIT)
             self._sender.send(block_of(message), 0, 1, settled=False)
-        return self._reply(correlation)
+        found = self._reply(correlation)
+        return found.get(APPLICATION_PROPERTIES, {}), found.get(VALUE)
 
-    def _reply(self, correlation: str) -> tuple[dict[str, Any], Any]:
-        deadline = time.monotonic() + self._timeout
-        while True:
-            for message in self._arrived(deadline):
-                found = section_values(message)
-                if _item(found.get(PROPERTIES), PropertiesField.CORRELATION_ID) == correlation:
-                    self._note_reply()
-                    return found.get(APPLICATION_PROPERTIES, {}), found.get(VALUE)
-
-    def _arrived(self, deadline: float) -> Iterator[bytes]:
+    def _arrived(self, deadline: float) -> Iterator[tuple[object, dict[int, Any]]]:
         connection, transfers = self._connection, self._replies.transfers
         with connection.condition:
             connection.condition.await_(
@@ -125,7 +104,9 @@ class AmqpManagementLink(ManagementLink):
             block = transfers.take()
         with connection.core():
             self._replies.accept(block.ids)
-        return (block.message(index) for index in range(len(block)))
+        for index in range(len(block)):
+            found = section_values(block.message(index))
+            yield _item(found.get(PROPERTIES), PropertiesField.CORRELATION_ID), found
 
     def _check(self) -> None:
         self._connection.check()
@@ -147,9 +128,9 @@ _OK, _UNAUTHORISED, _FORBIDDEN, _NOT_FOUND = 200, 401, 403, 404
 class NodeManagementLink(AmqpManagementLink):
     """The resource is ``TYPE KEY``. A name of an attribute begins with ``READ``; other names are statistics."""
 
-    def _attach(self) -> None:
+    def _listen(self) -> None:
         try:
-            super()._attach()
+            super()._listen()
         except InvalidDestinationError:
             raise UnsupportedError(
                 f"{self.address} has no management node {self.words.address}.",
