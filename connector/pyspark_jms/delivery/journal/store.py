@@ -10,7 +10,7 @@ After a crash between two steps, the next ``open`` finds the state before the op
 Files with other names are left alone.
 """
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterator
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -22,6 +22,7 @@ from pyspark_jms.delivery.journal.contents import (
     SegmentInfo,
     info_of,
     load_segments,
+    read_segment,
     require_consecutive,
     require_ours,
     segment_name,
@@ -29,14 +30,13 @@ from pyspark_jms.delivery.journal.contents import (
 from pyspark_jms.delivery.journal.folder import Folder
 from pyspark_jms.delivery.journal.journal_log import JournalLog, Position
 from pyspark_jms.delivery.journal.lock import WriterGuard, WriterLock
-from pyspark_jms.delivery.journal.pending_receipts import Fingerprints
+from pyspark_jms.delivery.journal.pending_receipts import Fingerprints, PendingReceipts, UnacknowledgedMessage
 from pyspark_jms.delivery.journal.segment import Segment, encode
 from pyspark_jms.delivery.journal.unconfirmed import UnconfirmedRange
-from pyspark_jms.delivery.journal.view import JournalView
 from pyspark_jms.errors import IllegalStateError, JournalError
 
 
-class JournalStore(JournalView):
+class JournalStore:
     """``open`` it, and ``close`` it. One thread at a time.
 
     ``append`` → ``mark_acknowledged`` → ``record_batch`` → ``release``: an operation that returned is durable unless
@@ -46,10 +46,16 @@ class JournalStore(JournalView):
     def __init__(
         self, folder: Folder, lock: WriterLock, clock: Callable[[], float], fingerprints: Fingerprints
     ) -> None:
-        meta = JournalIdentity.load(folder, clock())
+        self.path = folder.path
+        self.meta = JournalIdentity.load(folder, clock())
+        self._folder = folder
         self._lock = lock
         self._guard = WriterGuard(folder, lock)
-        super().__init__(folder, meta, JournalLog.load(folder), clock, fingerprints)
+        self._log = JournalLog.load(folder)
+        self._clock = clock
+        self._segments: dict[int, SegmentInfo] = {}
+        self._receipts = PendingReceipts(folder, self._log, self._segments, fingerprints)
+        self._next = self._log.position.next
         self._load_segments()
         self._receipts.expire()
 
@@ -212,3 +218,78 @@ class JournalStore(JournalView):
             self._log.record_batch(start, end, list(starts))
         elif recorded != list(starts):
             raise IllegalStateError(f"Event record_batch({start}, {end}) with other partitions than those recorded.")
+
+    # --- what the journal holds: nothing below changes it ---------------------------------------
+
+    @property
+    def ids(self) -> tuple[str, ...]:
+        """The journal's own id, and the ids of lost journals that it replaces."""
+        return (self.meta.id, *self.meta.replaces)
+
+    @property
+    def is_new(self) -> bool:
+        """Return whether no message was ever stored here."""
+        return self.position == Position(0, 0)
+
+    @property
+    def position(self) -> Position:
+        return Position(self._log.position.oldest, self._next)
+
+    # --- messages that it holds ----------------------------------------------------------------
+
+    @property
+    def segment_bytes(self) -> int:
+        """Bytes of all segments, for ``maxJournalBytes``. Reading messages does not free the bytes of tombstones."""
+        return sum(info.size for info in self._segments.values())
+
+    @property
+    def bytes_used(self) -> int:
+        """Bytes of all segments and tombstones."""
+        return self.segment_bytes + self._receipts.size
+
+    def age_of(self, sequence: int) -> float | None:
+        """Seconds since the first message from ``sequence`` on was stored; None when there is none."""
+        stored = next((info.stored for info in self._segments.values() if info.last > sequence), None)
+        return None if stored is None else max(0.0, self._clock() - stored)
+
+    def segments(self, start: int = 0, end: int | None = None) -> list[SegmentInfo]:
+        """Yield, in order, the segments that hold any of the sequences ``start`` to ``end`` (not included)."""
+        limit = self._next if end is None else end
+        return [
+            replace(info, acknowledged=info.first not in self._receipts)
+            for info in self._segments.values()
+            if info.last > start and info.first < limit
+        ]
+
+    def read(self, first: int) -> Segment:
+        """The segment that begins with this sequence, verified again. Its bytes are mapped, not copied."""
+        info = self._segments.get(first)
+        if info is None:
+            raise IllegalStateError(f"Event read({first}): no segment of the journal begins there.")
+        return read_segment(info)
+
+    # --- receipts that it misses ---------------------------------------------------------------
+
+    @property
+    def unconfirmed_messages(self) -> int:
+        """Messages of segments and tombstones whose acknowledgement the broker has not confirmed."""
+        return self._receipts.messages
+
+    def unacknowledged(self) -> Iterator[UnacknowledgedMessage]:
+        """Every message of segments and tombstones without a recorded receipt."""
+        return self._receipts.unacknowledged()
+
+    def known(self, first: int) -> dict[bytes, bytes]:
+        """Fingerprints by id, of the messages without a recorded receipt whose segment begins, or began, there."""
+        return self._receipts.fingerprints_from(first)
+
+    # --- batches that it has -------------------------------------------------------------------
+
+    def batch(self, start: int, end: int) -> list[int] | None:
+        """Return where the partitions of the batch of exactly these sequences begin, if it is recorded."""
+        return self._log.batches.get((start, end))
+
+    def batch_ending(self, end: int) -> tuple[int, list[int]] | None:
+        """Return the start and the beginnings of the partitions of the last recorded batch that ends there."""
+        found = [(start, starts) for (start, last), starts in self._log.batches.items() if last == end]
+        return found[-1] if found else None

@@ -568,3 +568,58 @@ def test_killed_at_any_time_nothing_is_lost_that_was_promised(examples, tmp_path
 
 def facts_of(value):
     return value.first, bytes(value.block.data), tuple(value.ids), tuple(value.block.ends)
+
+
+# --- reading an open journal -------------------------------------------------------------------------
+
+
+@pytest.fixture
+def viewed(tmp_path):
+    """Segments 3 to 7 (acknowledged) and 7 to 9, one batch of both, three tombstones."""
+    store = JournalStore.open(
+        shutil.copytree(GOLDEN, tmp_path / "journal"),
+        query="test",
+        wait_seconds=0,
+        pause=lambda _: None,
+        clock=lambda: 4e9,
+        fingerprints=lambda segment: [b"%016d" % n for n in range(segment.first, segment.last)],
+    )
+    yield store
+    store.close()
+
+
+def test_a_store_has_its_id_and_its_position(viewed):
+    assert viewed.ids == (viewed.meta.id,)
+    assert (viewed.is_new, viewed.position) == (False, Position(3, 9))
+
+
+def test_segments_by_sequence(viewed):
+    assert [(info.first, info.last, info.acknowledged) for info in viewed.segments()] == [(3, 7, True), (7, 9, False)]
+    assert [info.first for info in viewed.segments(7)] == [7]
+    assert [info.first for info in viewed.segments(3, 7)] == [3]
+    assert (viewed.read(7).first, viewed.read(7).last) == (7, 9)
+    with pytest.raises(IllegalStateError, match=r"Event read\(4\)"):
+        viewed.read(4)
+
+
+def test_bytes_of_segments_and_tombstones(viewed):
+    sizes = {path.name: path.stat().st_size for path in viewed.path.iterdir()}
+    segments = sum(size for name, size in sizes.items() if name.startswith("segment"))
+    tombstones = sum(size for name, size in sizes.items() if name.startswith("tombstone"))
+    assert (viewed.segment_bytes, viewed.bytes_used) == (segments, segments + tombstones)
+
+
+def test_the_age_is_that_of_the_first_message_from_there_on(viewed):
+    first, second = (info.stored for info in viewed.segments())
+    assert (viewed.age_of(3), viewed.age_of(7), viewed.age_of(9)) == (4e9 - first, 4e9 - second, None)
+
+
+def test_messages_without_a_receipt(viewed):
+    assert viewed.unconfirmed_messages == len(list(viewed.unacknowledged())) == 5
+    assert viewed.known(3) == {}
+    assert sorted(viewed.known(7)) == [b"11", b"12"]
+
+
+def test_recorded_batches(viewed):
+    assert (viewed.batch(3, 9), viewed.batch(3, 7)) == ([5, 7], None)
+    assert (viewed.batch_ending(9), viewed.batch_ending(7)) == ((3, [5, 7]), None)
