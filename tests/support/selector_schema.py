@@ -2,11 +2,8 @@
 
 from functools import partial
 
-import pytest
-
 import jms_selector
 from jms_selector import Message, arrow
-from jms_selector.errors import InvalidSelectorError
 from jms_selector.meaning import lenient
 from jms_selector.syntax.kinds import Kind
 from jms_selector.syntax.tree import Literal
@@ -28,11 +25,3 @@ def message_of(headers=None, **properties):
 
 def integer(value, kind=Kind.INT):
     return Literal(value, kind)
-
-
-def require_strict_refusal(text, position, fact):
-    """``strict`` refuses, at a position that counts from 1, what is a selector to brokers."""
-    parse(text)
-    with pytest.raises(InvalidSelectorError, match=rf"\[JMS_INVALID_SELECTOR\].*{fact}") as caught:
-        parse(text, strict=True)
-    assert caught.value.position + 1 == position

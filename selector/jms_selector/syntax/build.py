@@ -1,17 +1,34 @@
 """lark's tree -> our tree, from the leaves up, without recursion: deep nesting cannot overflow the stack."""
 
-from collections.abc import Callable
+import re
 from typing import Any, NoReturn
 
 from lark import Token, Tree
 
 from jms_selector.errors import SelectorTooLargeError
-from jms_selector.syntax import check
+from jms_selector.syntax import check, literals
 from jms_selector.syntax.check import Item, RuleError
-from jms_selector.syntax.conditions import Conditions
-from jms_selector.syntax.operands import Operands
+from jms_selector.syntax.diagnose import hint_at
+from jms_selector.syntax.kinds import Kind
+from jms_selector.syntax.like import compile_like
 from jms_selector.syntax.reading import Reading
-from jms_selector.syntax.tree import Node
+from jms_selector.syntax.tree import (
+    And,
+    Arithmetic,
+    Between,
+    Call,
+    Compare,
+    In,
+    IsNull,
+    Like,
+    Literal,
+    Negative,
+    Node,
+    Not,
+    Or,
+    Path,
+    Property,
+)
 
 __all__ = ["MAX_NESTING", "Builder"]
 
@@ -26,19 +43,22 @@ _NESTING_RULES = frozenset({"group", "not_", "positive", "negative", "call"})
 
 
 class Builder:
-    """Calls, for each rule and alias of the grammar, the method of that name in ``Operands`` or ``Conditions``."""
+    """Calls, for each rule and alias of the grammar, the public method of that name."""
 
     def __init__(self, reading: Reading) -> None:
         self._reading = reading
-        self._operands = Operands(reading)
-        self._conditions = Conditions(reading)
+        self._dialect = reading.dialect
+        self._strict = reading.strict
+        self._oversized: set[int] = set()
+        """Positions of 9223372036854775808, which is valid only after a minus."""
 
     def build(self, tree: Tree[Token] | Token) -> Node:
         try:
             root = check.require_condition(self._walk(tree))
         except RuleError as error:
             self._reading.refuse(error.item.start, error.found, error.expected, error.hint)
-        self._operands.refuse_oversized_numbers()
+        if self._oversized:
+            self._reading.refuse(min(self._oversized), "9223372036854775808 is beyond the range of a long")
         return root
 
     def _walk(self, tree: Tree[Token] | Token) -> Item:
@@ -58,14 +78,9 @@ class Builder:
                 start = len(results) - len(node.children)
                 arguments = results[start:]
                 del results[start:]
-                results.append(self._rule(str(node.data))(*arguments))
+                results.append(getattr(self, str(node.data))(*arguments))
         item: Item = results[0]
         return item
-
-    def _rule(self, name: str) -> Callable[..., Item]:
-        owner = self._operands if hasattr(self._operands, name) else self._conditions
-        rule: Callable[..., Item] = getattr(owner, name)
-        return rule
 
     def _refuse_nesting(self, node: Any) -> NoReturn:
         while getattr(node, "children", None):
@@ -78,3 +93,187 @@ class Builder:
             f" (at character {position + 1:,}).",
             hint="Use fewer parentheses, or filter in Spark.",
         )
+
+    # --- atoms -----------------------------------------------------------------------------------
+
+    def property(self, token: Token) -> Item:
+        start = token.start_pos or 0
+        try:
+            literals.check_name(str(token), activemq=self._dialect.activemq, hyphens=self._reading.hyphens)
+        except literals.LiteralError as error:
+            self._reading.refuse(start, error.found, hint=error.hint or hint_at(self._reading.body, start))
+        return self._named(str(token), start)
+
+    def quoted_property(self, token: Token) -> Item:
+        start = token.start_pos or 0
+        empty = str(token) == '""' and not self._dialect.activemq
+        allowed = self._dialect.quoted_names and not (self._strict or self._reading.hyphens)
+        if empty or not allowed:
+            self._reading.refuse(
+                start, f"{token} cannot stand here", hint="Write strings in single quotes: 'like this'."
+            )
+        return self._named(literals.string(token), start)
+
+    def _named(self, name: str, start: int) -> Item:
+        item = Item(Property(name), start)
+        if self._strict:
+            check.require_specified_name(item, name, self._reading.schema)
+        return item
+
+    def string(self, token: Token) -> Item:
+        return Item(Literal(literals.string(token), Kind.STRING), token.start_pos or 0)
+
+    def number(self, token: Token) -> Item:
+        start = token.start_pos or 0
+        try:
+            literal = literals.number(str(token), activemq=self._dialect.activemq)
+        except literals.LiteralError as error:
+            self._reading.refuse(start, error.found, hint=error.hint)
+        if literal.kind is Kind.BIG and not self._dialect.activemq:
+            self._oversized.add(start)
+        return Item(literal, start)
+
+    def true(self, token: Token) -> Item:
+        return Item(Literal(value=True, kind=Kind.BOOLEAN), token.start_pos or 0)
+
+    def false(self, token: Token) -> Item:
+        return Item(Literal(value=False, kind=Kind.BOOLEAN), token.start_pos or 0)
+
+    def null(self) -> Item:
+        return Item(Literal(None, Kind.NULL), 0)
+
+    def group(self, opening: Token, inner: Item, _closing: Token) -> Item:
+        return Item(inner.node, opening.start_pos or 0, grouped=True)
+
+    def path(self, language: Token, expression: Token) -> Item:
+        return Item(Path(str(language).upper(), literals.string(expression)), language.start_pos or 0)
+
+    def call(self, name: Token, _opening: Token, *arguments: Any) -> Item:
+        start, function = name.start_pos or 0, str(name)
+        given = tuple(item.node for item in arguments if isinstance(item, Item))
+        known = self._dialect.functions.get(function)
+        if known is None:
+            self._reading.refuse(start, f"Unknown function {function}")
+        if not known[0] <= len(given) <= known[1]:
+            self._reading.refuse(start, f"{function} does not take {len(given)} arguments")
+        return Item(Call(function, given), start)
+
+    # --- calculations ----------------------------------------------------------------------------
+
+    def sum(self, *parts: Any) -> Item:
+        return self._calculation(parts)
+
+    def product(self, *parts: Any) -> Item:
+        return self._calculation(parts)
+
+    def _calculation(self, parts: tuple[Any, ...]) -> Item:
+        operands, operators = parts[::2], parts[1::2]
+        if self._strict:
+            for operand in operands:
+                check.require_numeric_value(operand, self._reading.schema)
+            if bad := next((o for o in operators if o == "%"), None):
+                self._reading.refuse(bad.start_pos, "% cannot stand here", ("+ - * or /",))
+        node = Arithmetic(tuple(map(str, operators)), tuple(item.node for item in operands))
+        return Item(node, operands[0].start)
+
+    def positive(self, sign: Token, operand: Item) -> Item:
+        if self._strict:
+            check.require_numeric_value(operand, self._reading.schema)
+        return Item(operand.node, sign.start_pos or 0, grouped=True)
+
+    def negative(self, sign: Token, operand: Item) -> Item:
+        start, node = sign.start_pos or 0, operand.node
+        if self._strict:
+            check.require_numeric_value(operand, self._reading.schema)
+        if self._folds(operand):
+            assert isinstance(node, Literal)
+            self._oversized.discard(operand.start)
+            number: Any = node.value
+            kind = node.kind
+            if kind is Kind.BIG or (kind is Kind.LONG and number == 1 << 31 and not self._suffixed(operand)):
+                kind = Kind.LONG if kind is Kind.BIG else Kind.INT
+            return Item(Literal(-number, kind), start, grouped=True)
+        return Item(Negative(node), start, grouped=True)
+
+    def _folds(self, operand: Item) -> bool:
+        """Return whether a minus becomes part of the literal (-2^63 is a long, 2^63 is not); ActiveMQ negates the
+        literal.
+        """
+        if self._dialect.activemq or operand.grouped or not isinstance(operand.node, Literal):
+            return False
+        return operand.node.kind in {Kind.INT, Kind.LONG, Kind.BIG, Kind.FLOAT, Kind.DOUBLE}
+
+    def _suffixed(self, operand: Item) -> bool:
+        token = re.compile(r"\w+").match(self._reading.body, operand.start)
+        return token is not None and token[0][-1] in "lL"
+
+    # --- comparisons -----------------------------------------------------------------------------
+
+    def compare(self, left: Item, operator: Token, right: Item) -> Item:
+        for item in (left, right) if self._strict else ():
+            check.require_value(item)
+        if operator in {"=", "<>"}:
+            check.require_comparable(left, right)
+            if self._strict:
+                check.require_like_types(left, right)
+        else:
+            self._ordered(left, right)
+        return Item(Compare(str(operator), left.node, right.node), left.start)
+
+    def _ordered(self, *items: Item) -> None:
+        for item in items:
+            check.require_number(item)
+            if self._strict:
+                check.require_numeric_value(item, self._reading.schema)
+
+    def between(self, operand: Item, low: Item, high: Item, *, negated: bool = False) -> Item:
+        self._ordered(operand, low, high)
+        return Item(Between(operand.node, low.node, high.node, negated), operand.start)
+
+    def not_between(self, operand: Item, low: Item, high: Item) -> Item:
+        return self.between(operand, low, high, negated=True)
+
+    def like(self, operand: Item, pattern: Token, escape: Token | None, *, negated: bool = False) -> Item:
+        if self._strict:
+            check.require_bare_property(operand, "LIKE")
+        character = None if escape is None else literals.string(escape)
+        check.require_one_character(
+            Item(operand.node, (escape or pattern).start_pos or 0), character, activemq=self._dialect.activemq
+        )
+        node = Like(operand.node, literals.string(pattern), character, negated)
+        try:
+            compile_like(node.pattern, character, activemq=self._dialect.activemq)
+        except ValueError as error:
+            self._reading.refuse(pattern.start_pos or 0, str(error))
+        return Item(node, operand.start)
+
+    def not_like(self, operand: Item, pattern: Token, escape: Token | None) -> Item:
+        return self.like(operand, pattern, escape, negated=True)
+
+    def in_(self, operand: Item, *values: Token, negated: bool = False) -> Item:
+        check.require_property(operand)
+        if self._strict:
+            check.require_bare_property(operand, "IN")
+        return Item(In(operand.node, tuple(map(literals.string, values)), negated), operand.start)
+
+    def not_in(self, operand: Item, *values: Token) -> Item:
+        return self.in_(operand, *values, negated=True)
+
+    def is_null(self, operand: Item, *, negated: bool = False) -> Item:
+        if self._strict:
+            check.require_bare_property(operand, "IS NULL")
+        return Item(IsNull(operand.node, negated), operand.start)
+
+    def is_not_null(self, operand: Item) -> Item:
+        return self.is_null(operand, negated=True)
+
+    # --- logic -----------------------------------------------------------------------------------
+
+    def not_(self, operand: Item) -> Item:
+        return Item(Not(check.require_condition(operand)), operand.start)
+
+    def conjunction(self, *operands: Item) -> Item:
+        return Item(And(tuple(map(check.require_condition, operands))), operands[0].start)
+
+    def disjunction(self, *operands: Item) -> Item:
+        return Item(Or(tuple(map(check.require_condition, operands))), operands[0].start)

@@ -1,11 +1,13 @@
 import pytest
 import selector_strategies
+from selector_schema import integer, parse
 
-from jms_selector.errors import SelectorTooLargeError
+from jms_selector.errors import InvalidSelectorError, SelectorTooLargeError
 from jms_selector.meaning.evaluate import evaluate
 from jms_selector.meaning.message import Message
 from jms_selector.syntax.build import MAX_NESTING
-from jms_selector.syntax.parse import parse
+from jms_selector.syntax.kinds import Kind
+from jms_selector.syntax.tree import And, Arithmetic, Compare, Like, Literal, Negative, Not, Or, Property
 
 
 @pytest.mark.parametrize(
@@ -50,3 +52,53 @@ def refused(text, dialect):
     with pytest.raises(SelectorTooLargeError, match=rf"\[JMS_SELECTOR_TOO_LARGE\].* {MAX_NESTING} ") as caught:
         parse(text, dialect=dialect)
     assert 0 < caught.value.position <= len(text)
+
+
+A, B = Property("a"), Property("b")
+
+TREES = [
+    ("a = 1", Compare("=", A, integer(1))),
+    ("NOT a = 1", Not(Compare("=", A, integer(1)))),
+    ("a AND b OR NOT a", Or((And((A, B)), Not(A)))),
+    ("a AND b AND a", And((A, B, A))),
+    ("a NoT lIkE 'x' eScApE '!'", Like(A, "x", "!", negated=True)),
+    ("(((a)))", A),
+    ("i=0xAOR TRUE", Or((Compare("=", Property("i"), integer(10)), Literal(True, Kind.BOOLEAN)))),
+    ("a - 1 + b > 2", Compare(">", Arithmetic(("-", "+"), (A, integer(1), B)), integer(2))),
+    ("a + b * 2 < 1", Compare("<", Arithmetic(("+",), (A, Arithmetic(("*",), (B, integer(2))))), integer(1))),
+    ("a = -5", Compare("=", A, integer(-5))),
+    ("a = - -5", Compare("=", A, Negative(integer(-5)))),
+    ("a = -(5)", Compare("=", A, Negative(integer(5)))),
+    ("a = -9223372036854775808", Compare("=", A, integer(-(1 << 63), Kind.LONG))),
+    ("a = -2147483648", Compare("=", A, integer(-(1 << 31)))),
+    ("a = -2147483648L", Compare("=", A, integer(-(1 << 31), Kind.LONG))),
+]
+
+
+@pytest.mark.parametrize(("text", "tree"), TREES)
+def test_trees(text, tree):
+    assert parse(text).root == tree
+    assert parse(text, strict=True).root == tree
+
+
+STRICT = [
+    ("(a) IS NULL", 1, "IS NULL"),
+    ("1 IS NULL", 1, "IS NULL"),
+    ("a = 5 = TRUE", 1, "condition"),
+    ("1 = 'x'", 5, "string"),
+    ("1.0 <> FALSE", 8, "boolean"),
+    ("JMSMessageID BETWEEN 1 AND 10", 1, "JMSMessageID"),
+    ("JMSDestination = 'x'", 1, "JMSDestination"),
+    ("JMSReplyTo IS NULL", 1, "JMSReplyTo"),
+    ('color = "red"', 9, '"red"'),
+    ("a % 2 = 1", 3, "%"),
+    ("a + 'x' = 'y'", 5, "string"),
+]
+
+
+@pytest.mark.parametrize(("text", "position", "fact"), STRICT)
+def test_strict_refuses_what_the_specification_does_not_allow(text, position, fact):
+    parse(text)
+    with pytest.raises(InvalidSelectorError, match=rf"\[JMS_INVALID_SELECTOR\].*{fact}") as caught:
+        parse(text, strict=True)
+    assert caught.value.position + 1 == position
