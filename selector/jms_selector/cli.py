@@ -3,7 +3,7 @@
 import argparse
 import os
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from io import TextIOWrapper
 
 from jms_selector.errors import SelectorError
@@ -15,25 +15,38 @@ from jms_selector.syntax.parse import parse
 from jms_selector.syntax.tree import Node, Selector
 from jms_selector.targets.text import render
 
-__all__ = ["main"]
+__all__ = ["exit_code", "main"]
 
 _BROKERS = tuple(name for name, dialect in DIALECTS.items() if dialect.activemq)
 
 
 def main(arguments: Sequence[str] | None = None, schema: Schema = NO_HEADERS) -> int:
     """Run a command and return the exit code. ``schema``: the headers that selectors may name."""
+
+    def run() -> int:
+        options = _parser().parse_args(arguments)
+        return int(options.run(options, schema))
+
+    return exit_code(run, SelectorError)
+
+
+def exit_code(run: Callable[[], int], refusal: type[Exception]) -> int:
+    """Run a command and return its exit code. The error ``refusal`` is printed, and the code is 1. So is that of an
+    output that is full; the code of an output that is closed is 141.
+    """
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):
-            stream.reconfigure(errors="backslashreplace")  # a selector may have characters that the terminal has not
-    options = _parser().parse_args(arguments)
+            stream.reconfigure(errors="backslashreplace")  # a text may have characters that the terminal has not
     try:
-        status: int = options.run(options, schema)
-        sys.stdout.flush()
-    except SelectorError as error:
+        status = run()
+        if sys.stdout is not None:
+            sys.stdout.flush()
+    except refusal as error:
         print(error, file=sys.stderr)
         return 1
     except OSError as error:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # the interpreter flushes it once more
+        if sys.stdout is not None:
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # the interpreter flushes it once more
         if isinstance(error, BrokenPipeError):
             return 141
         print(error, file=sys.stderr)

@@ -1,14 +1,14 @@
 """``pyspark-jms``: the commands of the connector. Each command is a module; ``_COMMANDS`` lists them."""
 
 import argparse
-import os
 import sys
 from collections.abc import Sequence
 
+from jms_selector.cli import exit_code
 from pyspark_jms import __version__
 from pyspark_jms.errors import JMSError
 from pyspark_jms.tools.cli import broker, check, demo, move, peek, send, staging, subscriptions
-from pyspark_jms.tools.cli.command import Command, escape_unprintable, text_of
+from pyspark_jms.tools.cli.command import Command, text_of
 
 __all__ = ["main"]
 
@@ -27,23 +27,14 @@ _COMMANDS: tuple[Command, ...] = (
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run one command and return the exit code. A [JMS_...] error is printed, and the code is 1. So is that of an
-    output that is full; the code of an output that is closed is 141.
-    """
-    escape_unprintable()
-    try:
+    """Run one command and return the exit code. A [JMS_...] error is printed, and the code is 1."""
+
+    def run() -> int:
         options = _parser().parse_args([text_of(word) for word in (sys.argv[1:] if arguments is None else arguments)])
         return int(options.run(options))
-    except JMSError as error:
-        print(error, file=sys.stderr)
-        return 1
-    except OSError as error:
-        if sys.stdout is not None:
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # the interpreter flushes it once more
-        if isinstance(error, BrokenPipeError):
-            return 141
-        print(error, file=sys.stderr)
-        return 1
+
+    try:
+        return exit_code(run, JMSError)
     except KeyboardInterrupt:
         return 130
 

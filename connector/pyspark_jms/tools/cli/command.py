@@ -7,7 +7,6 @@ import sys
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from io import TextIOWrapper
 from typing import TYPE_CHECKING, Self, TextIO, TypeVar
 
 from pyspark_jms.errors import InvalidOptionError, JMSSecurityError, OptionError
@@ -22,7 +21,6 @@ __all__ = [
     "Command",
     "ProgressLine",
     "add_access",
-    "escape_unprintable",
     "is_ascii_json",
     "sink_options",
     "source_options",
@@ -44,13 +42,6 @@ class Command:
 # --- a terminal that is not UTF-8 ----------------------------------------------------------------------
 
 
-def escape_unprintable() -> None:
-    """Print characters that the terminal's encoding does not have as escapes, instead of ending with an error."""
-    for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, TextIOWrapper):
-            stream.reconfigure(errors="backslashreplace")
-
-
 def text_of(word: str, named: str | None = None) -> str:
     """Return the word. ``InvalidOptionError``: it has bytes that the locale's encoding does not have, which Python
     marks, and which nothing sends. ``named``: what the error calls a word that it must not show.
@@ -67,7 +58,7 @@ def text_of(word: str, named: str | None = None) -> str:
 
 
 def is_ascii_json() -> bool:
-    """Return whether JSON has to escape all other characters: those of ``escape_unprintable`` are not JSON's."""
+    """Return whether JSON has to escape all other characters: those that ``exit_code`` prints are not JSON's."""
     return not (getattr(sys.stdout, "encoding", None) or "utf-8").lower().replace("_", "-").startswith("utf")
 
 

@@ -92,10 +92,11 @@ def test_a_reader_that_has_enough_is_no_error(broker, queue, monkeypatch):
 
 def test_an_output_that_is_full_or_closed(commands, broker, queue, monkeypatch):
     fill(broker, queue, 1)
-    with open("/dev/full", "w") as full:  # noqa: PTH123 - a device
-        monkeypatch.setattr(sys, "stdout", full)
-        assert commands("peek", "--queue", queue) == 1
-        assert "No space left on device" in commands.errors
+    for command in (["peek", "--queue", queue], ["check"]):  # it prints as it reads; all at the end
+        with open("/dev/full", "w") as full:  # noqa: PTH123 - a device
+            monkeypatch.setattr(sys, "stdout", full)
+            assert commands(*command) == 1
+            assert "No space left on device" in commands.errors
     monkeypatch.setattr(sys, "stdout", None)
     assert commands("peek", "--queue", queue, "--json") == 0
     assert commands.errors == ""
