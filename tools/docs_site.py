@@ -34,7 +34,7 @@ BOOSTS = {
     **dict.fromkeys(
         ("architecture.md", "contributing.md", "changelog.md", "tests.md", "findings.md", "fault-matrix.md"), 0.3
     ),
-    **dict.fromkeys(("internals-acknowledgement.md", "internals-exactly-once.md", "python-api.md"), 0.3),
+    "internals.md": 0.3,
 }
 """What the search multiplies the score of a page with: guides before what contributors read."""
 

@@ -1,7 +1,7 @@
 """The commits of a query over AMQP, in a model of a broker and Spark whose small worlds are explored to their end.
 
 The steps are those of ``delivery.register.committer``, and what is admitted is asked of ``sink.replay``.
-``docs/internals-exactly-once.md`` has the worlds with their numbers of states, and the
+``tests/models.md`` has the worlds with their numbers of states, and the
 rules with what is found without them; the tests compare the page with the model.
 """
 
@@ -19,7 +19,7 @@ from state_diagrams import arrows, mermaid
 from pyspark_jms.delivery.register.committer import COMMITTER, Committer
 from pyspark_jms.delivery.register.steps import Replace
 
-PAGE = Path(__file__).parents[2] / "docs" / "internals-exactly-once.md"
+PAGE = Path(__file__).parents[1] / "models.md"
 WALKS, PARTS = 30_000, 6
 
 

@@ -1,4 +1,4 @@
-"""The files and the output that a recipe shows: a page of docs/recipes, or docs/bad-messages.md.
+"""The files and the output that a recipe shows, on a page of docs.
 
 A comment before a block names what the block is.
 """
@@ -7,17 +7,15 @@ import re
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
-FOLDER = ROOT / "docs" / "recipes"
+FOLDER = ROOT / "docs"
 _FILE = re.compile(r"<!-- file: (\S+) -->\n\n```\w+\n(.*?)^```$", re.MULTILINE | re.DOTALL)
-_OUTPUT = re.compile(r"<!-- printed by: (\S+) -->\n\n```\w*\n(.*?)^```$", re.MULTILINE | re.DOTALL)
-
-
-BAD_MESSAGES = "../bad-messages.md"
+_OUTPUT = re.compile(r"<!-- printed by: (.+?) -->\n\n```\w*\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
 def names():
-    """Paths below the folder."""
-    return [*sorted(path.name for path in FOLDER.glob("*.md")), BAD_MESSAGES]
+    """Paths below the folder of the pages that show a file."""
+    pages = {path.relative_to(FOLDER).as_posix(): path.read_text() for path in sorted(FOLDER.rglob("*.md"))}
+    return [page for page, text in pages.items() if _FILE.search(text)]
 
 
 def files(page):

@@ -9,7 +9,7 @@ import pytest
 
 pytestmark = [pytest.mark.slow, pytest.mark.releases, pytest.mark.timeout(900)]
 
-PAGE = "avro-protobuf.md"
+PAGE = "bad-messages.md"
 HAS_AVRO = f"| {pyspark.__version__} | `" in (pages.FOLDER / PAGE).read_text()
 
 

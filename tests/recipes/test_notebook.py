@@ -8,7 +8,7 @@ from pathlib import Path
 import pages
 import pytest
 
-NOTEBOOK = pages.FOLDER / "notebook.ipynb"
+NOTEBOOK = pages.FOLDER / "recipes/notebook.ipynb"
 CELLS = [cell.strip("\n") for cell in Path(__file__).with_name("notebook.py").read_text().split("# %%\n") if cell]
 
 
@@ -27,7 +27,7 @@ def printed(notebook):
 def test_the_page_and_the_notebook_have_the_same_cells():
     notebook = json.loads(NOTEBOOK.read_text())
     assert ["".join(cell["source"]) for cell in code_cells(notebook)] == CELLS
-    assert printed(notebook) == pages.output("interactive.md", "notebook"), "the outputs that the file keeps"
+    assert printed(notebook) == pages.output("batch-and-sql.md", "notebook"), "the outputs that the file keeps"
 
 
 @pytest.mark.slow
@@ -47,4 +47,4 @@ def test_the_notebook_runs(tmp_path, monkeypatch):
         cell.outputs = []
     resources = {"metadata": {"path": str(tmp_path)}}
     NotebookClient(notebook, timeout=250, kernel_name="python3", resources=resources).execute()
-    assert printed(notebook) == pages.output("interactive.md", "notebook")
+    assert printed(notebook) == pages.output("batch-and-sql.md", "notebook")

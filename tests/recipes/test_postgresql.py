@@ -55,7 +55,7 @@ def printed(stdout):
     return "".join(f"{line}\n" for line in stdout.splitlines() if line.startswith(("order ", "a newer")))
 
 
-EXPECTED = pages.output("tables.md", "postgresql_upsert.py")
+EXPECTED = pages.output("recipes/tables.md", "postgresql_upsert.py")
 
 
 def test_on_artemis(run, database):

@@ -33,7 +33,7 @@ def prints(run, page, program, *arguments, **options):
 @pytest.mark.parametrize(("body", "queue"), [("json", "orders.dead"), ("xml", "orders.xml.dead")])
 def test_dead_letters(run, recipes_broker, body, queue):
     empty(recipes_broker, queue)
-    prints(run, pages.BAD_MESSAGES, f"{body}_dead_letters.py")
+    prints(run, "bad-messages.md", f"{body}_dead_letters.py")
 
 
 @pytest.mark.parametrize(
@@ -61,25 +61,25 @@ def waiting(broker, queue):
 
 
 def test_late_rows(run):
-    prints(run, "several-queues.md", "late_rows.py")
+    prints(run, "recipes/several-queues.md", "late_rows.py")
 
 
 def test_several_queues(run):
-    prints(run, "several-queues.md", "several_queues.py")
+    prints(run, "recipes/several-queues.md", "several_queues.py")
 
 
 def test_blue_green(run):
-    prints(run, "exactly-once.md", "blue_green.py")
+    prints(run, "upgrading.md", "blue_green.py")
 
 
 def test_request_reply(run, start, recipes_broker):
     start(sys.executable, RECIPES / "request_reply.py")
     wait_until(lambda: recipes_broker.has_queue("prices"), 400, "the service")
-    prints(run, "several-queues.md", "request_reply_ask.py")
+    prints(run, "recipes/several-queues.md", "request_reply_ask.py")
 
 
 def test_spark_connect(run, start, tmp_path):
-    (script,) = [name for name in pages.files("interactive.md") if name.endswith(".sh")]
+    (script,) = [name for name in pages.files("batch-and-sql.md") if name.endswith(".sh")]
     log = tmp_path / "server"
     (tmp_path / "spark-defaults.conf").write_text(
         f"spark.connect.grpc.binding.port {(port := free_port('127.0.0.1'))}\n"
@@ -87,7 +87,7 @@ def test_spark_connect(run, start, tmp_path):
     path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
     start("bash", pages.ROOT / script, log="server", PATH=path, SPARK_CONF_DIR=str(tmp_path))
     wait_until(lambda: "Spark Connect server started" in log.read_text(), 400, "the server")
-    prints(run, "interactive.md", "connect_client.py", SPARK_REMOTE=f"sc://localhost:{port}")
+    prints(run, "batch-and-sql.md", "connect_client.py", SPARK_REMOTE=f"sc://localhost:{port}")
 
 
 @pytest.fixture
@@ -96,7 +96,7 @@ def pipeline(environment, recipes_broker, tmp_path):
     folder = Path(shutil.copytree(RECIPES / "pipeline", tmp_path / "pipeline"))
     spec = folder / "spark-pipeline.yml"
     spec.write_text(spec.read_text().replace("/tmp/orders-pipeline", str(tmp_path)))
-    (command,) = re.findall(r"^spark-pipelines .*$", (pages.FOLDER / "several-queues.md").read_text(), re.MULTILINE)
+    (command,) = re.findall(r"^spark-pipelines .*$", (pages.FOLDER / "recipes/several-queues.md").read_text(), re.MULTILINE)
     program, *arguments = command.split()
     password = tmp_path / "password"
     password.write_text(recipes_broker.password)
@@ -128,5 +128,5 @@ def test_pipelines(pipeline, recipes_broker):
             return sorted(f"{message.body.decode()}\n" for message in client.read("pipeline.large"))
 
     large = run_with('{"id": 1, "amount": 250.00}', '{"id": 2, "amount": 19.99}', '{"id": 3, "amount": 100.00}')
-    assert "".join(large) == pages.output("several-queues.md", "pipeline.large")
+    assert "".join(large) == pages.output("recipes/several-queues.md", "pipeline.large")
     assert run_with('{"id": 4, "amount": 500.00}') == ['{"id":4,"amount":500.00}\n']

@@ -1,6 +1,6 @@
 """The worlds that the tests explore to their end, and those in which each broken rule is found.
 
-A row of a table is: what the world has, and the world. ``docs/internals-exactly-once.md`` has these rows too.
+A row of a table is: what the world has, and the world. ``tests/models.md`` has these rows too.
 """
 
 import sink_mutants as mutants

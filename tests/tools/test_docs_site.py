@@ -82,7 +82,7 @@ def test_the_search_leaves_diaries_out_and_finds_guides_before_what_contributors
     guides = {page: site.search_of(page)["boost"] for page in pages if page not in diaries | site.BOOSTS.keys()}
     assert set(guides.values()) == {1.0}
     assert site.BOOSTS.keys() <= {*pages, *site.PAGES.values()}, "pages that do not exist"
-    assert site.search_of("internals-exactly-once.md")["boost"] < 1.0 < site.search_of("guarantees.md")["boost"]
+    assert site.search_of("internals.md")["boost"] < 1.0 < site.search_of("guarantees.md")["boost"]
 
 
 def test_the_site_reads_markdown_inside_of_folded_parts():
@@ -92,7 +92,7 @@ def test_the_site_reads_markdown_inside_of_folded_parts():
 
 
 def test_every_state_diagram_of_the_pages_becomes_a_table():
-    for name in (*site.PAGES, "docs/internals-acknowledgement.md"):
+    for name in (*site.PAGES, "docs/internals.md"):
         if (ROOT / name).exists():
             assert "```mermaid" not in site.states_as_tables((ROOT / name).read_text())
 

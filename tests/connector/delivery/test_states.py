@@ -9,7 +9,7 @@ from state_diagrams import arrows
 from pyspark_jms.delivery.states import IN_JOURNAL, WITH_JOURNAL, WITHOUT_JOURNAL, Event, MessageState
 from pyspark_jms.errors import IllegalStateError
 
-PAGE = Path(__file__).parents[3] / "docs/internals-acknowledgement.md"
+PAGE = Path(__file__).parents[3] / "docs/internals.md"
 TABLES = {table.name.removeprefix("a message "): table for table in (WITHOUT_JOURNAL, WITH_JOURNAL, IN_JOURNAL)}
 
 # ruff: noqa: E501  # tables
@@ -107,7 +107,7 @@ def test_a_table_cannot_be_changed(name):
         )
 
 
-# --- docs/internals-acknowledgement.md ---------------------------------------------------------
+# --- docs/internals.md -------------------------------------------------------------------------
 
 
 def drawn(name):

@@ -56,7 +56,7 @@ from pyspark_jms.delivery.register.steps import (
 )
 from pyspark_jms.delivery.register.token import MAX_VALUE_DELIVERIES, LoneMessage, StoredToken, Token
 
-PAGE = Path(__file__).parents[4] / "docs" / "internals-exactly-once.md"
+PAGE = Path(__file__).parents[4] / "tests" / "models.md"
 WALKS, PARTS = 3_000, 10
 
 
