@@ -106,7 +106,7 @@ def test_each_message_is_in_the_table_once_whenever_the_process_is_killed(run, s
 
 @pytest.mark.skipif(RELEASE not in LAKES[0].releases, reason="no Delta for this release of Spark")
 def test_a_new_checkpoint_loses_nothing(run, address, tmp_path):
-    """Delta skips a batch whose number it has of the same application: the query with a new checkpoint is another one."""
+    """Delta skips a number that it has of the same application: a query with a new checkpoint is another one."""
     delta = LAKES[0].program
     before = counted(run(delta, "send", "read", "count", **address))
     shutil.rmtree(tmp_path / "data/checkpoint")

@@ -96,7 +96,8 @@ def pipeline(environment, recipes_broker, tmp_path):
     folder = Path(shutil.copytree(RECIPES / "pipeline", tmp_path / "pipeline"))
     spec = folder / "spark-pipeline.yml"
     spec.write_text(spec.read_text().replace("/tmp/orders-pipeline", str(tmp_path)))
-    (command,) = re.findall(r"^spark-pipelines .*$", (pages.FOLDER / "recipes/several-queues.md").read_text(), re.MULTILINE)
+    page = (pages.FOLDER / "recipes/several-queues.md").read_text()
+    (command,) = re.findall(r"^spark-pipelines .*$", page, re.MULTILINE)
     program, *arguments = command.split()
     password = tmp_path / "password"
     password.write_text(recipes_broker.password)
