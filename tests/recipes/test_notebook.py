@@ -1,5 +1,6 @@
 """docs/recipes/notebook.ipynb, executed by Jupyter's own client in a kernel of its own."""
 
+import base64
 import json
 import os
 import sys
@@ -8,6 +9,7 @@ from pathlib import Path
 import pages
 import pytest
 
+PAGE = "batch-and-sql.md"
 NOTEBOOK = pages.FOLDER / "recipes/notebook.ipynb"
 CELLS = [cell.strip("\n") for cell in Path(__file__).with_name("notebook.py").read_text().split("# %%\n") if cell]
 
@@ -16,18 +18,28 @@ def code_cells(notebook):
     return [cell for cell in notebook["cells"] if cell["cell_type"] == "code"]
 
 
+def outputs(notebook):
+    return [output for cell in code_cells(notebook) for output in cell["outputs"]]
+
+
 def printed(notebook):
-    """The lines that the cells print, without the table of ``show``."""
-    outputs = [output for cell in code_cells(notebook) for output in cell["outputs"]]
-    texts = [output["text"] for output in outputs if output["output_type"] == "stream" and output["name"] == "stdout"]
-    lines = "".join(line for text in texts for line in text).splitlines()
-    return "".join(f"{line}\n" for line in lines if line and line[0] not in "+|" and not line.startswith("Setting"))
+    """The lines that the cells print."""
+    streams = [output for output in outputs(notebook) if output.get("name") == "stdout"]
+    return "".join(line for output in streams for line in output["text"])
+
+
+def shown(notebook, kind):
+    """What the cells show beside text: tables of HTML, a picture."""
+    return [output["data"][kind] for output in outputs(notebook) if kind in output.get("data", {})]
 
 
 def test_the_page_and_the_notebook_have_the_same_cells():
     notebook = json.loads(NOTEBOOK.read_text())
     assert ["".join(cell["source"]) for cell in code_cells(notebook)] == CELLS
-    assert printed(notebook) == pages.output("batch-and-sql.md", "notebook"), "the outputs that the file keeps"
+    assert printed(notebook) == pages.output(PAGE, "notebook"), "the outputs that the file keeps"
+    assert [base64.b64decode(picture) for picture in shown(notebook, "image/png")] == [
+        NOTEBOOK.with_suffix(".png").read_bytes()
+    ]
 
 
 @pytest.mark.slow
@@ -47,4 +59,8 @@ def test_the_notebook_runs(tmp_path, monkeypatch):
         cell.outputs = []
     resources = {"metadata": {"path": str(tmp_path)}}
     NotebookClient(notebook, timeout=250, kernel_name="python3", resources=resources).execute()
-    assert printed(notebook) == pages.output("batch-and-sql.md", "notebook")
+    assert printed(notebook) == pages.output(PAGE, "notebook")
+    tables = ["".join(table) for table in shown(notebook, "text/html")]
+    expected = ["<th>JMSTimestamp</th>", "<td>1667</td>", "orders: 5,000 messages", "<th>properties.region</th>"]
+    assert [text for text, table in zip(expected, tables, strict=True) if text not in table] == []
+    assert len(shown(notebook, "image/png")) == 1
