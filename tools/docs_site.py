@@ -21,6 +21,7 @@ PAGES = {
     "CHANGELOG.md": "changelog.md",
     "SECURITY.md": "security-policy.md",
     "tests/README.md": "tests.md",
+    "bench/README.md": "benchmarks.md",
     "findings/README.md": "findings.md",
 }
 """Page of the repository -> page of the site. A page that does not exist is left out."""
@@ -32,7 +33,16 @@ BOOSTS = {
     **dict.fromkeys(("options.md", "schema.md", "errors.md"), 3.0),  # whoever searches a name looks for its reference
     **dict.fromkeys(("guarantees.md", "security.md"), 2.0),
     **dict.fromkeys(
-        ("architecture.md", "contributing.md", "changelog.md", "tests.md", "findings.md", "fault-matrix.md"), 0.3
+        (
+            "architecture.md",
+            "contributing.md",
+            "changelog.md",
+            "tests.md",
+            "findings.md",
+            "fault-matrix.md",
+            "benchmarks.md",
+        ),
+        0.3,
     ),
     "internals.md": 0.3,
 }
