@@ -1,13 +1,20 @@
 """``pyspark-jms check``: what a broker can do for a user, and what is on a queue."""
 
 import argparse
+import os
+import shutil
+import subprocess
+import sys
 import uuid
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
 from pathlib import Path
-from typing import TextIO
+from typing import TYPE_CHECKING, TextIO
 
 from pyspark_jms.errors import InvalidOptionError, OptionConflictError
 from pyspark_jms.tools.cli.command import Command, add_access, is_ascii_json, source_options
+
+if TYPE_CHECKING:
+    from pyspark_jms.tools.check.findings import Finding
 
 __all__ = ["COMMAND"]
 
@@ -63,12 +70,28 @@ def _run(options: argparse.Namespace) -> int:
     )
     with _opened(Path(options.report or _REPORT)) if options.conformance else nullcontext() as report:
         findings = run_checks(check)
+        if not options.conformance:
+            findings += _python_findings()
         if report is not None:
             report.write(as_markdown(check.title, check.facts, findings))
     print(as_json(findings, ascii_only=is_ascii_json()) if options.json else as_table(findings))
     if report is not None and not options.json:
         print(f"\nreport: {report.name}")
     return int(failed(findings))
+
+
+def _python_findings() -> "list[Finding]":
+    """Return a note if Spark would start a Python without this package, as where no environment is activated."""
+    from pyspark_jms.tools.check.findings import note
+
+    name = os.environ.get("PYSPARK_DRIVER_PYTHON") or os.environ.get("PYSPARK_PYTHON") or "python3"
+    path = shutil.which(name)
+    with suppress(OSError, subprocess.SubprocessError):
+        command = [path or name, "-c", "import pyspark_jms"]
+        subprocess.run(command, capture_output=True, timeout=60, check=True)  # noqa: S603 - what Spark would start
+        return []
+    value = f"Spark would look up, plan and run format jms with {path or name}, which cannot import pyspark_jms"
+    return [note("python", value, f"Set PYSPARK_PYTHON={sys.executable} where the driver starts.")]
 
 
 def _require_consistent(options: argparse.Namespace) -> None:

@@ -1,4 +1,5 @@
 import json
+import sys
 
 import pytest
 from waiting import await_count
@@ -53,6 +54,16 @@ def test_check_refuses_wrong_options_of_conformance_before_it_connects(arguments
     assert error in capsys.readouterr().err
 
 
-def test_check_of_an_unreachable_broker(capsys):
+def test_check_of_an_unreachable_broker(capsys, monkeypatch):
+    """And the Python that Spark would start is named if it lacks the package."""
+    monkeypatch.setenv("PYSPARK_PYTHON", sys.executable)
     assert cli.main(["check", "--broker-url", "stomp://127.0.0.1:1"]) == 1
     assert capsys.readouterr().out.startswith("! connection            [JMS_BROKER_UNREACHABLE] stomp://127.0.0.1:1 ")
+    assert len(_findings(capsys)) == 1
+    monkeypatch.setenv("PYSPARK_DRIVER_PYTHON", sys.executable + ".missing")
+    assert sys.executable + ".missing, which cannot import pyspark_jms" in _findings(capsys)[-1]["value"]
+
+
+def _findings(capsys):
+    assert cli.main(["check", "--broker-url", "stomp://127.0.0.1:1", "--json"]) == 1
+    return json.loads(capsys.readouterr().out)["findings"]
