@@ -1,6 +1,6 @@
-"""Delta and Iceberg: the pages' programs, killed in the middle, on each release that the table format supports.
+"""Delta, Iceberg and Lance: the page's programs, killed in the middle, on each release that the table format supports.
 
-`make test-spark` runs them: there is neither Delta nor Iceberg for the newest release.
+`make test-spark` runs them. For the newest release there is only Lance, which needs no jar: `make test-all` runs it.
 """
 
 import contextlib
@@ -45,6 +45,12 @@ LAKES = [
         "iceberg_exactly_once.py",
         {"4.1": "1.12.0"},
         "lake/shop/orders/metadata/*.metadata.json",
+    ),
+    Lake(
+        "Lance",
+        "lance_exactly_once.py",
+        {"4.3": "14.0.2"},
+        "orders.lance/_versions/*.manifest",
     ),
 ]
 
