@@ -33,6 +33,8 @@ from pyspark_jms.source.unmatched import warn_of_unmatched
 __all__ = ["BatchReceiver", "required_recognition"]
 
 _POLL_SECONDS = 0.05
+_STORED_BYTES = 4 << 20
+"""So much at a time goes into the journal while a batch grows: then the disk, the broker and this process work at once."""
 
 
 class BatchReceiver:
@@ -169,7 +171,9 @@ class BatchReceiver:
             if verdict is BatchDecision.NOTHING and self._nothing_to_come():
                 self._idle_since = changes if not self._draining else -1
                 return self._ledger.offered
-            if waiting.messages:
+            if self._store is not None and waiting.size - self._ledger.waiting_bytes >= _STORED_BYTES:
+                reception.take_all()  # the broker sends more meanwhile
+            elif waiting.messages:
                 time.sleep(LINGER_SECONDS / 2)  # instead of waking for every message
             elif self._draining:
                 condition.pause(_POLL_SECONDS)

@@ -324,6 +324,20 @@ def test_a_lost_connection_inside_a_run_repeats_nothing(broker, queue):
         assert receiver.progress()["reconnects"] == 2
 
 
+def test_a_journal_stores_a_batch_while_it_grows(broker, queue, tmp_path, monkeypatch):
+    """Its messages come in parts, and each part is durable and acknowledged before the batch ends."""
+    monkeypatch.setattr("pyspark_jms.source.receiver._STORED_BYTES", 1)
+    fill(broker, queue, 20_000)
+    with receiving(broker, queue, deliveryGuarantee="exactly-once", journalLocation=tmp_path) as receiver:
+        end, parts = 0, []
+        while end < 20_000:
+            end = receiver.next_batch_end()
+            parts.append(len(list(tmp_path.glob("segment-*"))))
+            receiver.acknowledge_through(end)
+    assert (end, max(parts) > 1) == (20_000, True)
+    assert left(broker, queue, 0) == 0
+
+
 def test_a_journal_keeps_equal_messages_with_one_id_of_an_amqp_producer_apart(broker, queue, tmp_path):
     """Over STOMP the broker gives each message an id of its own, also where a producer gave all the same one."""
     equal = section(0x70, list_(TRUE)) + properties(message_id=string("5")) + section(0x77, string("tick"))
