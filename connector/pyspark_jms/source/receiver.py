@@ -34,7 +34,7 @@ __all__ = ["BatchReceiver", "required_recognition"]
 
 _POLL_SECONDS = 0.05
 _STORED_BYTES = 4 << 20
-"""So much at a time goes into the journal while a batch grows: then the disk, the broker and this process work at once."""
+"""So much at a time goes into the journal while a batch grows: disk, broker and this process then work at once."""
 
 
 class BatchReceiver:
