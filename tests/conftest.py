@@ -135,6 +135,13 @@ def broker():
         yield shared
 
 
+@pytest.fixture(scope="module")
+def java(broker):
+    """A JMS client of the broker, for all tests of a file."""
+    with testing.JmsClient(broker) as client:
+        yield client
+
+
 @pytest.fixture(scope="session")
 def artemis(request):
     """An embedded Artemis of the session: ``broker``, unless that is the one of JMS_BROKER_URL."""

@@ -269,7 +269,7 @@ def noop(spark, broker, queue, folder, **options):
 
 def test_what_the_amqp_sink_writes_is_acknowledged_over_stomp(spark, classic, queue, tmp_path):
     rows = spark.range(5).selectExpr("CAST(id AS STRING) text")
-    over_amqp = access(classic) | {"brokerUrl": classic.amqp_url}
+    over_amqp = access(classic, "amqp")
     rows.write.format("jms").mode("append").options(**over_amqp, queue=queue).save()
     found = read(spark, classic, queue, tmp_path, "of_amqp")
     assert sorted(row.text for row in found) == [*"01234"]

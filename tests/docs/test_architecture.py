@@ -48,7 +48,7 @@ def test_one_message_is_in_the_hands_of_the_files_that_it_lists(broker, queue):
         pytest.skip("earlier releases of Spark have another reader")
     from pyspark_jms.spark.stream_reader import JmsStreamReader
 
-    given = access(broker) | {"brokerUrl": broker.amqp_url, "queue": queue}
+    given = access(broker, "amqp") | {"queue": queue}
     options = SourceOptions.parse(given)
     found = set()
     with followed(found):

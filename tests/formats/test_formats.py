@@ -15,10 +15,10 @@ from pathlib import Path
 
 import pytest
 from kept_messages import put_back
-from moving_rows import TO_QUEUE, broker_access, read_once, texts, write_daily, write_once
+from moving_rows import TO_QUEUE, read_once, texts, write_daily, write_once
 from numbered import fill
 from rawstomp import RawStomp
-from streaming import left, read, run_available
+from streaming import access, left, read, run_available
 
 from pyspark_jms.delivery.register.token import Token
 from pyspark_jms.source.offsets import mark_of, selector_digest, selector_of, sequence
@@ -81,7 +81,7 @@ def rows_of(spark, frame, folder):
 @pytest.mark.parametrize("protocol", ["stomp", "amqp"])
 def test_a_queue_is_read_on(spark, broker, queue, release, protocol):
     fill(broker, queue, 2, first=10)
-    messages = spark.readStream.format("jms").options(**broker_access(broker, protocol), queue=queue).load()
+    messages = spark.readStream.format("jms").options(**access(broker, protocol), queue=queue).load()
     found = rows_of(spark, messages, release / "queue")
     assert [row[1:] for row in found] == [(6, 10), (7, 11)]
     assert found[0][0] == 2  # the other message may come in a batch of its own

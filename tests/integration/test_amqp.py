@@ -26,9 +26,7 @@ STREAM = [Typed("int", 1), Typed("string", "two"), Typed("double", 3.0), Typed("
 
 @pytest.fixture
 def over_amqp(broker):
-    if not hasattr(broker, "amqp_url"):
-        pytest.skip("needs an embedded broker")
-    return access(broker) | {"brokerUrl": broker.amqp_url}
+    return access(broker, "amqp")
 
 
 def test_what_java_sends_is_what_spark_sees(spark, broker, queue, over_amqp):

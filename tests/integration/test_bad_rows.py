@@ -30,7 +30,7 @@ def test_bad_rows_go_to_the_dead_letter_queue_and_the_query_goes_on(spark, broke
         (
             dead.select("text", "bytes", "properties", "JMSCorrelationID", "JMSType")
             .write.format("jms")
-            .options(**access(broker) | {"brokerUrl": broker.amqp_url}, queue=f"{queue}.dead")
+            .options(**access(broker, "amqp"), queue=f"{queue}.dead")
             .options(deliveryGuarantee="exactly-once", writeId=write_id(batch, number))
             .mode("append")
             .save()

@@ -86,7 +86,7 @@ def test_a_read_makes_its_registers_only(artemis, command, source):
 
 def test_a_write_makes_its_ledger_only(artemis):
     owner = LedgerOwner("query", "the.name")
-    given = access(artemis) | {"brokerUrl": artemis.amqp_url, "queue": "written", "deliveryGuarantee": "exactly-once"}
+    given = access(artemis, "amqp") | {"queue": "written", "deliveryGuarantee": "exactly-once"}
     options = SinkOptions.parse(given)
 
     def write(batch, partition, text, *, again):

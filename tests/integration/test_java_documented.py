@@ -21,12 +21,6 @@ pytestmark = [pytest.mark.broker, pytest.mark.deep]
 
 
 @pytest.fixture(scope="module")
-def java(broker):
-    with JmsClient(broker) as client:
-        yield client
-
-
-@pytest.fixture(scope="module")
 def documented(broker, tmp_path_factory):
     """``documented(method, argument)`` of the class that holds the ten lines, as they stand in the documentation."""
     (lines,) = fenced("typed-messages.md", "java")

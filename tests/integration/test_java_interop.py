@@ -10,17 +10,11 @@ from waiting import await_value, wait_until
 from pyspark_jms.jms.model import BodyType, DeliveryMode
 from pyspark_jms.options.source import SourceOptions
 from pyspark_jms.spark.batch_reader import JmsPeek
-from pyspark_jms.testing import JmsClient, Typed
+from pyspark_jms.testing import Typed
 
 pytestmark = pytest.mark.broker
 
 LARGE = 300_000
-
-
-@pytest.fixture(scope="module")
-def java(broker):
-    with JmsClient(broker) as client:
-        yield client
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ from numbered import fill
 from pyspark.sql.streaming.datasource import ReadMaxBytes
 from rawstomp import RawStomp
 from receivers import OpenReceiver
-from streaming import left, read, run_available
+from streaming import access, left, read, run_available
 from waiting import await_count, wait_until
 
 from pyspark_jms.delivery.journal.journal_log import Position
@@ -23,7 +23,7 @@ from pyspark_jms.spark.stream_reader import JmsStreamReader
 
 
 def options(broker, queue, folder, **more):
-    raw = {"brokerUrl": broker.url, "user": broker.user, "password": broker.password, "queue": queue}
+    raw = access(broker) | {"queue": queue}
     raw |= {"deliveryGuarantee": "exactly-once", "journalLocation": str(folder)} | {
         key: str(value) for key, value in more.items()
     }
@@ -267,7 +267,7 @@ def test_a_checkpoint_written_with_a_journal_is_not_read_without_it(broker, queu
     reader = JmsStreamReader(options(broker, queue, tmp_path))
     end = reader.latestOffset({"seq": 0}, ReadMaxBytes(1))
     reader.stop()
-    raw = {"brokerUrl": broker.url, "user": broker.user, "password": broker.password, "queue": queue}
+    raw = access(broker) | {"queue": queue}
     reader = JmsStreamReader(SourceOptions.parse(raw))
     try:
         with pytest.raises(OptionConflictError, match=r"\[JMS_OPTION_CONFLICT\].* journalLocation"):

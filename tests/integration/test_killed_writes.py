@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 from proxy import Proxy
-from rawstomp import RawStomp
+from rawstomp import take_texts
 from streaming import access, ledger_of, lines, once_to
 from waiting import await_count, wait_until
 
@@ -29,11 +29,6 @@ transaction and a discharge with it."""
 DISCHARGED = 7
 """The discharge's, after two requests to the management for a new queue and two for the ledger, the first token and its
 acceptance."""
-
-
-def texts(broker, queue):
-    with RawStomp(broker) as client:
-        return sorted(message.body.decode() for message in client.read(queue, quiet=0.5))
 
 
 JOB = """
@@ -95,7 +90,7 @@ def test_a_driver_killed_between_the_sink_and_sparks_commit_log(broker, queue, t
         proxy.accept()
         with job(tmp_path, proxy, broker, queue) as second:
             assert second.wait(120) == 0
-    assert texts(broker, queue) == sorted(f"{number}-{n}" for number in range(3) for n in range(50))
+    assert take_texts(broker, queue) == sorted(f"{number}-{n}" for number in range(3) for n in range(50))
 
 
 @pytest.mark.deep
@@ -114,7 +109,7 @@ def test_a_worker_killed_after_its_commit_was_carried_out(broker, queue, tmp_pat
             proxy.accept()
             assert running.wait(120) == 0
         assert proxy.accepted >= 4  # the killed attempt's three, the next one's look-up and connection
-    assert [text.split()[0] for text in texts(broker, queue)] == sorted(f"0-{n}" for n in range(50))
+    assert [text.split()[0] for text in take_texts(broker, queue)] == sorted(f"0-{n}" for n in range(50))
 
 
 FILES, LINES = 24, 5
@@ -160,7 +155,7 @@ def test_a_batch_that_is_repeated_in_other_partitions_is_refused_and_in_the_same
         )
         code, reason = ended(tmp_path, proxy, broker, queue, "local[4]")
         assert code == 0, reason
-    assert texts(broker, queue) == all_lines()
+    assert take_texts(broker, queue) == all_lines()
     options = SinkOptions.parse(access(broker) | once_to(broker, queue))
     owner = LedgerOwner("query", ledger_of(tmp_path / "checkpoint").removeprefix(LEDGER_PREFIX))
     assert len(CommitLedger(options.connection, owner).find()) == 4
@@ -176,7 +171,7 @@ def test_a_job_killed_while_its_driver_sends_what_tasks_held(broker, queue, tmp_
         await_count(broker, queue, FILES * LINES * 3 // 4)
         code, reason = ended(tmp_path, proxy, broker, queue, "local[4]")
         assert code == 0, reason
-    assert texts(broker, queue) == all_lines()
+    assert take_texts(broker, queue) == all_lines()
 
 
 def test_files_are_cut_the_same_on_any_number_of_cores_when_their_partitions_are_counted(spark, tmp_path):

@@ -198,10 +198,8 @@ def test_an_alert_fires_when_a_batch_hangs(spark, broker, queue, tools, exporter
 @pytest.fixture(params=["stomp with a journal", "amqp", "amqp exactly-once"])
 def read(request, broker, queue, tmp_path):
     if request.param.startswith("amqp"):
-        if not hasattr(broker, "amqp_url"):
-            pytest.skip("needs an embedded broker")
         guarantee = request.param.removeprefix("amqp").strip() or "at-least-once"
-        return access(broker) | {"brokerUrl": broker.amqp_url, "queue": queue, "deliveryGuarantee": guarantee}
+        return access(broker, "amqp") | {"queue": queue, "deliveryGuarantee": guarantee}
     return access(broker) | {
         "queue": queue,
         "deliveryGuarantee": "exactly-once",

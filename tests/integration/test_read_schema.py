@@ -42,11 +42,9 @@ def found(rows):
 
 
 def options_of(broker, queue, engine, folder):
-    url = broker.url if engine in {"stomp", "journal"} else getattr(broker, "amqp_url", None)
-    if url is None:
-        pytest.skip("needs an embedded broker")
     return {
-        **(access(broker) | {"brokerUrl": url, "queue": queue}),
+        **access(broker, "stomp" if engine in {"stomp", "journal"} else "amqp"),
+        "queue": queue,
         **(
             {"deliveryGuarantee": "exactly-once", "journalLocation": str(folder / "journal")}
             if engine == "journal"

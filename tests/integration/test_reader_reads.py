@@ -25,9 +25,7 @@ pytestmark = [pytest.mark.broker, pytest.mark.spark]
 
 
 def read(spark, broker, queue, **options):
-    if not hasattr(broker, "amqp_url"):
-        pytest.skip("needs an embedded broker")
-    given = access(broker) | {"brokerUrl": broker.amqp_url, "queue": queue, "deliveryGuarantee": "exactly-once"}
+    given = access(broker, "amqp") | {"queue": queue, "deliveryGuarantee": "exactly-once"}
     return spark.readStream.format("jms").options(**given | options).load()
 
 
@@ -169,7 +167,7 @@ def test_two_queries_of_one_frame_share_the_messages(spark, broker, queue, tmp_p
 @pytest.mark.deep
 def test_from_queue_to_queue_exactly_once(spark, broker, queue, tmp_path):
     put(broker, queue, *map(str, range(300)))
-    target = access(broker) | {"brokerUrl": broker.amqp_url, "queue": f"{queue}.out"}
+    target = access(broker, "amqp") | {"queue": f"{queue}.out"}
     frame = read(spark, broker, queue, maxMessagesPerTrigger="100").select("text")
     run_available(frame, tmp_path / "checkpoint", "jms", deliveryGuarantee="exactly-once", **target)
     assert left(broker, queue) == 0

@@ -13,19 +13,11 @@ from rawstomp import RawStomp
 from streaming import left
 from waiting import wait_until
 
-from pyspark_jms.testing import JmsClient
-
 pytestmark = [pytest.mark.broker, pytest.mark.spark, pytest.mark.deep]
 
 JOB = Path(__file__).parents[2] / "jobs" / "jms_request_reply.py"
 SECRET = "JOB_PASSWORD"
 REFUSED = {"error": "a request is JSON with quantity and price"}
-
-
-@pytest.fixture
-def java(broker):
-    with JmsClient(broker) as client:
-        yield client
 
 
 @pytest.fixture

@@ -244,8 +244,7 @@ def test_a_property_that_a_java_client_set_to_null_is_null_to_selectors(broker, 
 
 
 def shown(broker, queue, protocol, selector):
-    url = broker.amqp_url if protocol == "amqp" else broker.url
-    given = access(broker) | {"brokerUrl": url, "queue": queue, "selector": selector}
+    given = access(broker, protocol) | {"queue": queue, "selector": selector}
     options = SourceOptions.parse(given, "batch")
     return [row for partition in peek(reading_of(options)) for row in partition.to_pylist()]
 

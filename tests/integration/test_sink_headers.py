@@ -40,12 +40,6 @@ TYPES = {
 
 
 @pytest.fixture
-def java(broker):
-    with JmsClient(broker) as client:
-        yield client
-
-
-@pytest.fixture
 def send(broker, queue):
     """``send(row, row, …)`` to the test's queue."""
 

@@ -5,7 +5,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from py4j.protocol import Py4JJavaError
-from rawstomp import RawStomp
+from rawstomp import RawStomp, take_texts
 from streaming import access, read
 from waiting import wait_until
 
@@ -29,11 +29,6 @@ def start(spark, broker, queue, checkpoint):
     orders = read(spark, broker, queue=queue).select("text")
     writer = orders.writeStream.format("jms").options(**access(broker), queue=f"{queue}.copies")
     return writer.option("checkpointLocation", str(checkpoint)).start()
-
-
-def bodies(broker, queue):
-    with RawStomp(broker) as client:
-        return sorted(message.body.decode() for message in client.read(queue, quiet=0.5))
 
 
 def test_spark_does_not_find_the_sink_off_the_main_thread(spark, broker, queue, tmp_path):
@@ -67,4 +62,4 @@ def test_a_pool_of_threads_that_each_make_the_session_theirs(spark, broker, queu
         copies = f"{queue}.{number}.copies"
         wait_until(lambda name=copies: broker.message_count(name) == 6, what="the copies")
         query.stop()
-        assert bodies(broker, copies) == sorted([f"row {n}" for n in range(3)] * 2)
+        assert take_texts(broker, copies) == sorted([f"row {n}" for n in range(3)] * 2)

@@ -1,6 +1,5 @@
 """Messages that an AMQP client sends."""
 
-import pytest
 from amqp_messages import TRUE, block_of, list_, properties, section, string, timestamp
 from streaming import access
 
@@ -12,9 +11,7 @@ from pyspark_jms.options.source import SourceOptions
 
 
 def settings_of(running, /, **options):
-    if not hasattr(running, "amqp_url"):
-        pytest.skip("needs an embedded broker")
-    given = access(running) | {"brokerUrl": running.amqp_url, "queue": "q"} | options
+    given = access(running, "amqp") | {"queue": "q"} | options
     return SourceOptions.parse(given).connection
 
 

@@ -7,15 +7,13 @@ import sys
 from collections import Counter
 from pathlib import Path
 
-from amqp_sending import settings_of
 from streaming import access, left
 
 DRIVER = Path(__file__).with_name("reader_driver.py")
 
 
 def start(broker, queue, folder, kill_at="never", nth=1, **options):
-    settings_of(broker)  # skips without AMQP
-    given = access(broker) | {"brokerUrl": broker.amqp_url, "queue": queue, "deliveryGuarantee": "exactly-once"}
+    given = access(broker, "amqp") | {"queue": queue, "deliveryGuarantee": "exactly-once"}
     given |= {"maxMessagesPerTrigger": "25", "idleTimeout": "200ms"} | options
     command = [sys.executable, str(DRIVER), str(folder), kill_at, str(nth), json.dumps(given)]
     return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)

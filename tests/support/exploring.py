@@ -1,61 +1,46 @@
-"""Explores a model: every state that a world can reach, or random walks. ``moves`` gives the successors of a state.
+"""Explores a model: every state that a world can reach, or random walks.
 
-A *violation* is what ``fault`` returns for a state: a sentence, or None. The first path to each violation is kept.
+A world has a ``first`` state; ``moves`` gives the successors of a state with their labels, and ``fault`` a sentence on
+what is wrong in it, or None: a *violation*.
 """
 
 import random
 from collections import deque
-from collections.abc import Callable, Hashable, Iterable
 from dataclasses import dataclass, field
-
-State = Hashable
-Moves = Callable[[State], Iterable[tuple[str, State]]]
 
 
 @dataclass
 class Exploration:
     states: int = 0
     depth: int = 0
-    complete: bool = True
-    violations: dict[str, list[str]] = field(default_factory=dict)
-    """The sentence → the labels of the moves that lead to it."""
-
-    def __str__(self):
-        found = "; ".join(f"{what} after {len(path)} moves" for what, path in self.violations.items()) or "none"
-        return (
-            f"{self.states:,} states, depth {self.depth}, {'complete' if self.complete else 'cut'}, violations: {found}"
-        )
+    violation: str | None = None
+    path: list[str] = field(default_factory=list)
+    """The labels of the moves that lead to the violation."""
 
 
-def explore(start, moves, fault, *, canonical=lambda state: state, limit=10_000_000, enough=1):
-    """Breadth first, so that the path to a violation is a shortest one. Ends early with ``enough`` violations.
+def explore(world):
+    """Breadth first, so that the path to a violation is a shortest one, until the end or the first violation.
 
-    ``canonical``: one state for all states that differ in names only.
+    ``world.canonical`` gives one state for all states that differ in names only.
     """
-    came_from = {start: None}
-    depth_of = {start: 0}
-    waiting, found = deque([start]), Exploration()
+    came_from = {world.first: None}
+    depth_of = {world.first: 0}
+    waiting, found = deque([world.first]), Exploration()
     while waiting:
         state = waiting.popleft()
         depth = depth_of.pop(state)
         found.depth = max(found.depth, depth)
-        for label, moved in moves(state):
-            after = canonical(moved)
+        for label, moved in world.moves(state):
+            after = world.canonical(moved)
             if after in came_from:
                 continue
             came_from[after] = (label, state)
-            what = fault(after)
-            if what is None:
-                depth_of[after] = depth + 1
-                waiting.append(after)
-                continue
-            found.violations.setdefault(what, _path(came_from, after))
-            if len(found.violations) >= enough:
-                found.states, found.complete = len(came_from), False
+            found.violation = world.fault(after)
+            if found.violation is not None:
+                found.path = _path(came_from, after)
                 return found
-        if len(came_from) >= limit:
-            found.complete = False
-            break
+            depth_of[after] = depth + 1
+            waiting.append(after)
     found.states = len(came_from)
     return found
 
@@ -68,22 +53,22 @@ def _path(came_from, state):
     return labels[::-1]
 
 
-def walk(start, moves, fault, seed, *, violation=lambda state: state.violation, probability=0.12, length=400):
-    """A random path: a fault (its label begins with ``!``) with the probability, where one is possible.
+def walk(world, seed):
+    """A random path: a fault (its label begins with ``!``) at about every eighth move, where one is possible.
 
-    Return what is wrong and the labels. ``violation`` is asked after every move, ``fault`` at the end.
+    Return what is wrong and the labels. ``violation`` of the state is asked after every move, ``fault`` at the end.
     """
     choose = random.Random(seed)
-    state, labels = start, []
-    for _ in range(length):
-        steps = list(moves(state))
+    state, labels = world.first, []
+    for _ in range(400):
+        steps = list(world.moves(state))
         faults = [step for step in steps if step[0].startswith("!")]
         others = [step for step in steps if not step[0].startswith("!")]
         if not steps:
             break
-        take_fault = faults and (not others or choose.random() < probability)
+        take_fault = faults and (not others or choose.random() < 0.12)
         label, state = choose.choice(faults if take_fault else others)
         labels.append(label)
-        if violation(state) is not None:
-            return violation(state), labels
-    return fault(state), labels
+        if state.violation is not None:
+            return state.violation, labels
+    return world.fault(state), labels

@@ -10,6 +10,7 @@ from dataclasses import replace
 from hashlib import blake2b
 
 from pyspark_jms.blocks.block import MessageBlock
+from pyspark_jms.delivery.journal.store import JournalStore
 from pyspark_jms.delivery.subscription_ledger import Recognition
 
 UNNAMED = b"-"
@@ -162,6 +163,13 @@ class ModelBroker:
         """Nothing happens any more without another call."""
         session = self.session
         return not any((self.queue, session.delivered, session.acks, self.receipts, self.ghosts, self.with_others))
+
+
+def open_journal(path, *, clock=lambda: 1e9):
+    """The journal in this folder, for blocks of ``block_of``."""
+    return JournalStore.open(
+        path, query="test", wait_seconds=0, pause=lambda _: None, clock=clock, fingerprints=fingerprints_of
+    )
 
 
 def share_queue(brokers):

@@ -155,3 +155,9 @@ class RawStomp:
         body = bytes(self._buffer[head + 2 : end])
         del self._buffer[: end + 1]
         return Received(command.decode(), pairs, body)
+
+
+def take_texts(broker, queue, quiet=0.5):
+    """Receive all messages of the queue, and return their texts in order."""
+    with RawStomp(broker) as client:
+        return sorted(message.body.decode() for message in client.read(queue, quiet=quiet))

@@ -15,8 +15,7 @@ class ReaderQuery:
     """A streaming query without Spark: tasks are functions. Keeps an offset log as Spark does."""
 
     def __init__(self, broker, **options):
-        amqp_sending.settings_of(broker)  # skips without AMQP
-        given = access(broker) | {"brokerUrl": broker.amqp_url, "deliveryGuarantee": "exactly-once"}
+        given = access(broker, "amqp") | {"deliveryGuarantee": "exactly-once"}
         given |= {key: str(each) for key, each in options.items() if each is not None}
         self.options = SourceOptions.parse(given)
         self.log = []

@@ -15,8 +15,12 @@ PROTOCOL_PAIRS = [
 """The protocols of two clients of a broker. In `make test` they differ."""
 
 
-def access(broker):
-    return {"brokerUrl": broker.url, "user": broker.user, "password": broker.password}
+def access(broker, protocol="stomp"):
+    """The options by which a protocol reaches the broker. A broker without AMQP skips the test."""
+    if protocol == "amqp" and not hasattr(broker, "amqp_url"):
+        pytest.skip("needs an embedded broker")
+    url = broker.amqp_url if protocol == "amqp" else broker.url
+    return {"brokerUrl": url, "user": broker.user, "password": broker.password}
 
 
 def read(spark, broker, **options):
@@ -83,9 +87,11 @@ def uncommit(checkpoint):
 
 
 def once_to(broker, queue, **more):
-    if not hasattr(broker, "amqp_url"):
-        pytest.skip("needs an embedded broker")
-    return {"brokerUrl": broker.amqp_url, "queue": queue, "deliveryGuarantee": "exactly-once"} | more
+    return {
+        "brokerUrl": access(broker, "amqp")["brokerUrl"],
+        "queue": queue,
+        "deliveryGuarantee": "exactly-once",
+    } | more
 
 
 def lines(tmp_path, files, count):

@@ -26,7 +26,7 @@ from pyspark_jms.testing import EmbeddedClassic, JmsClient
 
 
 def options(broker, **more):
-    given = access(broker) | {"brokerUrl": broker.amqp_url} | more
+    given = access(broker, "amqp") | more
     return SinkOptions.parse(given)
 
 

@@ -252,7 +252,7 @@ def test_an_answer_names_the_request_by_the_id_that_it_had(broker, queue):
         requests = peeked(broker, f"{queue}.in")
         answers = [request[name] for request in requests for name in ("JMSMessageID", "JMSCorrelationID")]
         assert answers[6:8] == ["ID:AMQP_NO_PREFIX:plain", "plain"]
-        options = SinkOptions.parse(access(broker) | {"brokerUrl": broker.amqp_url, "queue": queue})
+        options = SinkOptions.parse(access(broker, "amqp") | {"queue": queue})
         batch = pa.record_batch({"JMSCorrelationID": pa.array(answers, pa.string())})
         assert send_at_least_once(AmqpSinkLink, options, iter([batch])) == (len(answers), 0)
         receiver = connection.create_receiver(queue)
@@ -274,8 +274,8 @@ def test_properties_that_jms_does_not_have_arrive_and_can_be_written(broker, que
     assert (properties["uint"], properties["uuid"][-1], properties["list"]) == ("7", "7", None)
     for text in ("uint = 7", "NOT (uuid = 'x')", f"NOT (uuid = '{properties['uuid']}')", "list IS NOT NULL"):
         assert len(peeked(broker, queue, selector=text)) == 1, text
-    options = SourceOptions.parse(access(broker) | {"brokerUrl": broker.amqp_url, "queue": queue})
-    target = SinkOptions.parse(access(broker) | {"brokerUrl": broker.amqp_url, "queue": f"{queue}.out"})
+    options = SourceOptions.parse(access(broker, "amqp") | {"queue": queue})
+    target = SinkOptions.parse(access(broker, "amqp") | {"queue": f"{queue}.out"})
     assert send_at_least_once(AmqpSinkLink, target, iter(list(peek(reading_of(options))))) == (1, 0)
     (written,) = peeked(broker, f"{queue}.out")
     assert properties.pop("list") is None
@@ -305,7 +305,7 @@ def put_encoded(settings, queue, message):
 
 
 def peeked(broker, queue, **given):
-    options = SourceOptions.parse(access(broker) | {"brokerUrl": broker.amqp_url, "queue": queue} | given)
+    options = SourceOptions.parse(access(broker, "amqp") | {"queue": queue} | given)
     return [row for batch in peek(reading_of(options)) for row in batch.to_pylist()]
 
 
@@ -348,7 +348,7 @@ def test_a_message_with_too_many_elements_goes_to_the_dead_letter_queue(broker, 
 
 def test_a_browse_goes_on_when_what_it_brought_is_shown(broker, queue, put, subscription_to):
     put(broker, queue, *map(str, range(20)))
-    settings = SourceOptions.parse(access(broker) | {"brokerUrl": broker.amqp_url, "queue": queue}).connection
+    settings = SourceOptions.parse(access(broker, "amqp") | {"queue": queue}).connection
     with contextlib.closing(AmqpSource().connect(settings, StateCondition())) as link:
         link.subscribe(subscription_to(queue, browse=True, window_messages=5))
         for _ in range(4):
@@ -360,7 +360,7 @@ def test_a_browse_goes_on_when_what_it_brought_is_shown(broker, queue, put, subs
 
 def test_the_broker_gives_its_metrics_and_names_missing_queues(broker, queue, put, caplog):
     put(broker, queue, "one")
-    settings = SourceOptions.parse(access(broker) | {"brokerUrl": broker.amqp_url, "queue": queue}).connection
+    settings = SourceOptions.parse(access(broker, "amqp") | {"queue": queue}).connection
     assert warn_of_missing(
         look_up_queues(AmqpSource().open_management, settings, [queue, f"{queue}.other"]).values()
     ) == (f"{queue}.other",)

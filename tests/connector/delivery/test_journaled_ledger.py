@@ -12,10 +12,9 @@ from generated import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
-from model_broker import RECOGNITION, ModelBroker, fingerprints_of, numbers, run
+from model_broker import RECOGNITION, ModelBroker, numbers, open_journal, run
 
 from pyspark_jms.delivery.journal.journal_log import Position
-from pyspark_jms.delivery.journal.store import JournalStore
 from pyspark_jms.delivery.journaled_ledger import Backlog, JournaledLedger, partitions_of
 from pyspark_jms.errors import DataLossError, IllegalStateError, JournalLockedError, OtherBrokerError
 
@@ -28,14 +27,7 @@ def opened(tmp_path):
     def open_again(start=0, begin=True, now=1e9, **more):
         if stores:
             stores.pop().close()
-        store = JournalStore.open(
-            tmp_path,
-            query="test",
-            wait_seconds=0,
-            pause=lambda _: None,
-            clock=lambda: now,
-            fingerprints=fingerprints_of,
-        )
+        store = open_journal(tmp_path, clock=lambda: now)
         stores.append(store)
         settings = {"partition_bytes": 12, "fail_on_data_loss": True} | more
         if not begin:
@@ -361,14 +353,7 @@ class AnyLife(RuleBasedStateMachine):
             self.start()
 
     def _open(self):
-        return JournalStore.open(
-            self.temporary.name,
-            query="any",
-            wait_seconds=0,
-            pause=lambda _: None,
-            clock=lambda: self.now,
-            fingerprints=fingerprints_of,
-        )
+        return open_journal(self.temporary.name, clock=lambda: self.now)
 
     def _begin(self, partition_bytes):
         for broker in self.brokers:
@@ -547,9 +532,7 @@ def test_two_writers_do_not_replace_each_others_messages(tmp_path):
     """The lock file is gone, as after a cleaner of old files: the second query gets a lock of its own."""
 
     def open_again():
-        store = JournalStore.open(
-            tmp_path, query="q", wait_seconds=0, pause=print, clock=lambda: 1e9, fingerprints=fingerprints_of
-        )
+        store = open_journal(tmp_path)
         sources = [("queue://q", "artemis", RECOGNITION)]
         return store, JournaledLedger(store, sources, 0, partition_bytes=99, fail_on_data_loss=True)
 
@@ -567,9 +550,7 @@ def test_two_writers_do_not_replace_each_others_messages(tmp_path):
 
 
 def test_what_is_in_the_journal_is_recognised_on_any_connection_of_the_queue(tmp_path):
-    store = JournalStore.open(
-        tmp_path, query="q", wait_seconds=0, pause=print, clock=lambda: 1e9, fingerprints=fingerprints_of
-    )
+    store = open_journal(tmp_path)
     sources = [("queue://q", "artemis", RECOGNITION)] * 2 + [("queue://other", "artemis", RECOGNITION)]
     ledger = JournaledLedger(store, sources, 0, partition_bytes=99, fail_on_data_loss=True)
     stored(ledger, run(1, 5, 6))

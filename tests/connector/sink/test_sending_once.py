@@ -7,7 +7,7 @@ from dataclasses import replace
 import pyarrow as pa
 import pytest
 from proxy import Proxy
-from rawstomp import RawStomp
+from rawstomp import take_texts
 from streaming import access
 from waiting import await_count, wait_until
 
@@ -29,11 +29,9 @@ pytestmark = pytest.mark.broker
 
 
 def options_of(broker, queue, **options):
-    if not hasattr(broker, "amqp_url"):
-        pytest.skip("needs an embedded broker")
     exactly_once = {"queue": queue, "deliveryGuarantee": "exactly-once", "reconnectTimeout": "0"}
-    exactly_once |= {"brokerUrl": broker.amqp_url}
-    return SinkOptions.parse(access(broker) | exactly_once | {name: str(value) for name, value in options.items()})
+    given = access(broker, "amqp") | exactly_once | options
+    return SinkOptions.parse({name: str(value) for name, value in given.items()})
 
 
 def task(number=0, partition=0, *, first=True, owner=None):
@@ -73,17 +71,12 @@ def rows(*texts):
     return iter([pa.record_batch({"text": [str(text) for text in texts]})])
 
 
-def bodies(broker, queue, quiet=0.3):
-    with RawStomp(broker) as client:
-        return sorted(message.body.decode() for message in client.read(queue, quiet=quiet))
-
-
 def test_rows_and_entry_come_together(broker, queue):
     options, this = options_of(broker, queue), task(3)
     assert send_exactly_once(options, this, rows(1, 2)) == 2
     (entry,) = entries_of(options, this)
     assert (entry.task, entry.batch, entry.rows, entry.execution) == (this.name, 3, 2, this.execution)
-    assert bodies(broker, queue) == ["1", "2"]
+    assert take_texts(broker, queue) == ["1", "2"]
 
 
 @pytest.mark.parametrize("looks", [True, False])
@@ -117,7 +110,7 @@ def test_other_rows_are_a_mismatch_and_are_not_sent(broker, queue, looks):
     repeated = again(first) if looks else first
     with pytest.raises(ReplayMismatchError, match=r"\[JMS_REPLAY_MISMATCH\].*with 2 rows.*3 rows.*onReplayMismatch"):
         send_exactly_once(options, repeated, rows(1, 2, 3))
-    assert bodies(broker, queue) == ["1", "2"]
+    assert take_texts(broker, queue) == ["1", "2"]
 
 
 def test_other_rows_are_sent_when_that_was_asked_for_and_only_once(broker, queue):
@@ -126,7 +119,7 @@ def test_other_rows_are_sent_when_that_was_asked_for_and_only_once(broker, queue
     for _ in range(2):
         assert send_exactly_once(options, again(first), rows(1, 2, 3)) == 3
         assert send_exactly_once(options, again(first), rows(2, 1)) == 2
-    assert bodies(broker, queue) == ["1", "1", "2", "2", "3"]
+    assert take_texts(broker, queue) == ["1", "1", "2", "2", "3"]
 
 
 def test_a_task_without_rows_does_not_connect():
@@ -151,7 +144,7 @@ def test_a_task_holds_its_rows_when_an_earlier_run_sent_some_other_task(broker, 
     outcome = outcome_of(options, other, rows(3, 4, 5))
     assert held_texts(outcome) == ["3", "4", "5"]
     assert (outcome.entry.task, outcome.entry.rows, outcome.sent.rows) == (other.name, 3, 3)
-    assert bodies(broker, queue) == ["1", "2"]
+    assert take_texts(broker, queue) == ["1", "2"]
     assert [entry.task for entry in entries_of(options, first)] == [first.name]
 
 
@@ -163,7 +156,7 @@ def test_a_task_sends_when_only_its_own_run_has_sent(broker, queue):
     this = again(task(2, owner=owner))
     assert send_exactly_once(options, this, rows(1)) == 1
     assert send_exactly_once(options, replace(this, partition=1), rows(2)) == 1
-    assert bodies(broker, queue) == ["1", "2", "other batch", "other batch"]
+    assert take_texts(broker, queue) == ["1", "2", "other batch", "other batch"]
 
 
 def test_with_onreplaymismatch_send_no_row_is_held(broker, queue):
@@ -171,7 +164,7 @@ def test_with_onreplaymismatch_send_no_row_is_held(broker, queue):
     for _ in range(2):
         send_exactly_once(options, again(first), rows(1))
         send_exactly_once(options, again(first, partition=0), rows(1, 2))
-    assert bodies(broker, queue) == ["1", "1", "2"]
+    assert take_texts(broker, queue) == ["1", "1", "2"]
 
 
 def test_a_task_does_not_hold_more_than_the_driver_can_take(broker, queue, monkeypatch):
@@ -203,7 +196,7 @@ def test_a_write_id_of_another_batch_is_refused_though_the_rows_are_the_same(bro
         with pytest.raises(ReplayMismatchError, match=reason):
             send_exactly_once(given, again(first, batch=8), rows(1, 2))
     assert send_exactly_once(options, again(first), rows(1, 2)) == 2
-    assert bodies(broker, queue) == ["1", "2"]
+    assert take_texts(broker, queue) == ["1", "2"]
 
 
 def test_an_empty_replay_of_a_task_with_rows_is_no_mismatch(broker, queue):
@@ -211,7 +204,7 @@ def test_an_empty_replay_of_a_task_with_rows_is_no_mismatch(broker, queue):
     send_exactly_once(options, first, rows(1))
     assert send_exactly_once(options, again(first), rows()) == 0
     assert send_exactly_once(options, again(first), rows(1)) == 1
-    assert bodies(broker, queue) == ["1"]
+    assert take_texts(broker, queue) == ["1"]
 
 
 def test_a_duplicate_id_of_a_row_is_left_out(broker, queue):
@@ -242,7 +235,7 @@ def test_a_confirmation_that_is_lost_is_looked_up_and_found(broker, queue):
         proxy.to_client.cut_at(ACCEPTED, nth=DISCHARGED)
         assert send_exactly_once(proxied(broker, proxy, queue), task(), rows(1, 2)) == 2
         assert proxy.to_client.cut_done.wait(10)
-    assert bodies(broker, queue) == ["1", "2"]
+    assert take_texts(broker, queue) == ["1", "2"]
 
 
 def test_a_commit_that_never_arrived_is_in_doubt_and_the_next_attempt_sends(broker, queue):
@@ -254,7 +247,7 @@ def test_a_commit_that_never_arrived_is_in_doubt_and_the_next_attempt_sends(brok
             send_exactly_once(options, first, rows(1, 2))
         await_count(broker, queue, 0)
         assert send_exactly_once(options, again(first), rows(1, 2)) == 2
-    assert bodies(broker, queue) == ["1", "2"]
+    assert take_texts(broker, queue) == ["1", "2"]
 
 
 def test_a_failed_look_up_leaves_the_commit_in_doubt(broker, queue):
@@ -267,7 +260,7 @@ def test_a_failed_look_up_leaves_the_commit_in_doubt(broker, queue):
         with pytest.raises(CommitInDoubtError, match=r"not known .*sent.*Nothing was sent"):
             send_exactly_once(proxied(broker, proxy, queue), again(first), rows(1, 2))
     assert send_exactly_once(options_of(broker, queue), again(first), rows(1, 2)) == 2
-    assert bodies(broker, queue) == ["1", "2"]
+    assert take_texts(broker, queue) == ["1", "2"]
 
 
 @pytest.mark.parametrize("carried_out", [True, pytest.param(False, marks=pytest.mark.deep)])
@@ -371,7 +364,7 @@ def test_a_late_attempt_is_fenced(broker, queue):
     send_exactly_once(options, task(5, owner=owner), rows(2))
     with pytest.raises(SinkFencedError, match=r"\[JMS_SINK_FENCED\]"):
         send_exactly_once(options, task(4, owner=owner), rows(1))
-    assert bodies(broker, queue) == ["2"]
+    assert take_texts(broker, queue) == ["2"]
 
 
 # --- rows that are dropped ---------------------------------------------------------------------------
@@ -390,7 +383,7 @@ def test_a_replay_drops_the_same_rows(broker, queue, by_the_clock):
     for this in (first, again(first)):
         outcome = outcome_of(options, this, some_bad("a", "b\0", None, "c", "\0", **by_the_clock))
         assert outcome.sent == (2, 3)
-    assert bodies(broker, queue) == ["a", "c"]
+    assert take_texts(broker, queue) == ["a", "c"]
     with pytest.raises(ReplayMismatchError, match=r"\b2 rows .*\b3 rows"):
         send_exactly_once(options, again(first), some_bad("a", "b", None, "c", "\0", **by_the_clock))
 
@@ -401,7 +394,7 @@ def test_a_task_whose_rows_are_all_dropped_sends_nothing_and_writes_no_entry(bro
         outcome = outcome_of(options, this, some_bad(None, "\0", None))
         assert (outcome.sent, outcome.entry) == ((0, 3), None)
     assert entries_of(options, first) == ()
-    assert bodies(broker, queue) == []
+    assert take_texts(broker, queue) == []
 
 
 def test_a_task_with_patience_waits_for_a_broker_that_is_away(broker, queue):
@@ -414,4 +407,4 @@ def test_a_task_with_patience_waits_for_a_broker_that_is_away(broker, queue):
                 outcome_of(options, this, rows(1))
             threading.Timer(1, proxy.accept).start()
             assert outcome_of(options, this, rows(1), patience=60).sent == (1, 0)
-    assert bodies(broker, queue) == ["1", "1"]
+    assert take_texts(broker, queue) == ["1", "1"]

@@ -9,7 +9,7 @@ from dataclasses import replace
 import pyarrow as pa
 import pytest
 from proxy import Proxy
-from rawstomp import RawStomp
+from rawstomp import RawStomp, take_texts
 from streaming import access
 from waiting import await_count
 
@@ -28,10 +28,8 @@ class Writer:
 
     def __init__(self, broker, queue, **options):
         self._broker, self._queue, self._owner = broker, queue, LedgerOwner("query", uuid.uuid4().hex)
-        if not hasattr(broker, "amqp_url"):
-            pytest.skip("needs an embedded broker")
-        exactly_once = {"brokerUrl": broker.amqp_url, "queue": queue, "deliveryGuarantee": "exactly-once"}
-        self.options = SinkOptions.parse(access(broker) | exactly_once | options)
+        exactly_once = {"queue": queue, "deliveryGuarantee": "exactly-once"}
+        self.options = SinkOptions.parse(access(broker, "amqp") | exactly_once | options)
 
     @property
     def ledger(self):
@@ -158,10 +156,8 @@ for ahead, write_id, text in json.loads(runs):
 @pytest.mark.broker
 def test_a_machine_whose_clock_is_ahead_does_not_make_a_job_forget_its_runs(broker, queue):
     """Another run of the same job, and of another one, eight days ahead or behind; the first run is retried then."""
-    if not hasattr(broker, "amqp_url"):
-        pytest.skip("needs an embedded broker")
     job, day = f"nightly-{uuid.uuid4().hex}", 86_400
-    where = [broker.amqp_url, broker.user, broker.password, queue]
+    where = [*access(broker, "amqp").values(), queue]
     runs = [(0, "monday", "1"), (8 * day, "tuesday", "2"), (-8 * day, "wednesday", "3"), (0, "monday", "1"),
             (8 * day, "monday", "1")]  # fmt: skip
     given = json.dumps([(ahead, f"job:{job}/{run}", text) for ahead, run, text in runs])
@@ -173,20 +169,9 @@ pytestmark = pytest.mark.broker
 
 
 def options_of(broker, queue, **options):
-    if not hasattr(broker, "amqp_url"):
-        pytest.skip("needs an embedded broker")
-    exactly_once = {
-        "brokerUrl": broker.amqp_url,
-        "queue": queue,
-        "deliveryGuarantee": "exactly-once",
-        "reconnectTimeout": "0",
-    }
-    return SinkOptions.parse(access(broker) | exactly_once | {name: str(value) for name, value in options.items()})
-
-
-def bodies(broker, queue):
-    with RawStomp(broker) as client:
-        return sorted(message.body.decode() for message in client.read(queue, quiet=0.3))
+    exactly_once = {"queue": queue, "deliveryGuarantee": "exactly-once", "reconnectTimeout": "0"}
+    given = access(broker, "amqp") | exactly_once | options
+    return SinkOptions.parse({name: str(value) for name, value in given.items()})
 
 
 class Write:
@@ -231,10 +216,10 @@ def test_the_rest_of_the_same_partitions_is_sent(broker, queue):
     write.run(None, B, finish=False)
     outcomes = write.run(A, B, C)
     assert [bool(outcome.held) for outcome in outcomes] == [True, False, True]
-    assert bodies(broker, queue) == sorted(A + B + C)
+    assert take_texts(broker, queue) == sorted(A + B + C)
     assert write.entries() == [f"{write.write}/{n}" for n in range(3)]
     assert not any(outcome.held for outcome in write.run(A, B, C))
-    assert bodies(broker, queue) == []
+    assert take_texts(broker, queue) == []
 
 
 def test_rows_that_were_not_sent_may_be_in_other_partitions(broker, queue):
@@ -242,7 +227,7 @@ def test_rows_that_were_not_sent_may_be_in_other_partitions(broker, queue):
     write = Write(broker, queue)
     write.run(A, None, None, None, finish=False)
     write.run(A, B + C + D)
-    assert bodies(broker, queue) == sorted(A + B + C + D)
+    assert take_texts(broker, queue) == sorted(A + B + C + D)
 
 
 def test_other_partitions_are_refused_and_nothing_is_sent(broker, queue):
@@ -258,7 +243,7 @@ def test_other_partitions_are_refused_and_nothing_is_sent(broker, queue):
         write.run(A + B, C + D)
     with pytest.raises(ReplayMismatchError, match=r"1 partition .*onReplayMismatch=send"):
         write.run(A + B + C + D)
-    assert bodies(broker, queue) == sorted(C + D)
+    assert take_texts(broker, queue) == sorted(C + D)
 
 
 def test_a_partition_that_is_now_empty_is_a_mismatch(broker, queue):
@@ -266,7 +251,7 @@ def test_a_partition_that_is_now_empty_is_a_mismatch(broker, queue):
     write.run(A, None, finish=False)
     with pytest.raises(ReplayMismatchError, match=r"partition 0 \(2 rows\)"):
         write.run([], A + B)
-    assert bodies(broker, queue) == A
+    assert take_texts(broker, queue) == A
 
 
 def test_many_partitions_are_named_in_part(broker, queue):
@@ -290,7 +275,7 @@ def test_a_crash_between_two_partitions_is_finished_by_the_next_run(broker, queu
             write.run(A, B, C, options=options_of(broker, queue, brokerUrl=proxy.url))
     outcomes = write.run(A, B, C)
     assert [bool(outcome.held) for outcome in outcomes] == [False, False, not carried_out]
-    assert bodies(broker, queue) == sorted(A + B + C)
+    assert take_texts(broker, queue) == sorted(A + B + C)
 
 
 def test_a_commit_whose_confirmation_is_lost_is_looked_up(broker, queue):
@@ -299,7 +284,7 @@ def test_a_commit_whose_confirmation_is_lost_is_looked_up(broker, queue):
     with Proxy(broker.host, broker.port, "amqp") as proxy:
         proxy.to_client.cut_at(ACCEPTED, nth=3 + len(A))
         write.run(A, B, options=options_of(broker, queue, brokerUrl=proxy.url))
-    assert bodies(broker, queue) == sorted(A + B)
+    assert take_texts(broker, queue) == sorted(A + B)
 
 
 def test_without_a_look_up_nothing_is_sent(broker, queue):
@@ -308,7 +293,7 @@ def test_without_a_look_up_nothing_is_sent(broker, queue):
     nowhere = options_of(broker, queue, brokerUrl="amqp://127.0.0.1:1")
     with pytest.raises(CommitInDoubtError, match=r"Nothing .*sent"):
         write.run(A, B, options=nowhere)
-    assert bodies(broker, queue) == B
+    assert take_texts(broker, queue) == B
 
 
 def test_without_held_rows_the_driver_does_not_connect(broker, queue):
@@ -316,4 +301,4 @@ def test_without_held_rows_the_driver_does_not_connect(broker, queue):
     nowhere = options_of(broker, queue, brokerUrl="amqp://127.0.0.1:1")
     write.run(A, B, options=nowhere)
     send_held(CommitLedger(nowhere.connection, LedgerOwner("query", "x")), nowhere, [])
-    assert bodies(broker, queue) == sorted(A + B)
+    assert take_texts(broker, queue) == sorted(A + B)

@@ -8,7 +8,7 @@ from element_limit import limit_elements
 from proxy import Proxy
 from rawstomp import RawStomp
 from receivers import OpenReceiver
-from streaming import left
+from streaming import access, left
 from waiting import await_count, await_value, wait_until
 
 from pyspark_jms.amqp.dialects import ARTEMIS
@@ -41,7 +41,7 @@ def test_messages_that_cannot_be_mapped():
 
 
 def options(broker, queue, **more):
-    raw = {"brokerUrl": broker.url, "user": broker.user, "password": broker.password, "queue": queue}
+    raw = access(broker) | {"queue": queue}
     return SourceOptions.parse(raw | LETTERS | {"deadLetterQueue": f"{queue}.dead"} | more)
 
 

@@ -248,7 +248,7 @@ def test_a_queue_that_nobody_counts_is_never_known_to_be_shown():
 
 
 def test_a_silence_ends_a_browse_when_the_broker_lets_another_connection_in(broker, queue):
-    made, settings = [], SourceOptions.parse(access(broker) | {"brokerUrl": broker.amqp_url, "queue": queue}).connection
+    made, settings = [], SourceOptions.parse(access(broker, "amqp") | {"queue": queue}).connection
 
     def connect():
         made.append(1)

@@ -31,12 +31,9 @@ from pyspark_jms.testing import EmbeddedArtemis, EmbeddedClassic
 @pytest.fixture(params=["stomp", "amqp"])
 def look(request, broker):
     """``look(queue, **options)``: the texts that a batch read shows."""
-    if request.param == "amqp" and not hasattr(broker, "amqp_url"):
-        pytest.skip("needs an embedded broker")
 
     def look(queue, on=broker, **options):
-        url = on.amqp_url if request.param == "amqp" else on.url
-        given = access(on) | {"brokerUrl": url, "queue": queue, "idleTimeout": "300ms"} | options
+        given = access(on, request.param) | {"queue": queue, "idleTimeout": "300ms"} | options
         parsed = SourceOptions.parse(given, "batch")
         return [text for batch in peek(reading_of(parsed)) for text in batch.column("text").to_pylist()]
 
@@ -71,7 +68,7 @@ def test_over_amqp_a_read_without_bounds_shows_all_that_was_there_at_the_start(b
     """More than the bounds that hold elsewhere by default, and nothing twice. What is sent meanwhile does not count."""
     count = 10_500
     fill(broker, queue, count)
-    options = SourceOptions.parse(access(broker) | {"brokerUrl": broker.amqp_url, "queue": queue}, "batch")
+    options = SourceOptions.parse(access(broker, "amqp") | {"queue": queue}, "batch")
     batches = peek(reading_of(options))
     found = next(batches)
     time.sleep(1.1)  # what is sent in the same second may be shown: clocks may differ
@@ -90,7 +87,7 @@ def test_over_amqp_it_shows_what_the_broker_had_confirmed_and_not_counted(broker
     """The number at the start as Artemis gives it shortly after a commit; what is sent meanwhile does not count."""
     count = 10_500
     fill(broker, queue, count)
-    options = SourceOptions.parse(access(broker) | {"brokerUrl": broker.amqp_url, "queue": queue}, "batch")
+    options = SourceOptions.parse(access(broker, "amqp") | {"queue": queue}, "batch")
     found = QueueFacts(name=queue, exists=True, messages=counted)
     look = Look(reading_of(options), options.destinations[0], found)
     ranges = look.ranges(Bounds(1, 1))
@@ -259,7 +256,7 @@ class _Watched(AmqpSource):
 def test_a_browse_of_a_long_queue_keeps_a_window_of_messages_and_shows_each_once(broker, queue, caplog):
     """Small messages: a window of bytes alone would hold all of them. The reader is as slow as can be."""
     count = 100_000
-    given = access(broker) | {"brokerUrl": broker.amqp_url, "queue": queue}
+    given = access(broker, "amqp") | {"queue": queue}
     texts = pa.array([f"text {n}" for n in range(count)])
     send_at_least_once(AmqpSinkLink, SinkOptions.parse(given), iter([pa.RecordBatch.from_arrays([texts], ["text"])]))
     await_count(broker, queue, count)
@@ -283,7 +280,7 @@ def test_a_browse_goes_on_after_a_pause_of_the_broker_that_is_longer_than_idle_t
     """As when it collects its garbage."""
     count = 40_000
     with EmbeddedArtemis() as broker:
-        given = access(broker) | {"brokerUrl": broker.amqp_url, "queue": "long", "idleTimeout": "200ms"}
+        given = access(broker, "amqp") | {"queue": "long", "idleTimeout": "200ms"}
         texts = pa.array([f"text {n}" for n in range(count)])
         write = SinkOptions.parse({name: value for name, value in given.items() if name != "idleTimeout"})
         send_at_least_once(AmqpSinkLink, write, iter([pa.RecordBatch.from_arrays([texts], ["text"])]))

@@ -40,7 +40,7 @@ def create(broker, name, **configuration):
     """By management, as an administrator does; the words are those of Artemis' console."""
     wanted = {"name": name, "address": name, "routing-type": "ANYCAST", "durable": True}
     wanted |= {key.replace("_", "-"): value for key, value in configuration.items()}
-    options = SourceOptions.parse(access(broker) | {"brokerUrl": broker.amqp_url, "queue": name})
+    options = SourceOptions.parse(access(broker, "amqp") | {"queue": name})
     with open_amqp_management(options.connection) as link:
         link.operation("broker", "createQueue", json.dumps(wanted))
 
@@ -61,9 +61,7 @@ def start(broker, queue, tmp_path, way):
 
 
 def write(broker, queue):
-    options = SinkOptions.parse(
-        access(broker) | {"brokerUrl": broker.amqp_url, "queue": queue, "deliveryGuarantee": "exactly-once"}
-    )
+    options = SinkOptions.parse(access(broker, "amqp") | {"queue": queue, "deliveryGuarantee": "exactly-once"})
     entry = LedgerEntry(task="task", batch=0, rows=1, digest="digest", execution="first")
     with opened(options.connection, LedgerOwner("query", queue)) as ledger:
         ledger.commit(entry, lambda known: True)

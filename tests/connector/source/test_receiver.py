@@ -38,7 +38,7 @@ from pyspark_jms.testing import JmsClient
 
 
 def options(broker, queue, **more):
-    raw = {"brokerUrl": broker.url, "user": broker.user, "password": broker.password, "queue": queue}
+    raw = access(broker) | {"queue": queue}
     return SourceOptions.parse(raw | {key: str(value) for key, value in more.items()})
 
 

@@ -188,9 +188,7 @@ def _create(running, name, **options):
 
 @pytest.fixture(params=["stomp", "amqp"])
 def url(request, broker):
-    if request.param == "amqp" and not hasattr(broker, "amqp_url"):
-        pytest.skip("needs an embedded broker")
-    return {"brokerUrl": broker.amqp_url if request.param == "amqp" else broker.url}
+    return {"brokerUrl": access(broker, request.param)["brokerUrl"]}
 
 
 def test_it_keeps_messages_and_takes_none(broker, queue, url):
@@ -213,17 +211,13 @@ def test_another_selector_is_refused_and_nothing_is_lost(broker, queue, url):
 
 
 def test_a_subscription_that_is_read_is_in_use_over_amqp(broker, queue):
-    if not hasattr(broker, "amqp_url"):
-        pytest.skip("needs an embedded broker")
-    url = {"brokerUrl": broker.amqp_url}
-    parsed = SourceOptions.parse(
-        access(broker) | url | {"topic": queue, "subscriptionName": "s", "clientId": f"c-{queue}"}
-    )
+    given = access(broker, "amqp") | {"topic": queue, "subscriptionName": "s", "clientId": f"c-{queue}"}
+    parsed = SourceOptions.parse(given)
     reader = reading_of(parsed).connect(StateCondition())
     reader.subscribe(Subscription(destination=parsed.destinations[0], window_bytes=1, durable=parsed.durable))
     try:
         with pytest.raises(SubscriptionInUseError):
-            _create(broker, queue, **url)
+            _create(broker, queue, brokerUrl=broker.amqp_url)
     finally:
         reader.close()
 
@@ -366,7 +360,7 @@ def test_an_idle_query_looks_at_no_queue(broker, many, monkeypatch):
 
 def test_over_amqp_a_queue_that_fills_its_window_gets_more(broker, queue):
     names = json.dumps([f"{queue}.{number}" for number in range(MANY)])
-    given = access(broker) | {"brokerUrl": broker.amqp_url, "queue": names, "windowBytes": "2m"}
+    given = access(broker, "amqp") | {"queue": names, "windowBytes": "2m"}
     put_encoded(broker, f"{queue}.7", [section(0x75, b"\xb0" + (4000).to_bytes(4, "big") + b"x" * 4000)] * 1000)
     with contextlib.closing(OpenReceiver(SourceOptions.parse(given))) as receiver:
         own = receiver.links[7].subscription.window_bytes

@@ -35,7 +35,7 @@ print(json.dumps([len(tasks), heavy]))
 @pytest.mark.broker
 def test_the_driver_of_a_read_whose_tasks_receive_loads_nothing_that_only_tasks_need(broker, queue):
     amqp_sending.put(broker, queue, "a")
-    options = access(broker) | {"brokerUrl": broker.amqp_url, "queue": queue, "deliveryGuarantee": "exactly-once"}
+    options = access(broker, "amqp") | {"queue": queue, "deliveryGuarantee": "exactly-once"}
     command = [sys.executable, "-c", PLANNING, json.dumps(options)]
     planned = subprocess.run(command, capture_output=True, text=True, timeout=120, check=True)
     assert json.loads(planned.stdout) == [1, []]

@@ -15,7 +15,7 @@ import pytest
 from proxy import Proxy
 from pyspark.errors import AnalysisException, PythonException, StreamingQueryException
 from pyspark.sql.functions import concat, lit, udf
-from rawstomp import RawStomp
+from rawstomp import RawStomp, take_texts
 from streaming import access, ledger_of, lines, once_to, run_available, uncommit
 from waiting import await_count, await_value, wait_until
 
@@ -45,19 +45,12 @@ class Nowhere:
 
 
 def once(broker, this=None):
-    if not hasattr(broker, "amqp_url"):
-        pytest.skip("needs an embedded broker")
     this = this or f"job:{uuid.uuid4().hex}/1"
-    return {"brokerUrl": broker.amqp_url, "deliveryGuarantee": "exactly-once", "writeId": this}
+    return {"brokerUrl": access(broker, "amqp")["brokerUrl"], "deliveryGuarantee": "exactly-once", "writeId": this}
 
 
 def rows(spark, count, partitions=2):
     return spark.range(0, count, 1, partitions).selectExpr("concat('row ', id) text")
-
-
-def texts(broker, queue):
-    with RawStomp(broker) as client:
-        return sorted(message.body.decode() for message in client.read(queue, quiet=0.5))
 
 
 @pytest.mark.parametrize(
@@ -72,7 +65,7 @@ def texts(broker, queue):
 def test_every_row_is_sent(spark, broker, queue, options):
     options = once(broker) if options is None else options
     write(rows(spark, 100), broker, queue=queue, **options)
-    assert texts(broker, queue) == sorted(f"row {n}" for n in range(100))
+    assert take_texts(broker, queue) == sorted(f"row {n}" for n in range(100))
 
 
 @pytest.mark.releases
@@ -131,7 +124,7 @@ def test_a_write_that_is_tried_again_sends_nothing_again(spark, broker, queue):
     this, other = once(broker, f"{job}/2026-11-21T00:00+00:00"), once(broker, f"{job}/2")
     for options in (this, this, other, this):
         write(rows(spark, 10), broker, queue=queue, **options)
-    assert texts(broker, queue) == sorted([f"row {n}" for n in range(10)] * 2)
+    assert take_texts(broker, queue) == sorted([f"row {n}" for n in range(10)] * 2)
 
 
 def test_an_id_that_was_used_for_other_rows_is_a_mismatch(spark, broker, queue):
@@ -171,7 +164,7 @@ def test_a_write_that_is_tried_again_in_other_partitions_is_refused(spark, broke
     await_count(broker, queue, 5)
     priority = "int(4) JMSPriority"
     write(spark.range(0, 10, 1, 2).selectExpr("concat('row ', id) text", priority), broker, queue=queue, **this)
-    assert texts(broker, queue) == [f"row {n}" for n in range(10)]
+    assert take_texts(broker, queue) == [f"row {n}" for n in range(10)]
 
 
 @pytest.mark.deep
@@ -198,7 +191,7 @@ def test_for_each_batch_a_repeated_batch_is_not_sent_again(spark, broker, queue,
             write(batch.selectExpr("value text"), broker, queue=queue, **once(broker, write_id(batch, number)))
 
     run_available_for_each(stream, send, tmp_path / "checkpoint")
-    assert texts(broker, queue) == sorted(f"{number}-{n}" for number in range(2) for n in range(5))
+    assert take_texts(broker, queue) == sorted(f"{number}-{n}" for number in range(2) for n in range(5))
     await_value(lambda: [broker.message_count(f"{LEDGER_PREFIX}{query}.token") for query in queries], [1])
 
 
@@ -216,7 +209,7 @@ def test_for_each_batch_a_write_id_that_is_the_same_for_every_batch_is_refused(s
     reason = rf"\[JMS_REPLAY_MISMATCH\] writeId {queue} was used in batch 0 of this query, and this is batch 1"
     with pytest.raises(StreamingQueryException, match=reason):
         run_available_for_each(stream, send, tmp_path / "checkpoint")
-    assert texts(broker, queue) == ["the same"]
+    assert take_texts(broker, queue) == ["the same"]
 
 
 @pytest.mark.deep
@@ -239,7 +232,7 @@ def test_for_each_batch_in_another_thread_a_write_has_an_identity_or_is_refused(
     await_count(broker, queue, 2)
     with pytest.raises(StreamingQueryException, match=r"\[JMS_WRITE_IDENTITY\] .* writeId dead-0 .*Nothing was sent"):
         run_available_for_each(stream, in_a_thread(lambda _, number: f"dead-{number}"), tmp_path / "c")
-    assert texts(broker, queue) == ["the same"] * 2
+    assert take_texts(broker, queue) == ["the same"] * 2
 
 
 def test_a_write_of_a_job_that_does_not_say_which_is_refused(spark, broker, queue):
@@ -452,7 +445,7 @@ def test_a_replay_with_other_rows_stops_the_query_or_is_sent_as_asked(spark, bro
         write_stream(frame.where("n > 0").select("text"), broker, tmp_path, **options)
     await_count(broker, queue, 5)
     write_stream(frame.where("n > 0").select("text"), broker, tmp_path, **options, onReplayMismatch="send")
-    assert texts(broker, queue) == sorted([f"row {n}" for n in range(5)] + [f"row {n}" for n in range(1, 5)])
+    assert take_texts(broker, queue) == sorted([f"row {n}" for n in range(5)] + [f"row {n}" for n in range(1, 5)])
 
 
 @pytest.mark.deep

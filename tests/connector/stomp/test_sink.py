@@ -4,7 +4,7 @@ from contextlib import closing
 
 import pyarrow as pa
 import pytest
-from rawstomp import RawStomp
+from rawstomp import take_texts
 from streaming import access
 from waiting import await_count
 
@@ -28,20 +28,15 @@ def encoded(link, queue, *texts, **how):
     )
 
 
-def bodies(broker, queue):
-    with RawStomp(broker) as client:
-        return sorted(message.body.decode() for message in client.read(queue, quiet=0.3))
-
-
 def test_a_transaction_becomes_visible_with_its_commit(broker, queue):
     with closing(StompSinkLink(settings_of(broker))) as link:
         for block in encoded(link, queue, "a", "b"):
             link.send(block)
-        assert bodies(broker, queue) == []
+        assert take_texts(broker, queue) == []
         link.commit()
         for block in encoded(link, queue, "not committed"):
             link.send(block)
-    assert bodies(broker, queue) == ["a", "b"]
+    assert take_texts(broker, queue) == ["a", "b"]
 
 
 def test_each_message_outside_of_a_transaction_is_confirmed(broker, queue):
@@ -62,4 +57,4 @@ def test_a_broker_that_keeps_no_transactions_gets_none(broker, queue):
         blocks = encoded(link, queue, "a")
         with pytest.raises(UnsupportedError, match="transaction=none"):
             link.send(blocks[0])
-    assert bodies(broker, queue) == []
+    assert take_texts(broker, queue) == []

@@ -3,11 +3,10 @@
 import shutil
 
 import pytest
-from model_broker import RECOGNITION, fingerprints_of, run
+from model_broker import RECOGNITION, open_journal, run
 
 from pyspark_jms.delivery.journal.binding import JournalMark, require_own_messages, require_same_journal
 from pyspark_jms.delivery.journal.journal_log import Position
-from pyspark_jms.delivery.journal.store import JournalStore
 from pyspark_jms.delivery.journaled_ledger import JournaledLedger
 from pyspark_jms.errors import DataLossError
 
@@ -18,14 +17,7 @@ def opened(tmp_path):
     stores = []
 
     def open_store(name):
-        store = JournalStore.open(
-            tmp_path / name,
-            query="test",
-            wait_seconds=0,
-            pause=lambda _: None,
-            clock=lambda: 1e9,
-            fingerprints=fingerprints_of,
-        )
+        store = open_journal(tmp_path / name)
         stores.append(store)
         return store
 

@@ -207,7 +207,7 @@ def test_each_later_start_of_a_durable_subscription_costs_the_message_and_the_ne
 def test_a_queue_that_admits_one_consumer_is_read(broker, queue):
     """As the durable subscription of an AMQP client."""
     more, subscription = unshared(queue)
-    stream(SourceOptions.parse(access(broker) | {"brokerUrl": broker.amqp_url} | more))
+    stream(SourceOptions.parse(access(broker, "amqp") | more))
     put_healthy(broker, queue, "1", "2", topic=True)
     options = SourceOptions.parse(access(broker) | full_name(queue)[0] | {"idleTimeout": "1s"})
     consumer = Consumer(options.connection, Subscription(destination=options.destinations[0], window_bytes=1 << 20))

@@ -3,6 +3,7 @@
 import json
 
 import pytest
+from streaming import access
 
 from pyspark_jms.tools import cli
 
@@ -42,8 +43,4 @@ def commands_on(capsys, monkeypatch):
 @pytest.fixture(params=[pytest.param("stomp", marks=pytest.mark.deep), "amqp"])
 def commands(request, broker, commands_on):
     """On the session's broker, over each protocol. `tests/connector/source` has both protocols in `make test`."""
-    if request.param == "stomp":
-        return commands_on(broker)
-    if not hasattr(broker, "amqp_url"):
-        pytest.skip("needs an embedded broker")
-    return commands_on(broker, broker.amqp_url)
+    return commands_on(broker, access(broker, request.param)["brokerUrl"])

@@ -69,13 +69,13 @@ def _move(
 @pytest.fixture
 def over_amqp(broker):
     """The ``brokerUrl`` of the session's broker."""
-    return {"brokerUrl": getattr(broker, "amqp_url", None) or pytest.skip("needs an embedded broker")}
+    return {"brokerUrl": access(broker, "amqp")["brokerUrl"]}
 
 
 @pytest.fixture(params=["stomp", "amqp"])
 def protocol(request, broker):
     """Name, and the ``brokerUrl`` of the session's broker."""
-    return request.param, request.getfixturevalue("over_amqp") if request.param == "amqp" else {"brokerUrl": broker.url}
+    return request.param, {"brokerUrl": access(broker, request.param)["brokerUrl"]}
 
 
 @pytest.mark.parametrize(

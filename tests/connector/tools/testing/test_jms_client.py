@@ -22,12 +22,6 @@ _PROPERTIES = {
 _VALUES = {**_PROPERTIES, "char": Typed("char", "ü"), "bytes": Typed("bytes", b"\0\xff")}
 
 
-@pytest.fixture(scope="module")
-def java(broker):
-    with JmsClient(broker) as client:
-        yield client
-
-
 @pytest.fixture(scope="module", params=["CORE", "Qpid JMS"])
 def either(request, broker, java):
     if request.param == "CORE":
