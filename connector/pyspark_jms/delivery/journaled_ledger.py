@@ -21,11 +21,11 @@ from pyspark_jms.delivery.message_range import MessageRange
 from pyspark_jms.delivery.states import IN_JOURNAL, WITH_JOURNAL, Event, MessageState
 from pyspark_jms.delivery.subscription_ledger import (
     AckRound,
+    DeliveryLedger,
     ExpectedRedeliveries,
     ExpectedRedelivery,
     Recognition,
     SubscriptionLedger,
-    SubscriptionLedgers,
 )
 from pyspark_jms.errors import DataLossError
 
@@ -42,7 +42,7 @@ class _Durable:
     segment: int | None = None
 
 
-class JournaledLedger(SubscriptionLedgers[_Durable]):
+class JournaledLedger(DeliveryLedger[_Durable]):
     """``sources``: of each subscription what it reads, the dialect of its frames, and how a message is known again.
 
     ``start`` is the end of the last batch in Spark's log; ``DataLossError`` when the journal does not reach from
@@ -114,7 +114,6 @@ class JournaledLedger(SubscriptionLedgers[_Durable]):
 
     @property
     def waiting_messages(self) -> int:
-        """Durable or received, and not offered."""
         return self._backlog.messages + sum(len(range_) for ranges in self._received for range_ in ranges)
 
     @property
@@ -123,7 +122,6 @@ class JournaledLedger(SubscriptionLedgers[_Durable]):
 
     @property
     def in_flight_messages(self) -> int:
-        """Received and not known to be acknowledged."""
         received = sum(len(range_) for ranges in self._received for range_ in ranges)
         return received + sum(len(ack.ids) for each in self._ledgers for ack in each.rounds)
 
@@ -135,11 +133,7 @@ class JournaledLedger(SubscriptionLedgers[_Durable]):
     def receive(
         self, subscription: int, block: MessageBlock, upto: int | None = None, *, without: Collection[int] = ()
     ) -> None:
-        """Take in a block, or its first ``upto`` messages. What is in the journal already is only acknowledged.
-
-        ``without``: messages of the block that go elsewhere, by index.
-        ``OtherBrokerError`` when a known id comes with other content.
-        """
+        """What is in the journal already is only acknowledged."""
         source = self._ledgers[subscription].source
         new, again = source.split_redelivered(block, len(block) if upto is None else upto, without)
         self._received[subscription] += [MessageRange(subscription, block, first, last) for first, last in new]
@@ -158,7 +152,6 @@ class JournaledLedger(SubscriptionLedgers[_Durable]):
         return due
 
     def store_received(self) -> None:
-        """Make durable what was received: it is due to be acknowledged."""
         for subscription, ranges in enumerate(self._received):
             while ranges:
                 self._store_range(subscription, ranges[0])

@@ -24,11 +24,11 @@ from pyspark_jms.blocks.block import MessageBlock
 from pyspark_jms.delivery.message_range import Batch, MessageRange
 from pyspark_jms.delivery.states import WITHOUT_JOURNAL, Event, MessageState
 from pyspark_jms.delivery.subscription_ledger import (
+    DeliveryLedger,
     ExpectedRedeliveries,
     ExpectedRedelivery,
     Recognition,
     SubscriptionLedger,
-    SubscriptionLedgers,
 )
 from pyspark_jms.errors import IllegalStateError
 
@@ -57,10 +57,15 @@ class _Finished:
     again: list[_RepeatedMessage]
 
 
-class Ledger(SubscriptionLedgers[_Finished]):
+class Ledger(DeliveryLedger[_Finished]):
     """The ledger of one run of a query. ``recognitions``: one for each source. ``start`` is the offset that Spark
     starts from: an earlier process received what is below it. ``connections``: how many subscriptions read a source.
     """
+
+    waiting_messages = 0
+    waiting_bytes = 0
+    in_flight_messages = 0
+    in_flight_bytes = 0
 
     def __init__(self, recognitions: Sequence[Recognition | None], start: int, connections: int = 1) -> None:
         sources = [ExpectedRedeliveries(WITHOUT_JOURNAL, recognition) for recognition in recognitions]
@@ -75,22 +80,14 @@ class Ledger(SubscriptionLedgers[_Finished]):
         self._batches: deque[Batch] = deque()
         self._start = start
         self.offered = self.done = start
-        self.waiting_messages = 0
-        self.waiting_bytes = 0
-        self.in_flight_messages = 0
-        """Received and not acknowledged, as far as this process knows."""
-        self.in_flight_bytes = 0
 
     # --- received ------------------------------------------------------------------------------
 
     def receive(
         self, subscription: int, block: MessageBlock, upto: int | None = None, *, without: Collection[int] = ()
     ) -> None:
-        """Take in a block, or its first ``upto`` messages. Redelivered messages in all of it are dropped, and their
-        new ids are bound to their first deliveries.
-
-        ``without``: messages of the block that go elsewhere, by index.
-        ``OtherBrokerError`` when a known id comes with other content: nothing of the block is taken in.
+        """The new ids of redelivered messages are bound to their first deliveries. After an ``OtherBrokerError``
+        nothing of the block is taken in.
         """
         source, last = self._ledgers[subscription].source, len(block) if upto is None else upto
         new, again = source.split_redelivered(block, last, without)
@@ -127,7 +124,6 @@ class Ledger(SubscriptionLedgers[_Finished]):
     # --- offered -------------------------------------------------------------------------------
 
     def offer(self, *, max_messages: int | None, max_bytes: int | None) -> int:
-        """End the next batch: what waits, up to the limits, and at least one message. Return its end."""
         ranges: list[MessageRange] = []
         messages, size = 0, 0
         while self._waiting:

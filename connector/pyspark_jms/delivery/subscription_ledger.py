@@ -5,6 +5,7 @@ connection is redelivered on any of them, so the expected redeliveries are the s
 that a source is given decides which event may follow which state.
 """
 
+from abc import ABC, abstractmethod
 from collections import Counter, deque
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -19,11 +20,11 @@ from pyspark_jms.errors import OtherBrokerError
 
 __all__ = [
     "AckRound",
+    "DeliveryLedger",
     "ExpectedRedeliveries",
     "ExpectedRedelivery",
     "Recognition",
     "SubscriptionLedger",
-    "SubscriptionLedgers",
     "other_content",
 ]
 
@@ -269,10 +270,18 @@ class SubscriptionLedger(Generic[T]):
         return lost
 
 
-class SubscriptionLedgers(Generic[T]):
-    """What both ledgers have in common: the acknowledgement rounds of each subscription, and the redeliveries that its
-    source may send.
+class DeliveryLedger(ABC, Generic[T]):
+    """A ledger, with or without a journal, for the engine of reading. Both have the acknowledgement rounds of each
+    subscription, and the redeliveries that its source may send.
+
+    Subscriptions are numbered from 0, and outlive their connections. Sequences count the messages of all of them.
     """
+
+    offered: int
+    """The end of the last batch."""
+
+    done: int
+    """Below it every message's batch is in the commit log."""
 
     def __init__(self, ledgers: list[SubscriptionLedger[T]]) -> None:
         self._ledgers = ledgers
@@ -282,6 +291,50 @@ class SubscriptionLedgers(Generic[T]):
     @property
     def subscriptions(self) -> int:
         return len(self._ledgers)
+
+    @property
+    @abstractmethod
+    def waiting_messages(self) -> int:
+        """Received, durable or not, and in no batch."""
+
+    @property
+    @abstractmethod
+    def waiting_bytes(self) -> int: ...
+
+    @property
+    @abstractmethod
+    def in_flight_messages(self) -> int:
+        """Received and not acknowledged, as far as this process knows."""
+
+    @property
+    @abstractmethod
+    def in_flight_bytes(self) -> int: ...
+
+    @abstractmethod
+    def receive(
+        self, subscription: int, block: MessageBlock, upto: int | None = None, *, without: Collection[int] = ()
+    ) -> None:
+        """Take in a block, or its first ``upto`` messages. Redelivered messages in all of it are dropped.
+
+        ``without``: messages of the block that go elsewhere, by index.
+        ``OtherBrokerError`` when a known id comes with other content.
+        """
+
+    @abstractmethod
+    def store_received(self) -> None:
+        """Make durable what was received, where there is a journal: it is due to be acknowledged."""
+
+    @abstractmethod
+    def offer(self, *, max_messages: int | None, max_bytes: int | None) -> int:
+        """End the next batch: what waits, up to the limits, and at least one message. Return its end."""
+
+    @abstractmethod
+    def finish(self, sequence: int) -> None:
+        """Every batch below ``sequence`` is in the commit log."""
+
+    @abstractmethod
+    def lost(self, subscription: int, blocks: Sequence[MessageBlock] = ()) -> None:
+        """The subscription's connection is gone. ``blocks``: received on it, and not given to ``receive``."""
 
     def expects(self, subscription: int) -> bool:
         """Return whether messages of this subscription's source may still be redelivered."""

@@ -3,10 +3,11 @@
 import contextlib
 import time
 from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
 
 from pyspark_jms.blocks.block import MessageBlock
 from pyspark_jms.delivery.journal.store import JournalStore
-from pyspark_jms.delivery.ledger_interface import DeliveryLedger
+from pyspark_jms.delivery.subscription_ledger import DeliveryLedger
 from pyspark_jms.errors import ConnectionLostError, ReceiptTimeoutError
 from pyspark_jms.source.links import SourceLink
 from pyspark_jms.source.progress import Counts
@@ -22,7 +23,7 @@ class AckLoop:
     """Sends acknowledgements over links that may fail, and keeps the ledger consistent with them."""
 
     def __init__(
-        self, subscriptions: Subscriptions, ledger: DeliveryLedger, store: JournalStore | None, counts: Counts
+        self, subscriptions: Subscriptions, ledger: DeliveryLedger[Any], store: JournalStore | None, counts: Counts
     ) -> None:
         self._subscriptions = subscriptions
         self._ledger = ledger

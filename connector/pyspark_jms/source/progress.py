@@ -3,9 +3,10 @@
 import logging
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from pyspark_jms.delivery.journal.store import JournalStore
-from pyspark_jms.delivery.ledger_interface import DeliveryLedger
+from pyspark_jms.delivery.subscription_ledger import DeliveryLedger
 from pyspark_jms.jms.model import DestinationKind
 from pyspark_jms.options.source import SourceOptions
 from pyspark_jms.source.diverting import Diverter
@@ -43,7 +44,7 @@ class Progress:
 
     def metrics(
         self,
-        ledger: DeliveryLedger,
+        ledger: DeliveryLedger[Any],
         links: Sequence[SourceLink],
         store: JournalStore | None,
         diverter: Diverter,

@@ -7,13 +7,13 @@ here runs on the one thread that Spark's calls come on; the threads of the links
 import contextlib
 import time
 from collections.abc import Mapping
+from typing import Any
 
 from pyspark_jms.delivery.journal.store import JournalStore
 from pyspark_jms.delivery.journaled_ledger import JournaledLedger
 from pyspark_jms.delivery.ledger import Ledger
-from pyspark_jms.delivery.ledger_interface import DeliveryLedger
 from pyspark_jms.delivery.message_range import Batch
-from pyspark_jms.delivery.subscription_ledger import Recognition
+from pyspark_jms.delivery.subscription_ledger import DeliveryLedger, Recognition
 from pyspark_jms.errors import JMSError
 from pyspark_jms.jms.features import Feature
 from pyspark_jms.jms.subscription import source_name
@@ -92,7 +92,7 @@ class BatchReceiver:
 
     def _open(
         self, sequence: int, selector_digest: str | None, *, restarted: bool
-    ) -> tuple[Ledger | None, DeliveryLedger]:
+    ) -> tuple[Ledger | None, DeliveryLedger[Any]]:
         try:
             self._subscriptions.open(selector_digest, self._options.connection.reconnect_timeout if restarted else 0.0)
             return self._ledgers(sequence)
@@ -100,7 +100,7 @@ class BatchReceiver:
             self._subscriptions.close()
             raise
 
-    def _ledgers(self, start: int) -> tuple[Ledger | None, DeliveryLedger]:
+    def _ledgers(self, start: int) -> tuple[Ledger | None, DeliveryLedger[Any]]:
         """The ledger, and the same if it keeps its messages in memory."""
         links, protocol = self._subscriptions.links, self._reading.protocol
         if self._store is None:

@@ -5,10 +5,11 @@ The one thread that Spark's calls come on is here; the threads of the links only
 
 import time
 from collections.abc import Iterable
+from typing import Any
 
 from pyspark_jms.blocks.block import MessageBlock
 from pyspark_jms.delivery.journal.store import JournalStore
-from pyspark_jms.delivery.ledger_interface import DeliveryLedger
+from pyspark_jms.delivery.subscription_ledger import DeliveryLedger
 from pyspark_jms.errors import JMSError
 from pyspark_jms.options.source import SourceOptions
 from pyspark_jms.source.ack_loop import AckLoop
@@ -34,7 +35,7 @@ class Reception:
         options: SourceOptions,
         *,
         subscriptions: Subscriptions,
-        ledger: DeliveryLedger,
+        ledger: DeliveryLedger[Any],
         store: JournalStore | None,
         ack_loop: AckLoop,
         diverter: Diverter,

@@ -7,14 +7,17 @@ from pyspark_jms.blocks.block import MessageBlock
 from pyspark_jms.delivery.message_range import MessageRange
 from pyspark_jms.delivery.states import WITH_JOURNAL, WITHOUT_JOURNAL, MessageState
 from pyspark_jms.delivery.subscription_ledger import (
+    DeliveryLedger,
     ExpectedRedeliveries,
     ExpectedRedelivery,
     Recognition,
     SubscriptionLedger,
-    SubscriptionLedgers,
     other_content,
 )
 from pyspark_jms.errors import IllegalStateError, OtherBrokerError
+
+BareLedger = type("BareLedger", (DeliveryLedger,), dict.fromkeys(DeliveryLedger.__abstractmethods__))
+"""What both ledgers have in common, alone."""
 
 
 def test_says_what_happened_and_what_to_do():
@@ -49,7 +52,7 @@ def expecting(*messages, table=WITHOUT_JOURNAL, state=MessageState.ACK_ON_REDELI
 
 def test_ids_are_due_until_their_acks_are_sent_and_unconfirmed_until_the_receipt():
     ledger = ledger_of(WITHOUT_JOURNAL, confirmed=(confirmed := []))
-    ledgers = SubscriptionLedgers([ledger])
+    ledgers = BareLedger([ledger])
     ledger.add_round([b"1,5", b"1,6"], "a batch", MessageState.DONE)
     [ack] = ledgers.due(0)
     assert (ack.ids, ledgers.unconfirmed(0)) == ([b"1,5", b"1,6"], [])
@@ -176,7 +179,7 @@ def test_gives_up():
 
 
 def test_subscriptions_are_apart():
-    ledgers = SubscriptionLedgers([SubscriptionLedger(expecting(10), [].append), ledger_of(WITHOUT_JOURNAL, None)])
+    ledgers = BareLedger([SubscriptionLedger(expecting(10), [].append), ledger_of(WITHOUT_JOURNAL, None)])
     ledgers._ledgers[1].add_round([b"1,5", b"1,6"], None, MessageState.DONE)
     assert [ledgers.expects(subscription) for subscription in (0, 1)] == [True, False]
     assert [[ack.ids for ack in ledgers.due(subscription)] for subscription in (0, 1)] == [[], [[b"1,5", b"1,6"]]]
