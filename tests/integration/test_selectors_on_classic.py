@@ -248,7 +248,8 @@ def browsed(classic, selector):
     ).connection
     source = Destination.parse(f"queue://{QUEUE}")
     subscription = Subscription(destination=source, window_bytes=1 << 24, browse=True, selector=selector)
-    consumer = Consumer(settings, subscription)
+    consumer = Consumer(settings)
+    consumer.subscribe(subscription)
     try:
         blocks, has_ended = [], False
         while not has_ended:

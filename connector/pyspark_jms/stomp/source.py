@@ -13,8 +13,6 @@ from pyspark_jms.delivery.subscription_ledger import Recognition
 from pyspark_jms.errors import JMSError
 from pyspark_jms.jms.model import DestinationKind, DurableSubscription
 from pyspark_jms.jms.subscription import Subscription
-from pyspark_jms.network.connection import StateCondition
-from pyspark_jms.network.settings import ConnectionSettings
 from pyspark_jms.stomp.dialects import DIALECTS, Dialect
 from pyspark_jms.stomp.link.consumer import Consumer
 from pyspark_jms.stomp.link.dead_letters import send_dead_letters
@@ -27,14 +25,6 @@ __all__ = ["StompSource", "StompSourceLink", "recognition_of", "redelivered"]
 
 class StompSourceLink(Consumer):
     """A ``Consumer`` with the answers that only reading needs."""
-
-    def __init__(
-        self,
-        settings: ConnectionSettings,
-        condition: StateCondition | None = None,
-        beside: Consumer | None = None,
-    ) -> None:
-        super().__init__(settings, condition=condition, beside=beside)
 
     def subscribe(self, subscription: Subscription) -> None:
         durable = subscription.durable

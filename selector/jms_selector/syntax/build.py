@@ -1,6 +1,7 @@
 """lark's tree -> our tree, from the leaves up, without recursion: deep nesting cannot overflow the stack."""
 
 import re
+from functools import partialmethod
 from typing import Any, NoReturn
 
 from lark import Token, Tree
@@ -160,13 +161,7 @@ class Builder:
 
     # --- calculations ----------------------------------------------------------------------------
 
-    def sum(self, *parts: Any) -> Item:
-        return self._calculation(parts)
-
     def product(self, *parts: Any) -> Item:
-        return self._calculation(parts)
-
-    def _calculation(self, parts: tuple[Any, ...]) -> Item:
         operands, operators = parts[::2], parts[1::2]
         if self._strict:
             for operand in operands:
@@ -175,6 +170,8 @@ class Builder:
                 self._reading.refuse(bad.start_pos, "% cannot stand here", ("+ - * or /",))
         node = Arithmetic(tuple(map(str, operators)), tuple(item.node for item in operands))
         return Item(node, operands[0].start)
+
+    sum = product
 
     def positive(self, sign: Token, operand: Item) -> Item:
         if self._strict:
@@ -230,8 +227,7 @@ class Builder:
         self._ordered(operand, low, high)
         return Item(Between(operand.node, low.node, high.node, negated), operand.start)
 
-    def not_between(self, operand: Item, low: Item, high: Item) -> Item:
-        return self.between(operand, low, high, negated=True)
+    not_between = partialmethod(between, negated=True)
 
     def like(self, operand: Item, pattern: Token, escape: Token | None, *, negated: bool = False) -> Item:
         if self._strict:
@@ -247,8 +243,7 @@ class Builder:
             self._reading.refuse(pattern.start_pos or 0, str(error))
         return Item(node, operand.start)
 
-    def not_like(self, operand: Item, pattern: Token, escape: Token | None) -> Item:
-        return self.like(operand, pattern, escape, negated=True)
+    not_like = partialmethod(like, negated=True)
 
     def in_(self, operand: Item, *values: Token, negated: bool = False) -> Item:
         check.require_property(operand)
@@ -256,16 +251,14 @@ class Builder:
             check.require_bare_property(operand, "IN")
         return Item(In(operand.node, tuple(map(literals.string, values)), negated), operand.start)
 
-    def not_in(self, operand: Item, *values: Token) -> Item:
-        return self.in_(operand, *values, negated=True)
+    not_in = partialmethod(in_, negated=True)
 
     def is_null(self, operand: Item, *, negated: bool = False) -> Item:
         if self._strict:
             check.require_bare_property(operand, "IS NULL")
         return Item(IsNull(operand.node, negated), operand.start)
 
-    def is_not_null(self, operand: Item) -> Item:
-        return self.is_null(operand, negated=True)
+    is_not_null = partialmethod(is_null, negated=True)
 
     # --- logic -----------------------------------------------------------------------------------
 

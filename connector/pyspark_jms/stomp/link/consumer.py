@@ -122,13 +122,10 @@ class Consumer(OnConnection[Dialect]):
     def __init__(
         self,
         settings: ConnectionSettings,
-        subscription: Subscription | None = None,
         condition: StateCondition | None = None,
         beside: "Consumer | None" = None,
     ) -> None:
-        """Connect, or use the connection of the consumer ``beside``, and subscribe if the subscription does not depend
-        on the broker that answers.
-        """
+        """Connect, or use the connection of the consumer ``beside``."""
         self._settings = settings
         self.connection: Connection = connect(settings, condition) if beside is None else beside.connection
         self.connection.users.add(self)
@@ -139,8 +136,6 @@ class Consumer(OnConnection[Dialect]):
         self._taken = Unacknowledged()
         self._acked: dict[str, list[bytes]] = {}
         """What was acknowledged, by the receipt that has not arrived."""
-        if subscription is not None:
-            self.subscribe(subscription)
 
     def subscribe(self, subscription: Subscription) -> None:
         """Subscribe, once. After an error its connection is closed, unless others use it.

@@ -124,7 +124,7 @@ def acknowledgements(queue: ScratchQueue) -> Iterator[Finding]:
         first = reader.receive(6)
         confirms = reader.link.confirms_acknowledgements
         reader.acknowledge(2)
-        reader.drop()
+        reader.link.drop()  # as the death of the process would
     with queue.reader() as reader:
         lost = reader.receive(4, PATIENCE_SECONDS)
         after_loss = reader.failed_deliveries()

@@ -292,10 +292,6 @@ class Reader:
         receipt = self.link.probe()
         return self._until(lambda: self.link.has_receipt(receipt), seconds)
 
-    def drop(self) -> None:
-        """Close the socket, as the death of the process would."""
-        self.link.drop()
-
 
 def _batch(rows: Sequence[Row]) -> pa.RecordBatch:
     names = dict.fromkeys(name for row in rows for name in row)

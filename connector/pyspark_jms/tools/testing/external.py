@@ -31,26 +31,14 @@ class ExternalBroker(Broker):
     def __repr__(self) -> str:
         return f"<ExternalBroker {self.url} user={self.user}>"
 
-    @property
-    def jvm(self) -> Any:
-        self._refuse()
-
-    @property
-    def gateway(self) -> Any:
-        self._refuse()
-
-    @property
-    def server(self) -> Any:
-        self._refuse()
-
-    def _release(self, _reference: Any) -> None:
-        self._refuse()
-
-    def _refuse(self) -> Never:
+    def _refuse(self, _reference: Any = None) -> Never:
         raise EmbeddedBrokerError(
             f"Only an embedded broker has this method, and the broker {self.url} is not embedded.",
             "Unset JMS_BROKER_URL, or skip the test.",
         )
+
+    jvm = gateway = server = property(_refuse)
+    _release = _refuse
 
 
 @contextlib.contextmanager

@@ -97,7 +97,8 @@ def consume():
 
     def consume(settings, name, *, window_bytes=1 << 20, selector=None, kind=DestinationKind.QUEUE):
         subscription = Subscription(destination=Destination(kind, name), window_bytes=window_bytes, selector=selector)
-        consumers.append(Consumer(settings, subscription))
+        consumers.append(Consumer(settings))
+        consumers[-1].subscribe(subscription)
         return consumers[-1]
 
     yield consume

@@ -136,7 +136,7 @@ def test_a_first_message_that_arrives_late_is_looked_at(broker, queue, settings_
     put_healthy(broker, queue, *map(str, range(20)))
     with Proxy(broker.host, broker.port) as proxy, ThreadPoolExecutor(1) as pool:
         proxy.to_client.hold_at(b"MESSAGE\n")
-        opened = pool.submit(Consumer, settings_for(broker, url=proxy.url), subscription)
+        opened = pool.submit(lambda: Consumer(settings_for(broker, url=proxy.url)).subscribe(subscription))
         assert proxy.to_client.held.wait(30)
         wait_until(lambda: broker.consumer_count(queue) == 0, what="the end of the first look")
         proxy.to_client.release()
@@ -210,7 +210,8 @@ def test_a_queue_that_admits_one_consumer_is_read(broker, queue):
     stream(SourceOptions.parse(access(broker, "amqp") | more))
     put_healthy(broker, queue, "1", "2", topic=True)
     options = SourceOptions.parse(access(broker) | full_name(queue)[0] | {"idleTimeout": "1s"})
-    consumer = Consumer(options.connection, Subscription(destination=options.destinations[0], window_bytes=1 << 20))
+    consumer = Consumer(options.connection)
+    consumer.subscribe(Subscription(destination=options.destinations[0], window_bytes=1 << 20))
     wait_until(lambda: consumer.waiting()[0] == 2)
     consumer.drop()
     await_value(lambda: broker.delivery_counts(subscription), [1, 1])

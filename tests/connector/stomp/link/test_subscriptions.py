@@ -30,7 +30,9 @@ def mine(queue):
 def reader(settings, topic, durable, selector=None):
     settings = dataclasses.replace(settings, client_id=durable.client_id)
     subscription = Subscription(destination=topic, window_bytes=1000, durable=durable, selector=selector)
-    return Consumer(settings, subscription)
+    consumer = Consumer(settings)
+    consumer.subscribe(subscription)
+    return consumer
 
 
 @pytest.mark.parametrize("selector", [None, "colour = 'red'"])
