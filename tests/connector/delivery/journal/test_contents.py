@@ -118,27 +118,20 @@ def test_segments_follow_each_other(folder):
     assert goes_on_at(folder) == 12
 
 
-def test_a_gap_is_named_by_both_its_sides(folder):
-    put(folder, 10, 12)
-    with pytest.raises(CorruptJournalError, match=f"{segment_name(7)} .*{segment_name(10)} .*gap"):
-        goes_on_at(folder)
-
-
-def test_an_overlap_is_named_by_both_its_sides(folder):
-    put(folder, 8, 12)
-    with pytest.raises(CorruptJournalError, match=f"{segment_name(7)} .*{segment_name(8)} .*overlap"):
-        goes_on_at(folder)
-
-
-def test_a_gap_at_the_beginning(folder):
-    folder.delete(segment_name(3))
-    with pytest.raises(CorruptJournalError, match=f"log .*{segment_name(7)} .*gap"):
-        goes_on_at(folder)
-
-
-def test_a_gap_at_the_end(folder):
-    folder.delete(segment_name(7))
-    with pytest.raises(CorruptJournalError, match=rf"{segment_name(3)}\b.*sequence 7\b"):
+@pytest.mark.parametrize(
+    ("change", "named"),
+    [
+        pytest.param(lambda folder: put(folder, 10, 12), f"{segment_name(7)} .*{segment_name(10)} .*gap", id="a gap"),
+        pytest.param(
+            lambda folder: put(folder, 8, 12), f"{segment_name(7)} .*{segment_name(8)} .*overlap", id="overlap"
+        ),
+        pytest.param(lambda folder: folder.delete(segment_name(3)), f"log .*{segment_name(7)} .*gap", id="first"),
+        pytest.param(lambda folder: folder.delete(segment_name(7)), rf"{segment_name(3)}\b.*sequence 7\b", id="last"),
+    ],
+)
+def test_a_gap_or_an_overlap_is_named_by_both_its_sides(folder, change, named):
+    change(folder)
+    with pytest.raises(CorruptJournalError, match=named):
         goes_on_at(folder)
 
 

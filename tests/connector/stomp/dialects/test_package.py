@@ -9,20 +9,18 @@ def test_every_dialect_is_known_by_its_name():
 
 
 @pytest.mark.parametrize(
-    "server", ["ActiveMQ-Artemis/2.44.0 ActiveMQ Artemis Messaging Engine", "ActiveMQ-Artemis/3.0"]
+    ("server", "dialect"),
+    [
+        ("ActiveMQ-Artemis/2.44.0 ActiveMQ Artemis Messaging Engine", ARTEMIS),
+        ("ActiveMQ-Artemis/3.0", ARTEMIS),
+        ("ActiveMQ/6.3.1", CLASSIC),
+        ("ActiveMQ/5.17.2", CLASSIC),
+        ("RabbitMQ/3.10.8", RABBITMQ),
+        ("RabbitMQ/4.0.0", RABBITMQ),
+    ],
 )
-def test_artemis_is_known_by_its_server_header(server):
-    assert dialect_of_server(server) is ARTEMIS
-
-
-@pytest.mark.parametrize("server", ["ActiveMQ/6.3.1", "ActiveMQ/5.17.2"])
-def test_classic_is_known_by_its_server_header(server):
-    assert dialect_of_server(server) is CLASSIC
-
-
-@pytest.mark.parametrize("server", ["RabbitMQ/3.10.8", "RabbitMQ/4.0.0"])
-def test_rabbitmq_is_known_by_its_server_header(server):
-    assert dialect_of_server(server) is RABBITMQ
+def test_a_broker_is_known_by_its_server_header(server, dialect):
+    assert dialect_of_server(server) is dialect
 
 
 @pytest.mark.parametrize("server", ["HornetQ/2.4", "ActiveMQ 6", "", None])
