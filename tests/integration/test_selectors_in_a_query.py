@@ -17,10 +17,10 @@ pytestmark = [pytest.mark.broker, pytest.mark.spark]
 COLORS = ("red", "green", "blue")
 
 
-def put_colored(broker, queue, count=30, *, topic=False):
+def put_colored(broker, queue, *, topic=False):
     with RawStomp(broker) as client:
         messages = [
-            ([("n", str(n)), ("color", COLORS[n % 3]), ("priority", str(n % 10))], f"text {n}") for n in range(count)
+            ([("n", str(n)), ("color", COLORS[n % 3]), ("priority", str(n % 10))], f"text {n}") for n in range(30)
         ]
         client.send(queue, messages, topic=topic)
 

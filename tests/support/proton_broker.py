@@ -20,11 +20,10 @@ class ProtonBroker(MessagingHandler):
     ``outcomes``: of messages to an address, a state of ``Delivery``; without one they are accepted. None settles
     without a state, and ``detach`` ends the link instead. ``coordinator``: what ends when a client attaches to the
     transaction coordinator, ``link`` (RabbitMQ 4.3) or ``session`` (RabbitMQ 4.0); ``nothing``: it takes a declare for
-    an ordinary message. ``echoes``: whether it states that
-    it took over what the client asked for. ``refusal``: of the attach of every link.
+    an ordinary message. ``refusal``: of the attach of every link.
     """
 
-    def __init__(self, *, outcomes=None, coordinator="link", product="a router", echoes=True, refusal=None):
+    def __init__(self, *, outcomes=None, coordinator="link", product="a router", refusal=None):
         super().__init__(auto_accept=False, prefetch=_CREDIT)
         self.port = free_port("127.0.0.1")
         self.amqp_url = f"amqp://127.0.0.1:{self.port}"
@@ -37,7 +36,7 @@ class ProtonBroker(MessagingHandler):
         """How many links asked for the distribution mode copy."""
         self.deliveries = 0
         """How many messages consumers got."""
-        self._outcomes, self._coordinator, self._product, self._echoes = outcomes or {}, coordinator, product, echoes
+        self._outcomes, self._coordinator, self._product = outcomes or {}, coordinator, product
         self._refusal = refusal
         self._in_flight = {}
         self._properties = {}
@@ -95,7 +94,7 @@ class ProtonBroker(MessagingHandler):
             link.condition = Condition("amqp:not-implemented", "no transactions")
         elif self._refusal:
             link.condition = Condition(self._refusal, "refused by the test")
-        elif self._echoes:
+        else:
             link.source.copy(link.remote_source)
             link.target.copy(link.remote_target)
 

@@ -467,9 +467,9 @@ class RegisterWorld:
         tasks = (task._replace(driver=-1) if task.driver == number else task for task in world.tasks)
         return world._replace(tasks=_sorted_tasks(*tasks))
 
-    def _stop_driver(self, world, number, driver, stage="stopped"):
+    def _stop_driver(self, world, number, driver):
         world = self.free(world, driver.connection, dies=False) if driver.connection else world
-        return _put_driver(self._orphan(world, number), number, Driver(stage, query=driver.query))
+        return _put_driver(self._orphan(world, number), number, Driver("stopped", query=driver.query))
 
     def _stopped(self, world, number, driver, reason):
         """A query ends with an error."""

@@ -19,9 +19,9 @@ def await_value(read, expected, seconds=60, what="it"):
         time.sleep(0.02)
 
 
-def await_count(broker, queue, messages, seconds=60):
+def await_count(broker, queue, messages):
     """Wait until ``queue`` has that many messages: Artemis may confirm a commit before its counts are up to date."""
-    await_value(lambda: broker.message_count(queue), messages, seconds, f"the count of {queue}")
+    await_value(lambda: broker.message_count(queue), messages, what=f"the count of {queue}")
 
 
 def settled(read, seconds=1):

@@ -53,8 +53,8 @@ FEATURES = tuple(Feature)[:10]
 LETTERS = {None: ".", Effect.REFUSE: "R", Effect.WARN: "w"}
 
 
-def effects(facts, needed=2):
-    found = [next((each.effect for each in judge(facts, feature, needed)), None) for feature in FEATURES]
+def effects(facts):
+    found = [next((each.effect for each in judge(facts, feature, 2)), None) for feature in FEATURES]
     return " ".join(LETTERS[effect] for effect in found)
 
 

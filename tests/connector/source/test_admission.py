@@ -20,7 +20,7 @@ BYTES_PER_MS = 100_000
 LONG_AGO_MS = -60_000
 
 
-def end_of(arrivals, last_batch=LONG_AGO_MS, until=5000):
+def end_of(arrivals, last_batch=LONG_AGO_MS):
     """Return the millisecond in which the batch ends.
 
     ``arrivals`` are the milliseconds in which messages come, in ascending order, each with the message's bytes.
@@ -29,7 +29,7 @@ def end_of(arrivals, last_batch=LONG_AGO_MS, until=5000):
     times = [at for at, _ in arrivals]
     total = [0, *accumulate(size for _, size in arrivals)]
     longest = max(size for _, size in arrivals) / BYTES_PER_MS
-    for step in range(int(until / STEP_MS)):
+    for step in range(int(5000 / STEP_MS)):
         now = step * STEP_MS
         here = bisect_right(times, now)
         coming = arrivals[here : bisect_right(times, now + longest)]

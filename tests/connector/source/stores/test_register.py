@@ -27,9 +27,8 @@ def numbered(*numbers):
     return [f"text {number}" for number in range(*numbers)]
 
 
-def register_of(broker, running, reader=0):
-    base = running.log[-1]["address"]
-    return ReadRegister(settings_of(broker), RegisterName(base, reader))
+def register_of(broker, running):
+    return ReadRegister(settings_of(broker), RegisterName(running.log[-1]["address"], 0))
 
 
 def test_a_query_without_messages_plans_nothing(queue, query):
