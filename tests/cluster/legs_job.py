@@ -11,6 +11,7 @@ import sys
 import time
 from pathlib import Path
 
+from pyspark import TaskContext
 from pyspark.sql import SparkSession
 from pyspark.sql.functions import udf
 
@@ -52,10 +53,10 @@ def started(spark, leg):
 
 
 def held(gate, at):
-    """The number it is given; at one of them it waits for ``gate/open``, and ``gate/PID`` names the worker."""
+    """The number it is given; at one of them the first attempt waits for ``gate/open``. ``gate/PID``: the worker."""
 
     def hold(n):
-        if n == at and not Path(gate, "open").exists():
+        if n == at and TaskContext.get().attemptNumber() == 0 and not Path(gate, "open").exists():
             Path(gate, str(os.getpid())).touch()
             while not Path(gate, "open").exists():
                 time.sleep(0.05)

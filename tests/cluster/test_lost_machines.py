@@ -118,6 +118,20 @@ def test_a_value_outlives_the_executor_that_receives_it(
     report(f"{lost.__name__} {point}: {COUNT} messages, 0 lost, 0 duplicated")
 
 
+def test_of_two_attempts_of_a_task_one_counts(broker, queue, cluster, submit, gate, tmp_path):
+    """Speculation: an attempt is held amid its rows, and the other worker has the messages that it received."""
+    fill(broker, queue, COUNT)
+    once = {"brokerUrl": broker.amqp_url, "deliveryGuarantee": "exactly-once"}
+    read = from_queue(broker, queue, maxMessagesPerTrigger="200", readers="2", **once)
+    write = to_queue(broker, f"{queue}.copy", tmp_path / "checkpoint", **once)
+    settings = {"": "true", ".interval": "200ms", ".multiplier": "1.1", ".quantile": "0.4", ".minTaskRuntime": "1s"}
+    conf = {f"spark.speculation{name}": value for name, value in settings.items()}
+    submit(read | hold(gate, COUNT // 6) | write, conf=conf).end()
+    assert [path.name.isdigit() for path in gate.iterdir()] == [True]
+    assert in_queue(broker, f"{queue}.copy") == Counter(range(COUNT))
+    assert left(broker, queue) == 0
+
+
 IMPATIENT = {
     "spark.network.timeout": "30s",
     "spark.network.timeoutInterval": "5s",

@@ -44,11 +44,11 @@ def await_logged(process, log, pattern, name, seconds):
 class Daemon:
     """A master or a worker. Its log has ``port`` and ``pages`` (the port of its web pages)."""
 
-    def __init__(self, name, folder, command, *, unseen=None):
+    def __init__(self, name, folder, command, *, host=HOST, unseen=None):
         self.name = name
         self.log = folder / f"{name}.log"
         spark_class = str(Path(spark_home(), "bin", "spark-class"))
-        arguments = ["--host", HOST, "--port", "0", "--webui-port", "0"]
+        arguments = ["--host", host, "--port", "0", "--webui-port", "0"]
         with self.log.open("wb") as log:
             self._process = subprocess.Popen(
                 [*_without(unseen), spark_class, *command[:1], *arguments, *command[1:]],
@@ -56,7 +56,7 @@ class Daemon:
                 stdout=log,
                 stderr=log,
                 cwd=folder,
-                env=_environment(folder),
+                env=_environment(folder, host),
                 start_new_session=True,
             )
 
@@ -91,12 +91,13 @@ class Daemon:
 
 
 class Worker(Daemon):
-    """A worker with one core, and one executor for each job."""
+    """A worker with one core, an address of its own, and one executor for each job."""
 
     def __init__(self, number, folder, master, *, unseen):
         self.folder = folder / f"worker-{number}"
         sizes = ["-c", "1", "-m", "1g", "-d", str(self.folder)]
-        super().__init__(f"worker-{number}", folder, [f"{_CLASSES}.worker.Worker", *sizes, master], unseen=unseen)
+        command = [f"{_CLASSES}.worker.Worker", *sizes, master]
+        super().__init__(f"worker-{number}", folder, command, host=f"127.0.0.{1 + number}", unseen=unseen)
 
     def executors(self):
         """The process ids of the executors that run here."""
@@ -157,10 +158,10 @@ class Standalone:
         return sum(worker["state"] == "ALIVE" for worker in workers)
 
 
-def _environment(folder):
+def _environment(folder, host):
     return os.environ | {
         "SPARK_HOME": spark_home(),
-        "SPARK_LOCAL_IP": HOST,
+        "SPARK_LOCAL_IP": host,
         "SPARK_LOCAL_DIRS": str(folder / "local"),
         "SPARK_DAEMON_MEMORY": "256m",
         "SPARK_DAEMON_JAVA_OPTS": java_options(),
