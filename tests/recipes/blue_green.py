@@ -8,7 +8,7 @@ access = {
     "user": "artemis",
     "password": "artemis",
 }
-data = os.path.abspath("data")
+data = os.path.abspath("data/blue-green")
 spark = SparkSession.builder.appName("blue and green").getOrCreate()
 
 

@@ -10,7 +10,7 @@ access = {
     "user": "artemis",
     "password": "artemis",
 }
-data = os.path.abspath("data")
+data = os.path.abspath("data/late-rows")
 spark = SparkSession.builder.appName("readings").config("spark.sql.shuffle.partitions", 2).getOrCreate()
 
 

@@ -10,7 +10,7 @@ access = {
     "password": "artemis",
 }
 QUEUES = ["shop.orders", "shop.invoices", "shop.returns"]
-data = os.path.abspath("data")
+data = os.path.abspath("data/several-queues")
 spark = SparkSession.builder.appName("shop").getOrCreate()
 
 for count, queue in enumerate(QUEUES, start=1):
