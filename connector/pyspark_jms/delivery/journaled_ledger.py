@@ -133,7 +133,7 @@ class JournaledLedger(DeliveryLedger[_Durable]):
     def receive(
         self, subscription: int, block: MessageBlock, upto: int | None = None, *, without: Collection[int] = ()
     ) -> None:
-        """What is in the journal already is only acknowledged."""
+        """Take in a block. What is in the journal already is only acknowledged."""
         source = self._ledgers[subscription].source
         new, again = source.split_redelivered(block, len(block) if upto is None else upto, without)
         self._received[subscription] += [MessageRange(subscription, block, first, last) for first, last in new]
