@@ -1,4 +1,4 @@
-"""JMS queues and topics for Spark: ``format("jms")`` to read and write streams over STOMP.
+"""JMS queues and topics for Spark: ``format("jms")`` to read and write, in streams and batches.
 
 Spark imports this module in every worker and in every look-up of data sources. A ``pyspark_*`` package that fails to
 import hides all other data sources, so this module imports nothing. It imports ``DefaultSource``, the name that Spark
