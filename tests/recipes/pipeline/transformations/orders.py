@@ -8,9 +8,10 @@ from pyspark_jms.functions import jms_text
 
 spark = SparkSession.active()
 access = {
-    "brokerUrl": os.environ.get("JMS_BROKER_URL", "stomp://localhost:61613"),
+    "brokerUrl": os.environ.get("JMS_AMQP_URL", "amqp://localhost:5672"),
     "user": "artemis",
     "passwordFile": os.environ.get("JMS_PASSWORD_FILE", "/run/secrets/jms"),
+    "deliveryGuarantee": "exactly-once",
 }
 
 
