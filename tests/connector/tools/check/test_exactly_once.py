@@ -84,10 +84,10 @@ def test_bad_settings_are_problems(strict, amqp_settings, findings_of):
     found = findings_of(amqp_settings(strict))
     staging, ledger = found["staging settings"], found["ledger settings"]
     assert staging.verdict is ledger.verdict is Verdict.PROBLEM
-    for fact in ("policy is DROP", "expire after 600 s", "attempts 3", "up to 70 s", "lost after a crash"):
+    for fact in ("policy is DROP", "expire after 600 s", "attempts 3", "up to 70 s", "take its token for lost"):
         assert fact in staging.value
     assert "redelivery-delay is up to 30 s" in ledger.value
-    assert "take its token for lost after a crash, and stop" in ledger.value
+    assert "which waits 30 s, may take its token for lost and stop" in ledger.value
     assert "DROP" not in ledger.value
 
 
