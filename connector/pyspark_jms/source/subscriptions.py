@@ -289,7 +289,7 @@ class Subscriptions:
             absence = self._absent[subscription] = _Absence(now + seconds, now)
         if now >= absence.until:
             raise error
-        absence.next_try = now + _ASKED_AGAIN_SECONDS
+        absence.next_try = min(now + _ASKED_AGAIN_SECONDS, absence.until)
 
     def close(self) -> None:
         """Give back what is not acknowledged, without costing it a delivery attempt. Never raises."""
