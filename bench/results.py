@@ -33,7 +33,6 @@ _RATIOS = {
     "read.amqp.core.ratio_to_raw": ("read.amqp.core.jms", "read.amqp.core.raw"),
     "read.amqp.core.ratio_to_stomp": ("read.amqp.core.jms", "read.jms"),
     "read.amqp.core.ratio_to_jet": ("read.amqp.core.jms", "read.jet_at_least_once"),
-    "read.amqp.core.two_ratio_to_jet": ("read.amqp.core.two", "read.jet_two"),
     "write.amqp.ratio_to_raw": ("write.amqp.jms", "write.amqp.raw"),
     "write.amqp.ratio_to_stomp": ("write.amqp.jms", "write.jms"),
 }

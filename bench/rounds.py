@@ -30,7 +30,6 @@ OURS = (
 PEERS = (
     "read.naive", "read.java", "read.java_transacted", "read.stomp_py", "read.rate", "write.java",
     "read.amqp.java", "read.amqp.proton", "write.amqp.java", "read.jet_none", "read.jet_at_least_once",
-    "read.amqp.core.two", "read.jet_once", "read.jet_two",
 )  # fmt: skip
 QUICK = (*OURS, "read.journal", "read.naive")
 AXIS = ("write.jms", "write.raw", "read.raw", "read.jms")
@@ -39,7 +38,7 @@ JOURNAL = ("write.raw", "read.raw", "read.jms", "read.journal")
 _WARMED = {"write.jms", "read.jms", "write.amqp.jms", "read.amqp.jms", "read.amqp.core.jms", "read.amqp.once"}
 _SLOWER = 4
 """The naive source reads so many times fewer messages, which then takes about as long as the other cases."""
-_CLIENTS, _AMQP, _JET = "bench.clients", "bench.amqp.clients", "bench.jet"
+_CLIENTS, _AMQP = "bench.clients", "bench.amqp.clients"
 """The queues of clients without Spark."""
 
 _Client: TypeAlias = Callable[[Job], Measured]
@@ -106,7 +105,6 @@ class Variant:
         amqp, once = {"brokerUrl": self.stage.broker.amqp_url}, {"deliveryGuarantee": "exactly-once"}
         journal = once | {"journalLocation": str(side.folder / "journal")}
         readings = {"read.jms": {}, "read.journal": journal, "read.amqp.jms": amqp, "read.amqp.once": amqp | once}
-        readings["read.amqp.core.two"] = amqp | once | {"readers": "2"}
         with self._open:
             for case, options in readings.items():
                 if case in self.cases:
@@ -163,12 +161,13 @@ def _java_reads(client: str, acknowledgement: str, queue: str = _CLIENTS, fill: 
     return lambda variant: variant.stage.java[client].drain(variant.filled(queue, fill), acknowledgement)
 
 
-def _jet_reads(guarantee: str, consumers: int = 1) -> _Case:
+def _jet_reads(guarantee: str) -> _Case:
     def case(variant: Variant) -> Measured:
         jet = variant.stage.jet
         assert jet is not None
-        variant.stage.broker.create_queue(_JET)
-        return jet.read(variant.filled(_JET), guarantee, consumers)
+        queue = f"bench.jet.{time.time_ns()}"  # messages of the round before may come back
+        variant.stage.broker.create_queue(queue)
+        return jet.read(variant.filled(queue), guarantee)
 
     return case
 
@@ -219,11 +218,8 @@ _CASES: dict[str, _Case] = {
     # Sent over STOMP: the broker keeps it as messages of its own protocol (CORE).
     "read.amqp.core.raw": _client_reads(raw_amqp.drain, "bench.core.clients"),
     "read.amqp.core.jms": _query_reads("read.amqp.jms"),
-    "read.amqp.core.two": _query_reads("read.amqp.core.two"),
     "read.jet_none": _jet_reads("NONE"),
     "read.jet_at_least_once": _jet_reads("AT_LEAST_ONCE"),
-    "read.jet_once": _jet_reads("EXACTLY_ONCE"),
-    "read.jet_two": _jet_reads("EXACTLY_ONCE", 2),
     "read.amqp.java": _java_reads("qpid", "transacted", _AMQP, raw_amqp.fill),
     "read.amqp.proton": _client_reads(peers.proton, "bench.proton", raw_amqp.fill),
 }

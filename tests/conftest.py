@@ -129,9 +129,23 @@ def _print_measurements(terminalreporter, ended):
 
 
 @pytest.fixture(scope="session")
-def broker():
-    """The broker of JMS_BROKER_URL, or an embedded one. To kill one use ``killable``, for settings ``fresh_broker``."""
-    with testing.broker() if "JMS_BROKER_URL" in os.environ else Artemis(heap="1g") as shared:
+def artemis():
+    """An embedded Artemis of the session."""
+    with Artemis(heap="1g") as shared:
+        yield shared
+
+
+@pytest.fixture(scope="session")
+def broker(request):
+    """The broker of JMS_BROKER_URL, or ``artemis``. To kill one use ``killable``, for settings ``fresh_broker``.
+
+    ``artemis`` must not ask for this one: for a file with a ``broker`` of its own that has parameters, pytest would
+    make it anew, and end the broker of the session.
+    """
+    if "JMS_BROKER_URL" not in os.environ:
+        yield request.getfixturevalue("artemis")
+        return
+    with testing.broker() as shared:
         yield shared
 
 
@@ -140,16 +154,6 @@ def java(broker):
     """A JMS client of the broker, for all tests of a file."""
     with testing.JmsClient(broker) as client:
         yield client
-
-
-@pytest.fixture(scope="session")
-def artemis(request):
-    """An embedded Artemis of the session: ``broker``, unless that is the one of JMS_BROKER_URL."""
-    if "JMS_BROKER_URL" not in os.environ:
-        yield request.getfixturevalue("broker")
-        return
-    with Artemis() as shared:
-        yield shared
 
 
 @pytest.fixture(scope="session")
