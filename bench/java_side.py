@@ -148,5 +148,4 @@ class JetSide(JavaSide):
             if time.monotonic() > deadline:
                 raise RuntimeError(f"queue {job.queue} still has a consumer")
             time.sleep(_POLL_SECONDS)
-        self._broker.purge(job.queue)
         return measured

@@ -65,8 +65,8 @@ class Stage:
             side = stack.enter_context(SparkSide(broker))
             side.spark.dataSource.register(NaiveSource)
             reason = JavaSide.missing() if java else None
-            needs = ("read.jet_", "read.java", "write.java", "read.amqp.java", "write.amqp.java")
-            skipped = dict.fromkeys((case for case in PEERS if case.startswith(needs)), reason) if reason else {}
+            in_java = (case for case in PEERS if ".java" in case or ".jet" in case)
+            skipped = dict.fromkeys(in_java, reason) if reason else {}
             clients = {"core": JavaSide(broker), "qpid": JavaSide(broker, amqp=True)} if java and not reason else {}
             for client in clients.values():
                 stack.enter_context(client)
@@ -167,7 +167,7 @@ def _jet_reads(guarantee: str) -> _Case:
         assert jet is not None
         queue = f"bench.jet.{time.time_ns()}"  # messages of the round before may come back
         variant.stage.broker.create_queue(queue)
-        return jet.read(variant.filled(queue), guarantee)
+        return _purged(variant, queue, jet.read(variant.filled(queue), guarantee))
 
     return case
 

@@ -5,6 +5,7 @@ import json
 import time
 
 import pytest
+from broker_rows import access_over
 
 PROTOCOL_PAIRS = [
     ("stomp", "amqp"),
@@ -19,8 +20,7 @@ def access(broker, protocol="stomp"):
     """The options by which a protocol reaches the broker. A broker without AMQP skips the test."""
     if protocol == "amqp" and not hasattr(broker, "amqp_url"):
         pytest.skip("needs an embedded broker")
-    url = broker.amqp_url if protocol == "amqp" else broker.url
-    return {"brokerUrl": url, "user": broker.user, "password": broker.password}
+    return access_over(broker, protocol)
 
 
 def read(spark, broker, **options):

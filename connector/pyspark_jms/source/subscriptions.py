@@ -156,9 +156,10 @@ class Subscriptions:
 
     def _beside(self, subscription: int) -> SourceLink | None:
         """Return a link whose connection this subscription shares: many queues share few connections, in turn, unless
-        option ``connections`` gives each queue its own.
+        option ``connections`` gives each queue its own. An absent queue shares none: over STOMP the broker ends the
+        connection that asks for it.
         """
-        if not self._shares:
+        if not self._shares or subscription in self._absent:
             return None
         shared = max(_MOST_CONNECTIONS, -(-len(self._options.destinations) // _MOST_LINKS))
         others = (each for each in range(subscription % shared, len(self.links), shared) if each != subscription)
@@ -218,8 +219,8 @@ class Subscriptions:
     def lost(self) -> list[int]:
         """The subscriptions whose connection is gone, without those of absent queues that were asked for just now."""
         now = time.monotonic()
-        due = [each for each, link in enumerate(self.links) if link.is_down]
-        return [each for each in due if each not in self._absent or self._absent[each].next_try <= now]
+        down = [each for each, link in enumerate(self.links) if link.is_down]
+        return [each for each in down if each not in self._absent or self._absent[each].next_try <= now]
 
     @property
     def absent(self) -> Collection[int]:
@@ -252,7 +253,7 @@ class Subscriptions:
             raise silent
         try:
             link = keep_trying(
-                lambda: self._subscribe(destination, self._beside_again(subscription)),
+                lambda: self._subscribe(destination, self._beside(subscription)),
                 f"reconnecting to {link.address}",
                 timeout=self._options.connection.reconnect_timeout,
                 failure=None if subscription in self._absent else silent or lost,
@@ -275,10 +276,6 @@ class Subscriptions:
     @property
     def _has_others(self) -> bool:
         return len(self._options.destinations) > 1
-
-    def _beside_again(self, subscription: int) -> SourceLink | None:
-        """A broker that speaks STOMP ends the connection that asks for a queue that is not there."""
-        return None if subscription in self._absent else self._beside(subscription)
 
     def _miss(self, subscription: int, error: JMSError) -> None:
         """Raise ``error`` when the queue has been away for ``reconnectTimeout``."""
