@@ -6,10 +6,11 @@ import ssl
 import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import Any
 
 from pyspark_jms.errors import TlsError
 
-__all__ = ["present", "trusting"]
+__all__ = ["not_valid_now", "present", "trusting"]
 
 _IS_PEM = "The file must be PEM, and readable in the process that connects."
 _FORMS = (
@@ -40,6 +41,19 @@ def trusting(ca_file: str | None) -> ssl.SSLContext:
     if times and not any(begin <= time.time() < end for begin, end in times):
         _require_valid(f"sslCaFile {ca_file}", *max(times, key=lambda each: each[1]))
     return context
+
+
+def not_valid_now(ca_file: str) -> list[str]:
+    """Return a sentence for each certificate of a CA in this file that is not valid now, by the CA's name."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    with contextlib.suppress(OSError):  # another file by now
+        context.load_verify_locations(ca_file)
+    found = [(of, _time_problem(*_times(of))) for of in context.get_ca_certs()]
+    return [f"the certificate of {_name(of)} {problem}" for of, problem in found if problem is not None]
+
+
+def _name(certificate: Mapping[str, Any]) -> str:
+    return ", ".join(value for pairs in certificate["subject"] for _, value in pairs)
 
 
 def present(context: ssl.SSLContext, cert_file: str, key_file: str | None, password: Callable[[], str] | None) -> None:
@@ -107,11 +121,16 @@ def _unusable(named: str, error: Exception) -> TlsError:
 
 def _require_valid(named: str, begin: float, end: float) -> None:
     """Compare a certificate's times with the clock: a broker only ends the connection, many without a reason."""
+    problem = _time_problem(begin, end)
+    if problem is not None:
+        raise TlsError(f"The certificate in {named} {problem}.", "Renew it, or correct the clock of this machine.")
+
+
+def _time_problem(begin: float, end: float) -> str | None:
     now = time.time()
     if begin <= now < end:
-        return
-    fact = f"is valid from {_day(begin)}" if now < begin else f"has expired: it was valid until {_day(end)}"
-    raise TlsError(f"The certificate in {named} {fact}.", "Renew it, or correct the clock of this machine.")
+        return None
+    return f"is valid from {_day(begin)}" if now < begin else f"has expired: it was valid until {_day(end)}"
 
 
 def _validity(cert_file: str, key_file: str | None, password: Callable[[], str] | None) -> tuple[float, float]:

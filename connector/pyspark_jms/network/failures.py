@@ -7,6 +7,7 @@ from typing import TypeVar
 
 from pyspark_jms.errors import BrokerUnreachableError, ConnectionLostError, JMSError, ReceiptTimeoutError, TlsError
 from pyspark_jms.network.address import Address
+from pyspark_jms.network.certificates import not_valid_now
 from pyspark_jms.network.dialing import ResolveTimeoutError
 
 __all__ = ["connection_lost", "first_that_answers", "late", "unreachable"]
@@ -27,7 +28,8 @@ _UNTRUSTED = {2, 18, 19, 20, 21}
 _NAME_REMEDY = "Connect by a host name in the certificate, or let the broker's certificate name this host."
 _TIME_REMEDY = "Renew the broker's certificate or that of its CA, or correct the clock of this machine."
 _DEFECT_REMEDY = "Issue the certificate again without this defect: another sslCaFile does not help."
-_CERTIFICATE_REMEDIES = {9: _TIME_REMEDY, 10: _TIME_REMEDY, 62: _NAME_REMEDY, 64: _NAME_REMEDY}
+_TIMES = (9, 10)
+_CERTIFICATE_REMEDIES = {**dict.fromkeys(_TIMES, _TIME_REMEDY), 62: _NAME_REMEDY, 64: _NAME_REMEDY}
 """By OpenSSL's code: not yet valid, expired, the name or the address of the host is another one."""
 _CLIENT_CERTIFICATE = ("CERTIFICATE", "UNKNOWN_CA")
 """Parts of OpenSSL's names of the alerts by which a peer refuses the certificate of a client, or misses it."""
@@ -51,6 +53,10 @@ def unreachable(address: Address, error: BaseException | None, ca_file: str | No
 
 
 def _certificate_remedy(code: int, ca_file: str | None) -> str:
+    if code in _TIMES and ca_file is not None and (wrong := "; ".join(not_valid_now(ca_file))):
+        # OpenSSL tells neither which certificate of the chain it is nor, before the end of the handshake, the broker's.
+        otherwise = "Otherwise, renew the broker's certificate, or correct the clock of this machine."
+        return f"In sslCaFile {ca_file}, {wrong}. Replace it there if the broker has that CA. {otherwise}"
     if code not in _UNTRUSTED:
         return _CERTIFICATE_REMEDIES.get(code, _DEFECT_REMEDY)
     if ca_file is None:

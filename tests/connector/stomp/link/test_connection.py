@@ -7,8 +7,10 @@ import socket
 import ssl
 import threading
 import time
+from pathlib import Path
 
 import pytest
+from certificates import Authority
 from failing_threads import ENDS, FailingCondition, no_room_for_threads
 from proxy import Proxy
 from rawstomp import RawStomp
@@ -269,18 +271,21 @@ def test_the_authority_counts_even_without_the_name(trusting, other_authority):
     refused(trusting(ca_file=other_authority.cert, verify_hostname=False), TlsError, "is not accepted")
 
 
-def test_a_certificate_that_has_expired(settings, authority):
-    pair = authority.issue("old", hosts=["localhost"], expired=True)
-    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
-    context.load_cert_chain(pair.cert, pair.key)
-
-    def old(link):
-        context.wrap_socket(link, server_side=True).close()
-
-    with peer(old) as address:
-        there = (Address("localhost", address.port, tls=True),)
-        trust = TlsSettings(ca_file=authority.cert)
-        refused(settings(addresses=there, tls=trust), TlsError, "is not accepted: certificate has expired")
+def test_a_certificate_that_has_expired(settings, authority, tmp_path):
+    """A CA file may have several certificates: those that have expired are named."""
+    old, bundle = Authority(tmp_path, "an old CA", expired=True), tmp_path / "bundle.pem"
+    bundle.write_bytes(b"".join(Path(each.cert).read_bytes() for each in (authority, old)))
+    named = f"In sslCaFile {bundle}, the certificate of an old CA has expired"
+    for pair, ca_file, remedy in (
+        (authority.issue("old", hosts=["localhost"], expired=True), authority.cert, "Renew the broker's certificate"),
+        (old.issue("new", hosts=["localhost"]), str(bundle), named),
+    ):
+        context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+        context.load_cert_chain(pair.cert, pair.key)
+        with peer(lambda link, of=context: of.wrap_socket(link, server_side=True).close()) as address:
+            there, trust = (Address("localhost", address.port, tls=True),), TlsSettings(ca_file=ca_file)
+            expected = rf"is not accepted: certificate has expired\. {remedy}"
+            refused(settings(addresses=there, tls=trust), TlsError, expected)
 
 
 def test_mutual_tls(trusting, wary_port, authority):
