@@ -175,17 +175,19 @@ class StatedTypes:
     entries: Entries
     names: pa.Array
     types: pa.Array
+    given: pa.Array
+    """The same types as the rows state them: of AMQP, or of JMS."""
 
     def only(self, mask: Mask) -> "StatedTypes":
         entries, kept = self.entries.only(mask), pa.array(mask)
-        return StatedTypes(entries, self.names.filter(kept), self.types.filter(kept))
+        return StatedTypes(entries, *(texts.filter(kept) for texts in (self.names, self.types, self.given)))
 
 
 def stated_types(rows: Rows) -> StatedTypes | None:
     found = _entries_of(rows, "property_types", "a type for the property")
     if found is None:
         return None
-    stated = StatedTypes(found.entries, found.names, jms_types(found.values, of_elements=False))
+    stated = StatedTypes(found.entries, found.names, jms_types(found.values, of_elements=False), found.values)
     if found.values.null_count:
         stated = stated.only(mask_of(found.values.is_valid()))
     return stated if len(stated.names) else None

@@ -5,7 +5,7 @@ Each property has the AMQP type of its JMS type (AMQP 1.0 §3.2.5). A property w
 """
 
 from collections.abc import Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pyarrow as pa
@@ -14,6 +14,7 @@ import pyarrow.compute as pc
 from pyspark_jms.amqp.columns.encode_values import (
     NO_VALUE_SCALAR,
     SMALL,
+    TIME_TYPE,
     VALUE_TYPES,
     compound,
     encoded_numbers,
@@ -157,12 +158,15 @@ def _entries(
 ) -> tuple[list[Piece], int | Int64s]:
     """Keys and values of each row, and how many of the row's properties they are."""
     apart = [dialect.left_out(name.decode()) or name.decode() in _GROUP for name in names.distinct]
-    pieces = None if any(apart) else uniform_entries(properties, names, stated)
+    sent = None if stated is None else _as_sent(stated, dialect)
+    pieces = None if any(apart) else uniform_entries(properties, names, sent)
     if pieces is not None:
         return pieces, len(names.distinct)
     kinds = np.full(len(properties.names), _STRING)
-    if stated is not None:
-        _set_stated(kinds, properties, stated, columns)
+    if stated is not None and sent is not None:
+        here = places_of(stated, properties, _types_of(columns))
+        codes = pc.index_in(sent.types, value_set=_TYPE_NAMES).to_numpy(zero_copy_only=False)
+        kinds[here.drop_null().to_numpy()] = codes[mask_of(here.is_valid())]
     keys = pa.array([sized_bytes(name, STR8) for name in names.distinct], pa.binary())
     values = encoded_values(kinds, properties.values.view(pa.string()))
     keys = repeated(keys, properties.entries.rows.count) if names.each_row else keys.take(pa.array(names.codes()))
@@ -173,12 +177,12 @@ def _entries(
     return [slices_of(entries, bounds)], np.diff(np.concatenate([[0], np.cumsum(kept)])[bounds])
 
 
-def _set_stated(kinds: Int64s, properties: Properties, stated: StatedTypes, columns: dict[str, pa.Array]) -> None:
-    """Set the indices into ``VALUE_TYPES`` of the properties whose types are stated."""
-    places = places_of(stated, properties, _types_of(columns))
-    here = mask_of(places.is_valid())
-    codes = pc.index_in(stated.types, value_set=_TYPE_NAMES).to_numpy(zero_copy_only=False)
-    kinds[places.drop_null().to_numpy()] = codes[here]
+def _as_sent(stated: StatedTypes, dialect: Dialect) -> StatedTypes:
+    """With the types that the values have in the message, which need not be of JMS."""
+    if not dialect.send.sends_timestamps:
+        return stated
+    is_time = pc.equal(stated.given, pa.scalar(TIME_TYPE.encode(), pa.binary()))
+    return replace(stated, types=pc.if_else(is_time, stated.given, stated.types))
 
 
 def _types_of(columns: dict[str, pa.Array]) -> dict[str, ValueType]:

@@ -30,6 +30,7 @@ from pyspark_jms.amqp.wire.constructors import (
     SHORT,
     SMALL_ULONG,
     STR8,
+    TIMESTAMP,
     TRUE,
     WIDE,
 )
@@ -51,6 +52,7 @@ __all__ = [
     "NO_VALUE",
     "NO_VALUE_SCALAR",
     "SMALL",
+    "TIME_TYPE",
     "VALUE_TYPES",
     "compound",
     "encoded_numbers",
@@ -209,7 +211,8 @@ def side_by_side(parts: Sequence[bytes | Uint8s], rows: int) -> Uint8s:
 
 # --- texts as values of a type ----------------------------------------------------------------------
 
-VALUE_TYPES = tuple(ValueType)
+TIME_TYPE = "timestamp"
+VALUE_TYPES: tuple[str, ...] = (*ValueType, TIME_TYPE)
 _LAYOUTS = {
     ValueType.BYTE: (BYTE, "i1", pa.int8()),
     ValueType.SHORT: (SHORT, ">i2", pa.int16()),
@@ -217,6 +220,7 @@ _LAYOUTS = {
     ValueType.LONG: (LONG, ">i8", pa.int64()),
     ValueType.FLOAT: (FLOAT, ">f4", pa.float32()),
     ValueType.DOUBLE: (DOUBLE, ">f8", pa.float64()),
+    TIME_TYPE: (TIMESTAMP, ">i8", pa.int64()),
 }
 _BOOLEANS, _CODES = pa.array(["true", "false"]), np.array([TRUE, FALSE], np.uint8)
 _LARGEST = np.iinfo(np.int64)
@@ -305,7 +309,7 @@ def _booleans(array: pa.Array) -> pa.Array:
     return fixed(codes.astype(np.dtype([("code", "u1")])))
 
 
-def _floating(kind: ValueType, texts: pa.Array) -> pa.Array:
+def _floating(kind: str, texts: pa.Array) -> pa.Array:
     code, layout, arrow = _LAYOUTS[kind]
     if pc.all(pc.match_substring_regex(texts, _PLAIN)).as_py():
         return numbers(texts.cast(arrow).to_numpy(), code, layout)

@@ -60,6 +60,7 @@ RABBITMQ = Dialect(
         percent_encoded=True,
         native_prefixes=(_QUEUES, _EXCHANGES),
         delays_delivery=False,
+        sends_timestamps=True,  # AMQP 0.9.1 has such headers
         needs_body_section=True,  # missing_amqp_message_body, and the session ends
         refused_names=(
             RefusedName(

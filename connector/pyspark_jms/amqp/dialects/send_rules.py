@@ -34,6 +34,9 @@ class SendRules:
     """Whether bytes without a content type are sent as ``application/octet-stream``. Consumers of a broker of JMS know
     them by their annotation, so that a row is written as it was read."""
 
+    sends_timestamps: bool = False
+    """Whether a property that the row states as a timestamp is sent as one, and not as a long as JMS has it."""
+
     needs_body_section: bool = False
     """Whether the broker refuses a message without a body section, which AMQP 1.0 §3.2 demands."""
 

@@ -4,7 +4,7 @@ from amqp_messages import TRUE, entries_in, parts_of, string
 from sink_rows import TEXT_MAP, rows_of
 
 from pyspark_jms.amqp.columns.encode_application_properties import application_properties, uniform_entries
-from pyspark_jms.amqp.dialects import ARTEMIS, CLASSIC
+from pyspark_jms.amqp.dialects import ARTEMIS, CLASSIC, RABBITMQ
 from pyspark_jms.columns.arrays import join_rows
 from pyspark_jms.columns.sink_properties import distinct_names, properties_of, stated_types
 from pyspark_jms.errors import MessageFormatError, SchemaError
@@ -41,6 +41,20 @@ def test_types_may_have_another_order_than_properties():
         property_types=[[("b", "boolean"), ("a", "byte")]] * 2,
     )
     assert found(rows)[0] == [{"a": b"\x51\x01", "b": TRUE}] * 2
+
+
+def test_a_timestamp_stays_one_for_a_broker_whose_other_clients_have_it():
+    rows = rows_of(
+        properties=[[("t", "1000"), ("n", "1")], [("t", None)]],
+        property_types=[[("n", "uint"), ("t", "timestamp")], [("t", "timestamp")]],
+    )
+    wide = b"\0\0\0\0\0\0\x03\xe8"
+    number = b"\x81" + (1).to_bytes(8)
+    assert found(rows, RABBITMQ)[0] == [{"t": b"\x83" + wide, "n": number}, {}]
+    assert found(rows)[0] == [{"t": b"\x81" + wide, "n": number}, {}]
+    alike = rows_of(properties=[[("t", "1000")]] * 2, property_types=[[("t", "timestamp")]] * 2)
+    assert found(alike, RABBITMQ)[0] == [{"t": b"\x83" + wide}] * 2
+    assert found(alike)[0] == [{"t": b"\x81" + wide}] * 2
 
 
 def test_what_the_provider_sets_is_left_out():
