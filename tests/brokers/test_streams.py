@@ -140,12 +140,13 @@ def let_it_delete(rabbit, stream, sent):
     """Send until the stream has deleted its first messages. Returns the first number that is left, and the last one."""
 
     def first_left():
-        with reading(rabbit, stream) as one:
+        with reading(rabbit, stream, failOnDataLoss="false") as one:
             return one.read(1)[0]
 
     while not first_left() > 40:
         assert sent < 20_000, "the stream deletes nothing"
         send(rabbit, stream, range(sent, sent := sent + 500))
+    wait_until(lambda: first_left() == first_left(), what="the end of the deletion")
     return first_left(), sent
 
 
@@ -166,6 +167,16 @@ def test_messages_that_the_stream_deleted_before_they_were_read_are_data_loss(ra
     with reading(rabbit, short_stream, read, failOnDataLoss="false", **options) as one:
         assert one.read(sent - first) == list(range(first, sent))
     assert "has deleted what was at its offsets 40 to" in caplog.text
+
+
+def test_messages_that_the_stream_deleted_while_the_query_read_slowly_are_data_loss(rabbit, short_stream):
+    """What it had received before is in one reception with what comes after the gap."""
+    send(rabbit, short_stream, range(100))
+    with reading(rabbit, short_stream, maxMessagesPerTrigger="10", windowBytes="4k") as one:
+        assert one.batch() == list(range(10))
+        let_it_delete(rabbit, short_stream, 100)
+        with pytest.raises(DataLossError, match="has deleted what was at its offsets"):
+            one.read(200)
 
 
 @pytest.mark.parametrize(("offset", "wanted"), [("first", range(25)), ("7", range(7, 25)), ("next", range(20, 25))])

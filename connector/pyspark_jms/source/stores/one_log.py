@@ -6,6 +6,7 @@ from collections import deque
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from itertools import chain
 
 from pyspark_jms.amqp.link.log_reader import LogReader, digest_of
 from pyspark_jms.blocks.block import MessageBlock
@@ -114,8 +115,9 @@ class Log:
                 raise
             self._reconnect(self.link, error)
             return 0
-        if self.has_gap(taken):
-            self._require_kept()
+        gap = self.gap_in(taken)
+        if gap is not None:
+            self._require_kept(gap)
         return self.keep(taken)
 
     def keep(self, taken: Taken) -> int:
@@ -133,9 +135,17 @@ class Log:
     def _go_behind(self, last: _Known | None) -> None:
         self.position, self.read = (0, None) if last is None else (last.offset + 1, last.digest)
 
-    def has_gap(self, taken: Taken) -> bool:
-        """Return whether messages between those that were received and these may have been deleted or are none."""
-        return self.expected is not None and bool(taken) and taken[0][1][0] > self.expected
+    def gap_in(self, taken: Taken) -> range | None:
+        """Return the first offsets before or between these that were not received: deleted messages, or none.
+
+        One reception may have what came before and after the stream deleted the segment that was to come.
+        """
+        following = self.expected
+        for offset in chain.from_iterable(offsets for _, offsets in taken):
+            if following is not None and offset > following:
+                return range(following, offset)
+            following = offset + 1
+        return None
 
     @property
     def has_ended(self) -> bool:
@@ -213,21 +223,19 @@ class Log:
         )
         self._begin_at("first", patience)
 
-    def _require_kept(self) -> None:
+    def _require_kept(self, gap: range) -> None:
         """``DataLossError`` if the stream has deleted messages that were not read.
 
         Its offsets may have gaps, and streamFilter makes more of them. So the first message that the stream still has
         decides, and of a filtered stream only where a link begins: each gap would cost a connection.
         """
-        expected = self.expected
-        assert expected is not None
         if self._options.stream_filter is not None and self.link is self._compared:
             return
         self._compared = self.link
         first = self._first("first", self._options.connection.reconnect_timeout)
-        if first is None or first.offset <= expected:
+        if first is None or first.offset <= gap.start:
             return
-        lost = f"{expected:,} to {first.offset - 1:,}"
+        lost = f"{gap.start:,} to {min(first.offset, gap.stop) - 1:,}"
         if self._options.fail_on_data_loss:
             raise DataLossError(
                 f"{self.name} has deleted what was at its offsets {lost}, and the query had not read it.",

@@ -30,11 +30,12 @@ def test_what_came_moves_the_position_also_over_gaps():
 
 def test_a_gap_is_known_after_the_first_message_only():
     one = log()
-    assert not one.has_gap(taken(7))
+    assert one.gap_in(taken(7)) is None
     one.keep(taken(7))
-    assert not one.has_gap(taken(8))
-    assert not one.has_gap([])
-    assert one.has_gap(taken(9))
+    assert one.gap_in(taken(8)) is None
+    assert one.gap_in([]) is None
+    assert one.gap_in(taken(9)) == range(8, 9)
+    assert one.gap_in([*taken(8, 9), *taken(20)]) == one.gap_in(taken(8, 9, 20, 30)) == range(10, 20)
 
 
 def test_available_now_keeps_nothing_that_was_sent_after_its_start():
