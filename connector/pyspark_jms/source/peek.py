@@ -294,60 +294,47 @@ class Look:
     # --- what was not shown ---------------------------------------------------------------------
 
     def warn_of_rest(self, limits: str) -> None:
+        """``limits`` names what the user can raise, if the read had limits."""
+        if (rest := self._rest("" if self._is_whole else limits)) is not None:
+            _log.warning("! the read shows %s", rest)
+
+    def _rest(self, limits: str) -> str | None:
+        """Return what the warning says after "shows", or None if the read has shown everything that it could."""
+        shown, had, queue = f"{self._shown:,}", self._counted.had, f"queue {self._destination.name}"
         if self._may_be_cut:
-            _log.warning(
-                "! the read shows %s messages of queue %s, and the broker does not tell how many it has. A browse"
-                " ends at the memoryLimit of the queue's policyEntry, and with a selector when none of the next"
-                " maxPageSize messages matches",
-                f"{self._shown:,}",
-                self._destination.name,
+            return (
+                f"{shown} messages of {queue}, and the broker does not tell how many it has. A browse ends at the"
+                " memoryLimit of the queue's policyEntry, and with a selector when none of the next maxPageSize"
+                " messages matches"
             )
-        elif self._met_later and self._counted.had is None:
-            _log.warning(
-                "! the read shows %s messages of queue %s and ended at one that was sent after its start: there may be"
-                " more. It is not known how many messages the queue had at the start",
-                f"{self._shown:,}",
-                self._destination.name,
+        if self._met_later and had is None:
+            return (
+                f"{shown} messages of {queue} and ended at one that was sent after its start: there may be more. It is"
+                " not known how many messages the queue had at the start"
             )
-        elif self._is_used_up or self._options.selector is None:
-            _warn_of_rest(
-                self._destination.name,
-                self._shown,
-                self._counted.had,
-                None if self._is_whole else limits,
-                is_used_up=self._is_used_up,
+        if not self._is_used_up and self._options.selector is not None:
+            return None
+        if had is None:
+            reached = (
+                f"{shown} messages of {queue} and reached its limit: there may be more. Raise {limits} to see them"
             )
+            return reached if self._is_used_up else None
+        if had <= self._shown:
+            return None
+        if limits:
+            return (
+                f"{shown} of the {had:,} messages of {queue}. Raise {limits} to see more. What has expired, is"
+                " scheduled for later or another consumer has in delivery is not shown"
+            )
+        return (
+            f"{shown} of the {had:,} messages of {queue}: the others have expired, are in delivery to another consumer"
+            " or scheduled for later, were taken meanwhile, or did not come within idleTimeout"
+        )
 
 
 def _is_small(messages: int) -> bool:
     """Return whether a browse that ends after so many messages has met no limit of memory."""
     return messages < _PAGE and (not messages or messages % _SMALL_PAGE > 0)
-
-
-def _warn_of_rest(queue: str, shown: int, had: int | None, limits: str | None, *, is_used_up: bool) -> None:
-    """``had``: None if it is not known how many messages the queue has. ``limits``: None if there were none."""
-    if had is None and is_used_up:
-        _log.warning(
-            "! the read shows %s messages of queue %s and reached its limit: there may be more. Raise %s to see them",
-            f"{shown:,}",
-            queue,
-            limits,
-        )
-    elif had is not None and had > shown:
-        counts = f"{shown:,}", f"{had:,}", queue
-        if limits is None:
-            _log.warning(
-                "! the read shows %s of the %s messages of queue %s: the others have expired, are in delivery to"
-                " another consumer or scheduled for later, were taken meanwhile, or did not come within idleTimeout",
-                *counts,
-            )
-            return
-        _log.warning(
-            "! the read shows %s of the %s messages of queue %s. Raise %s to see more. What has expired, is scheduled"
-            " for later or another consumer has in delivery is not shown",
-            *counts,
-            limits,
-        )
 
 
 def _check(link: SourceLink) -> None:

@@ -107,7 +107,7 @@ def move(
     with closing(connect(reading.options.connection, condition)) as link:
         if to is not None:
             link.check_target(to.name)
-        mover = _Mover(link, reading, to=to, accept_claims=accept_claims, targets=targets)
+        mover = _Mover(link=link, reading=reading, to=to, accept_claims=accept_claims, targets=targets)
         for block in _blocks(link, condition, reading.options, limit):
             mover.take(block, limit, on_moved)
             if limit is not None and mover.moved.messages >= limit:
@@ -125,7 +125,7 @@ def look_for_targets(
     with closing(connect(options.connection, condition)) as link:
         if not link.dialect.browses:
             return None
-        mover = _Mover(link, reading, to=None, accept_claims=accept_claims)
+        mover = _Mover(link=link, reading=reading, to=None, accept_claims=accept_claims)
         found: Counter[str] = Counter()
         for block in _blocks(link, condition, options, limit, browse=True):
             room = len(block) if limit is None else limit - found.total()
@@ -163,22 +163,17 @@ def _blocks(
             condition.pause(_POLL_SECONDS)
 
 
+@dataclass(eq=False, kw_only=True)
 class _Mover:
-    def __init__(
-        self,
-        link: MovingLink,
-        reading: Reading,
-        *,
-        to: Destination | None,
-        accept_claims: bool,
-        targets: Collection[str] | None = None,
-    ) -> None:
-        self.moved = Moved("exactly-once" if link.dialect.acknowledges_in_transactions else "at-least-once")
-        self._link = link
-        self._reading = reading
-        self._to = to
-        self._accept_claims = accept_claims
-        self._targets = targets
+    link: MovingLink
+    reading: Reading
+    to: Destination | None
+    accept_claims: bool
+    targets: Collection[str] | None = None
+
+    def __post_init__(self) -> None:
+        acknowledges = self.link.dialect.acknowledges_in_transactions
+        self.moved = Moved("exactly-once" if acknowledges else "at-least-once")
         self._refusals: dict[Destination, str | None] = {}
         """Destination → why no message may go there."""
         self._run = uuid.uuid4().hex
@@ -198,8 +193,8 @@ class _Mover:
         return [target for target in targets if isinstance(target, Destination)]
 
     def _rows_of(self, block: MessageBlock) -> pa.RecordBatch:
-        place = PartitionSlice(str(self._reading.options.destinations[0]), self._link.dialect.name, 0, block)
-        return rows_of(place, self._reading)[0]
+        place = PartitionSlice(str(self.reading.options.destinations[0]), self.link.dialect.name, 0, block)
+        return rows_of(place, self.reading)[0]
 
     def _targets_of(self, block: MessageBlock, rows: pa.RecordBatch) -> list[Destination | str]:
         lossy = _lossy(rows)
@@ -220,7 +215,7 @@ class _Mover:
             ids += [block.ids[index] or b"" for index in kept]
             sent[target.name] += len(kept)
         if ids:
-            self._link.forward(ids, outgoing)
+            self.link.forward(ids, outgoing)
             self.moved.messages += len(ids)
             self.moved.targets.update(sent)
 
@@ -229,9 +224,9 @@ class _Mover:
         blocks: list[MessageBlock] = []
 
         def encode(part: pa.RecordBatch, numbers: Int64s) -> None:
-            blocks[:] = self._link.encode(target, part, numbers)
+            blocks[:] = self.link.encode(target, part, numbers)
 
-        sent = _as_new(rows, self._run, self._link.dialect.added_properties)
+        sent = _as_new(rows, self._run, self.link.dialect.added_properties)
         good, bad = good_rows(sent, self._rows, encode)
         self._rows += rows.num_rows
         for fault in bad:
@@ -250,23 +245,23 @@ class _Mover:
             return _UNREADABLE
         if row["sequence"] in lossy:
             return _SENT_AS_NULL
-        if not self._link.dialect.carries_all_bodies and row["body_type"] == "text" and not row["text"]:
+        if not self.link.dialect.carries_all_bodies and row["body_type"] == "text" and not row["text"]:
             return _EMPTY_TEXT
-        noted = self._to or self._link.origin(block, row["sequence"])
+        noted = self.to or self.link.origin(block, row["sequence"])
         target = noted or _named(properties.get(SOURCE_PROPERTY))
         if target is None:
             return _NO_ORIGIN
         if refusal := self._refusal(target):
             return refusal
-        if not noted and not self._accept_claims:
+        if not noted and not self.accept_claims:
             return _claim_of(target)
-        return target if self._targets is None or target.name in self._targets else _CAME_LATE
+        return target if self.targets is None or target.name in self.targets else _CAME_LATE
 
     def _refusal(self, target: Destination) -> str | None:
         if target not in self._refusals:
             try:
-                self._link.check_target(target.name)
-                self._reading.require_destination(target)
+                self.link.check_target(target.name)
+                self.reading.require_destination(target)
             except InvalidDestinationError as error:
                 self._refusals[target] = error.fact
             else:
