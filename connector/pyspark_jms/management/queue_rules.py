@@ -24,6 +24,7 @@ __all__ = [
     "Judgement",
     "Rule",
     "judge",
+    "patience_for",
     "require_own",
     "require_usable",
     "warn_of_use",
@@ -271,9 +272,13 @@ RULES: tuple[Rule, ...] = (
 )
 
 
+def patience_for(feature: Feature, given: float | None) -> float:
+    return PATIENCE.get(feature, 0.0) if given is None else given
+
+
 def judge(facts: QueueFacts, feature: Feature, needed: int = 1, patience: float | None = None) -> Iterator[Judgement]:
-    """``needed`` and ``patience``: see ``Needs``. Without a patience: that of ``PATIENCE``."""
-    needs = Needs(needed, PATIENCE.get(feature, 0.0) if patience is None else patience)
+    """``needed`` and ``patience``: see ``Needs`` and ``patience_for``."""
+    needs = Needs(needed, patience_for(feature, patience))
     for rule in RULES:
         use = rule.uses.get(feature)
         if use is None or not rule.holds(facts, needs):
@@ -290,27 +295,27 @@ def judge(facts: QueueFacts, feature: Feature, needed: int = 1, patience: float 
         )
 
 
-Judged: TypeAlias = tuple[QueueFacts, Feature, int] | tuple[QueueFacts, Feature, int, float | None]
+Judged: TypeAlias = tuple[QueueFacts, Feature, int]
 """Arguments of ``judge``."""
 
 
-def require_usable(found: Iterable[Judged]) -> None:
+def require_usable(found: Iterable[Judged], patience: float | None = None) -> None:
     """Log a line for each warning, and raise the error of the first fact that is refused."""
-    every = tuple(found)
-    for judgement in _judged(every):
+    judgements = [each for judged in found for each in judge(*judged, patience)]
+    for judgement in judgements:
         if judgement.effect is Effect.REFUSE:
             raise judgement.error()
-    warn_of_use(every)
+    _log_each(judgements)
 
 
 def warn_of_use(found: Iterable[Judged]) -> None:
     """Log a line for each fact that is not fine: of a query that runs, also for those that its start would refuse."""
-    for judgement in _judged(found):
-        _log.warning("! queue %s %s. %s", judgement.queue, judgement.sentence, judgement.advice)
+    _log_each(each for judged in found for each in judge(*judged))
 
 
-def _judged(found: Iterable[Judged]) -> Iterator[Judgement]:
-    return (judgement for each in found for judgement in judge(*each))
+def _log_each(judgements: Iterable[Judgement]) -> None:
+    for each in judgements:
+        _log.warning("! queue %s %s. %s", each.queue, each.sentence, each.advice)
 
 
 def require_own(
@@ -324,4 +329,4 @@ def require_own(
     """
     about = f"what the queues {', '.join(uses)} are"
     found = ask(open_link, settings, lambda link: facts_with_settings(link, uses), about) or {}
-    require_usable((found[name], feature, 1, patience) for name, feature in uses.items() if name in found)
+    require_usable(((found[name], feature, 1) for name, feature in uses.items() if name in found), patience)

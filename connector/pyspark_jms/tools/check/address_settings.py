@@ -9,7 +9,7 @@ from typing import Any
 
 from pyspark_jms.jms.features import Feature
 from pyspark_jms.management.queue_facts import QueueFacts, with_settings
-from pyspark_jms.management.queue_rules import PATIENCE, Effect, judge
+from pyspark_jms.management.queue_rules import Effect, judge, patience_for
 from pyspark_jms.tools.check.findings import Finding, Verdict, note, problem
 
 __all__ = ["UNDETECTING_ACCEPTORS", "AddressNeeds", "settings_finding"]
@@ -72,7 +72,7 @@ def _others(needs: AddressNeeds, facts: QueueFacts, settings: Mapping[str, Any])
             f"there is no dead-letter-address, so a token is deleted after {facts.max_delivery_attempts} deliveries",
             "set a dead-letter-address, from which the token can be moved back",
         )
-    if 0 < (facts.redelivery_delay or 0) < (needs.patience or PATIENCE[needs.feature]):
+    if 0 < (facts.redelivery_delay or 0) < patience_for(needs.feature, needs.patience):
         yield note(
             needs.name,
             f"redelivery-delay is up to {facts.redelivery_delay:g} s, for which a restart after a crash may wait",
