@@ -2,17 +2,15 @@
 
 import logging
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
 
 from pyspark_jms.delivery.journal.store import JournalStore
-from pyspark_jms.delivery.subscription_ledger import DeliveryLedger
 from pyspark_jms.jms.model import DestinationKind
 from pyspark_jms.options.source import SourceOptions
+from pyspark_jms.source.ack_loop import AckLoop
 from pyspark_jms.source.diverting import Diverter
 from pyspark_jms.source.links import SourceLink
 
-__all__ = ["Counts", "Progress", "compared"]
+__all__ = ["Progress", "compared"]
 
 _log = logging.getLogger("pyspark_jms.source")
 
@@ -25,55 +23,36 @@ def compared(options: SourceOptions, received: Callable[[], int]) -> Callable[[]
     return None if of_queue and options.selector is not None else received
 
 
-@dataclass(slots=True)
-class Counts:
-    received: int = 0
-    acknowledged: int = 0
-    redelivered: int = 0
-
-
 class Progress:
     """``metrics`` never raises, and sends no request to the broker."""
 
-    def __init__(self, options: SourceOptions) -> None:
-        self._options = options
+    def __init__(self, options: SourceOptions, loop: AckLoop, diverter: Diverter) -> None:
+        self._options, self._loop, self._diverter = options, loop, diverter
         self._warned_of_others = False
-        self.counts = Counts()
         self.in_flight = 0
         """Messages here and not acknowledged, when the metrics were last read."""
 
-    def metrics(
-        self,
-        ledger: DeliveryLedger[Any],
-        links: Sequence[SourceLink],
-        store: JournalStore | None,
-        diverter: Diverter,
-        watched: Mapping[str, int | str],
-        *,
-        own: Mapping[str, int],
-        reached: int,
-        reconnects: int,
-    ) -> dict[str, object]:
-        """``watched``: the broker's metrics of its queues. ``own``: what only this protocol counts.
-        ``reached``: the end of the last batch in the commit log.
-        """
+    def metrics(self, watched: Mapping[str, int | str], reached: int) -> dict[str, object]:
+        """``watched``: the broker's metrics of its queues. ``reached``: the end of the last batch in the commit log."""
+        loop, diverter = self._loop, self._diverter
+        ledger, store, links = loop.ledger, loop.store, loop.subscriptions.links
         waiting = [link.waiting() for link in links]
         self.in_flight = ledger.in_flight_messages + sum(messages for messages, _ in waiting)
         return {
             "seq": ledger.offered,
             "inFlightMessages": self.in_flight,
             "inFlightBytes": ledger.in_flight_bytes + sum(size for _, size in waiting),
-            "received": self.counts.received,
-            "acknowledged": self.counts.acknowledged,
-            "redelivered": self.counts.redelivered,
+            "received": loop.counts.received,
+            "acknowledged": loop.counts.acknowledged,
+            "redelivered": loop.counts.redelivered,
             "recognised": ledger.recognised,
-            "reconnects": reconnects,
+            "reconnects": loop.subscriptions.reconnects,
             **({} if store is None else _journal_metrics(store, max(reached, ledger.done))),
             "deadLetters": diverter.dead_letters,
             "droppedTooLarge": diverter.skipped,
             "guarantee": self._guarantee(store, watched, links),
             "broker": links[0].server if links else None,
-            **own,
+            **loop.subscriptions.condition.counts,  # what only this protocol counts
         }
 
     def _guarantee(

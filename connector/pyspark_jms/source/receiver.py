@@ -20,7 +20,7 @@ from pyspark_jms.jms.subscription import source_name
 from pyspark_jms.options.broker import dialect_of
 from pyspark_jms.source.ack_loop import AckLoop
 from pyspark_jms.source.admission import IDLE_SECONDS, LINGER_SECONDS, BatchDecision, BatchTrigger
-from pyspark_jms.source.diverting import Diverter
+from pyspark_jms.source.diverting import DriverDiverter
 from pyspark_jms.source.draining import Drain
 from pyspark_jms.source.links import Reading, SourceLink, SourceProtocol
 from pyspark_jms.source.progress import Progress
@@ -64,12 +64,12 @@ class BatchReceiver:
         self._store = store
         self._draining = drain is not None
         self._is_end_noted = False
-        self._progress = Progress(options)
-        self._diverter = Diverter(reading, stop.pause)
+        self._diverter = DriverDiverter(reading, stop.pause)
         self._subscriptions = Subscriptions(reading, stop.pause)
         self._in_memory, self._ledger = self._open(sequence, selector_digest, restarted=restarted)
-        self._ack_loop = AckLoop(self._subscriptions, self._ledger, store, self._progress.counts)
-        self._reception = self._new_reception(drain)
+        self._ack_loop = AckLoop(self._subscriptions, self._ledger, store)
+        self._progress = Progress(options, self._ack_loop, self._diverter)
+        self._reception = Reception(options, self._ack_loop, self._diverter, drain)
         self._backlog_end = self._ledger.offered + self._ledger.waiting_messages
         """Messages below it were left by an earlier process: they are offered before anything is received."""
         self._admission = BatchTrigger(options, time.monotonic)
@@ -77,18 +77,6 @@ class BatchReceiver:
         """The changes that had been seen when nothing was to be done, or -1."""
         self.reached = 0
         """The end of the last batch that the commit log holds; a journal may keep its messages a little longer."""
-
-    def _new_reception(self, drain: Drain | None) -> Reception:
-        return Reception(
-            self._options,
-            subscriptions=self._subscriptions,
-            ledger=self._ledger,
-            store=self._store,
-            ack_loop=self._ack_loop,
-            diverter=self._diverter,
-            counts=self._progress.counts,
-            drain=drain,
-        )
 
     def _open(
         self, sequence: int, selector_digest: str | None, *, restarted: bool
@@ -120,7 +108,7 @@ class BatchReceiver:
 
     def received(self) -> int:
         """Return how many messages have come."""
-        return self._progress.counts.received + sum(link.waiting()[0] for link in self.links)
+        return self._ack_loop.counts.received + sum(link.waiting()[0] for link in self.links)
 
     def close(self) -> None:
         """Give back what is not acknowledged, without costing it a delivery attempt. Never raises."""
@@ -194,7 +182,7 @@ class BatchReceiver:
     def _nothing_to_come(self) -> bool:
         if self._draining:
             has_ended = self._reception.is_drained(self._admission.quiet)
-            if has_ended and not self._progress.counts.received and not self._is_end_noted:
+            if has_ended and not self._ack_loop.counts.received and not self._is_end_noted:
                 self._is_end_noted = True
                 warn_of_undelivered(self._reading)
                 warn_of_unmatched(self._reading)
@@ -226,16 +214,7 @@ class BatchReceiver:
 
     def progress(self, watched: Mapping[str, int | str] | None = None) -> dict[str, object]:
         """Return the metrics; cheap, never raises. ``watched``: those of the broker's queues."""
-        return self._progress.metrics(
-            self._ledger,
-            self._subscriptions.links,
-            self._store,
-            self._diverter,
-            watched or {},
-            own=self._subscriptions.condition.counts,
-            reached=self.reached,
-            reconnects=self._subscriptions.reconnects,
-        )
+        return self._progress.metrics(watched or {}, self.reached)
 
 
 def required_recognition(protocol: SourceProtocol, dialect: str) -> Recognition:

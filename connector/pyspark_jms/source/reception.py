@@ -5,11 +5,8 @@ The one thread that Spark's calls come on is here; the threads of the links only
 
 import time
 from collections.abc import Iterable
-from typing import Any
 
 from pyspark_jms.blocks.block import MessageBlock
-from pyspark_jms.delivery.journal.store import JournalStore
-from pyspark_jms.delivery.subscription_ledger import DeliveryLedger
 from pyspark_jms.errors import JMSError
 from pyspark_jms.options.source import SourceOptions
 from pyspark_jms.source.ack_loop import AckLoop
@@ -18,8 +15,7 @@ from pyspark_jms.source.diverting import Diverter
 from pyspark_jms.source.draining import Drain
 from pyspark_jms.source.end_of_queue import EndOfQueue, end_of_reading
 from pyspark_jms.source.links import SourceLink
-from pyspark_jms.source.progress import Counts
-from pyspark_jms.source.subscriptions import MAX_SHORT_SESSIONS, Subscriptions
+from pyspark_jms.source.subscriptions import MAX_SHORT_SESSIONS
 
 __all__ = ["Reception"]
 
@@ -30,30 +26,16 @@ class Reception:
     If ``drain`` is None, the query goes on until it is stopped.
     """
 
-    def __init__(
-        self,
-        options: SourceOptions,
-        *,
-        subscriptions: Subscriptions,
-        ledger: DeliveryLedger[Any],
-        store: JournalStore | None,
-        ack_loop: AckLoop,
-        diverter: Diverter,
-        counts: Counts,
-        drain: Drain | None,
-    ) -> None:
+    def __init__(self, options: SourceOptions, ack_loop: AckLoop, diverter: Diverter, drain: Drain | None) -> None:
         self._options = options
-        self._subscriptions = subscriptions
-        self._ledger = ledger
-        self._store = store
         self._ack_loop = ack_loop
+        self._subscriptions, self._ledger, self._counts = ack_loop.subscriptions, ack_loop.ledger, ack_loop.counts
         self._diverter = diverter
-        self._counts = counts
         self._drain = drain
         self._for_now = EndOfQueue[SourceLink](lambda link: link.ping())
         self._end = end_of_reading(options.idle_timeout, lost=self._replace)
         self._ends_in_a_row, self._received_at_end = 0, 0
-        self._known_links = list(subscriptions.links)
+        self._known_links = list(self._subscriptions.links)
         """The links that the drain knows. A connection that was replaced is another link."""
 
     # --- what waits ----------------------------------------------------------------------------
@@ -85,7 +67,7 @@ class Reception:
     @property
     def journal_is_full(self) -> bool:
         """No more messages are received until finished ones are deleted."""
-        journal, store = self._options.journal, self._store
+        journal, store = self._options.journal, self._ack_loop.store
         return journal is not None and store is not None and store.segment_bytes >= journal.max_bytes
 
     def _open_subscriptions(self) -> list[int]:
@@ -131,7 +113,7 @@ class Reception:
         """Return False if the connection is gone, and the ledger has not got the block."""
         drain = self._drain
         upto = drain.sent_before_start(subscription, link, block, now_ms=time.time() * 1000) if drain else len(block)
-        unmappable = self._diverter.unmappable(link, block, upto)
+        unmappable = self._diverter.unmappable(link.dialect, link.subscription.destination, block, upto)
         known = self._ledger.redelivered(subscription, block) if unmappable else ()
         bad = {index: why for index, why in unmappable.items() if index not in known}
         if bad and not self._diverter.divert(link, block, bad):

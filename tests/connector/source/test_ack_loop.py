@@ -8,7 +8,6 @@ from waiting import await_count, wait_until
 from pyspark_jms.delivery.ledger import Ledger
 from pyspark_jms.options.source import SourceOptions
 from pyspark_jms.source.ack_loop import AckLoop
-from pyspark_jms.source.progress import Counts
 from pyspark_jms.source.subscriptions import Subscriptions
 from pyspark_jms.spark.protocols import reading_of
 from pyspark_jms.stomp.source import StompSource
@@ -20,14 +19,13 @@ def running(broker, queue, count):
     fill(broker, queue, count)
     subscriptions = Subscriptions(reading_of(SourceOptions.parse(access(broker) | {"queue": queue})), time.sleep)
     subscriptions.open(None, 0.0)
-    try:
-        ledger, counts = Ledger([StompSource().recognition("artemis")], 0), Counts()
+    with contextlib.closing(subscriptions):
+        ledger = Ledger([StompSource().recognition("artemis")], 0)
         wait_until(lambda: subscriptions.links[0].waiting()[0] == count)
         receive(subscriptions, ledger)
         assert ledger.offer(max_messages=None, max_bytes=None) == count
-        yield AckLoop(subscriptions, ledger, None, counts), subscriptions, ledger, counts
-    finally:
-        subscriptions.close()
+        loop = AckLoop(subscriptions, ledger, None)
+        yield loop, subscriptions, ledger, loop.counts
 
 
 def receive(subscriptions, ledger):

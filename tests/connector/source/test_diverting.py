@@ -1,6 +1,7 @@
 """The receiver sends away what will not become rows: the dead letter is confirmed before anything is acknowledged."""
 
 import contextlib
+import time
 
 import pytest
 from amqp_messages import block_of, int_, list_, section, string
@@ -15,7 +16,7 @@ from pyspark_jms.amqp.dialects import ARTEMIS
 from pyspark_jms.errors import LinkError
 from pyspark_jms.jms.model import Destination
 from pyspark_jms.options.source import SourceOptions
-from pyspark_jms.source.diverting import unmappable
+from pyspark_jms.source.diverting import DriverDiverter
 from pyspark_jms.spark.protocols import reading_of
 
 BAD = ([("spark_jms_body", "map")], b"no JSON")
@@ -25,7 +26,7 @@ LETTERS = {"onBadMessage": "deadLetter", "onTooLarge": "deadLetter", "maxMessage
 def unmappable_over_amqp(messages, upto, **more):
     raw = {"brokerUrl": "amqp://host:1", "queue": "q", "onBadMessage": "deadLetter", "deadLetterQueue": "d"} | more
     queue, found = Destination.parse("queue://q"), block_of(messages)
-    return unmappable(reading_of(SourceOptions.parse(raw)), ARTEMIS, queue, found, upto=upto)
+    return DriverDiverter(reading_of(SourceOptions.parse(raw)), time.sleep).unmappable(ARTEMIS, queue, found, upto)
 
 
 @pytest.mark.parametrize(("most", "diverted"), [(2, [0]), (3, [])])
@@ -47,11 +48,8 @@ def options(broker, queue, **more):
 
 @contextlib.contextmanager
 def receiving(broker, queue, **more):
-    receiver = OpenReceiver(options(broker, queue, **more))
-    try:
+    with contextlib.closing(OpenReceiver(options(broker, queue, **more))) as receiver:
         yield receiver
-    finally:
-        receiver.close()
 
 
 def send(broker, queue, *messages):

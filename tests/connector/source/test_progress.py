@@ -1,31 +1,26 @@
+import contextlib
+
 import pytest
 
 from pyspark_jms.delivery.ledger import Ledger
 from pyspark_jms.options.source import SourceOptions
-from pyspark_jms.source.diverting import Diverter
+from pyspark_jms.source.ack_loop import AckLoop
+from pyspark_jms.source.diverting import DriverDiverter
 from pyspark_jms.source.progress import Progress, compared
 from pyspark_jms.source.stopping import StopRequest
 from pyspark_jms.source.stores.journal import QueryJournal
+from pyspark_jms.source.subscriptions import Subscriptions
 from pyspark_jms.spark.protocols import reading_of
 
 
 def metrics(watched=None, **more):
     options = SourceOptions.parse({"brokerUrl": "stomp://h"} | more)
     stop = StopRequest()
-    journal = QueryJournal(reading_of(options), stop)
-    try:
-        return Progress(options).metrics(
-            Ledger([None], 7),
-            [],
-            journal.store(),
-            Diverter(reading_of(options), stop.pause),
-            watched or {},
-            own={"lostCredit": 5},
-            reached=0,
-            reconnects=2,
-        )
-    finally:
-        journal.close()
+    with contextlib.closing(QueryJournal(reading_of(options), stop)) as journal:
+        subscriptions = Subscriptions(reading_of(options), stop.pause)
+        subscriptions.reconnects, subscriptions.condition.counts["lostCredit"] = 2, 5
+        loop = AckLoop(subscriptions, Ledger([None], 7), journal.store())
+        return Progress(options, loop, DriverDiverter(reading_of(options), stop.pause)).metrics(watched or {}, 0)
 
 
 def test_the_metrics_of_a_query():

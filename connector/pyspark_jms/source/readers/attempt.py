@@ -3,6 +3,7 @@
 import logging
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 from pyspark_jms.amqp.reading import ReaderLink
@@ -28,39 +29,26 @@ _LOCK_PAUSE_SECONDS, _LONGEST_PAUSE_SECONDS = 0.005, 0.2
 _LOOK_PAUSE_SECONDS = 0.05
 
 
+@dataclass(eq=False)
 class Attempt:
     """``run`` a request. Afterwards the lock is given back, and ``rows`` are those of an ``Answer``."""
 
-    def __init__(
-        self,
-        machine: RegisterHolder,
-        connect: Callable[[], ReaderLink],
-        receive: Callable[[ReaderLink, steps.Receive], tuple[steps.Received, Sequence[Run]]] | None = None,
-        rows_of: Callable[[Run], tuple[Any, int]] | None = None,
-        *,
-        peek: Callable[[], tuple[StoredToken[Token], ...]] | None = None,
-        missing: Callable[[ReaderLink], object] | None = None,
-        pause: Callable[[float], None] = time.sleep,
-        timeout: float,
-        rows_first: bool = False,
-    ) -> None:
-        """``rows_first``: an error of a row ends the attempt before its messages are accepted.
+    machine: RegisterHolder
+    connect: Callable[[], ReaderLink]
+    receive: Callable[[ReaderLink, steps.Receive], tuple[steps.Received, Sequence[Run]]] | None = None
+    """Of a task, as ``rows_of``."""
+    rows_of: Callable[[Run], tuple[Any, int]] | None = None
+    _: KW_ONLY
+    timeout: float
+    peek: Callable[[], tuple[StoredToken[Token], ...]] | None = None
+    """On another connection, for a look without the lock."""
+    missing: Callable[[ReaderLink], object] | None = None
+    """Is called once when the token is not there, and raises if this is another broker."""
+    pause: Callable[[float], None] = time.sleep
+    rows_first: bool = False
+    """An error of a row ends the attempt before its messages are accepted."""
 
-        ``receive`` and ``rows_of``: of a task.
-
-        ``peek``: on another connection, for a look without the lock.
-
-        ``missing``: is called once when the token is not there, and raises if this is another broker.
-        """
-        self._machine = machine
-        self._connect = connect
-        self._receive = receive
-        self._rows_of = rows_of
-        self._peek = peek
-        self._missing = missing
-        self._pause = pause
-        self._timeout = timeout
-        self._rows_first = rows_first
+    def __post_init__(self) -> None:
         self._link: ReaderLink | None = None
         self._event: object = None
         self._received = ValueRows()
@@ -74,7 +62,7 @@ class Attempt:
     def run(self, request: Read | Keep) -> Answer | Kept:
         self._event = request
         try:
-            answer = keep_trying(self._run, "reading exactly once", timeout=self._timeout, pause=self._pause)
+            answer = keep_trying(self._run, "reading exactly once", timeout=self.timeout, pause=self.pause)
             link, self._link = self._link, None
             if link is not None:
                 link.finish()
@@ -86,7 +74,7 @@ class Attempt:
         """L6: after any doubt the connection is closed, and the next attempt locks and looks again."""
         try:
             while True:
-                command = self._machine.next(self._event)
+                command = self.machine.next(self._event)
                 if isinstance(command, Answer | Kept):
                     return command
                 if isinstance(command, Stop):
@@ -106,9 +94,9 @@ class Attempt:
             case steps.Peek():
                 return self._look(command)
             case steps.Receive():
-                assert self._receive is not None
-                received, runs = self._receive(self._held, command)
-                self._received = ValueRows(runs, self._rows_of)
+                assert self.receive is not None
+                received, runs = self.receive(self._held, command)
+                self._received = ValueRows(runs, self.rows_of)
                 return received
             case steps.Browse():
                 return self._browse(command)
@@ -138,7 +126,7 @@ class Attempt:
     def _lock(self) -> steps.Locked:
         """The broker frees the lock of a dead process at once, and that of a lost machine after its idle time-out."""
         if self._link is None:
-            self._link = self._connect()
+            self._link = self.connect()
         pause, since = _LOCK_PAUSE_SECONDS, time.monotonic()
         while True:
             try:
@@ -154,19 +142,19 @@ class Attempt:
             else:
                 self._locked_at = time.monotonic()
                 return steps.Locked()
-            self._pause(pause)
+            self.pause(pause)
             pause = min(2 * pause, _LONGEST_PAUSE_SECONDS)
 
     # --- looking -------------------------------------------------------------------------------
 
     def _look(self, command: steps.Peek) -> steps.Peeked[Token]:
         while True:
-            elsewhere = self._peek if self._link is None else None
+            elsewhere = self.peek if self._link is None else None
             tokens = elsewhere() if elsewhere is not None else self._held.peek()
             is_there = any(command.name in {None, each.token.name} for each in tokens)
-            if not is_there and self._link is not None and self._missing is not None:
-                self._missing(self._link)
-                self._missing = None
+            if not is_there and self._link is not None and self.missing is not None:
+                self.missing(self._link)
+                self.missing = None
             if is_there or not command.patient or not self._may_still_come("the token of a reader is not there"):
                 return steps.Peeked(tokens)
 
@@ -176,7 +164,7 @@ class Attempt:
             is_whole = command.blocks is not None and len(found) >= command.blocks
             if is_whole or not self._may_still_come("blocks of a reader are missing"):
                 break
-        self.rows = ValueRows(joined(map(_run_of, found)), self._rows_of)
+        self.rows = ValueRows(joined(map(_run_of, found)), self.rows_of)
         return steps.BlocksSeen(len(found))
 
     def _may_still_come(self, what: str) -> bool:
@@ -186,7 +174,7 @@ class Attempt:
             return False
         if waited < 2 * _LOOK_PAUSE_SECONDS:
             _log.warning("= %s: waiting up to %.0f s for a transaction of an earlier attempt to end", what, limit)
-        self._pause(_LOOK_PAUSE_SECONDS)
+        self.pause(_LOOK_PAUSE_SECONDS)
         return True
 
     def _await_delivery(self) -> None:
@@ -202,7 +190,7 @@ class Attempt:
 
     def _replace(self, token: Token) -> steps.Replaced:
         """The broker needs a while for the transaction of many messages: time to make their rows."""
-        if self._rows_first:
+        if self.rows_first:
             self._received.make_all()
         try:
             self._held.replace_value(token, self._received.make)

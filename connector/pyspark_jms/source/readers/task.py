@@ -17,7 +17,6 @@ from pyspark_jms.source.draining import Drain
 from pyspark_jms.source.links import Reading
 from pyspark_jms.source.mailbox import answer as answer_where
 from pyspark_jms.source.mailbox import report_dropped
-from pyspark_jms.source.progress import Counts
 from pyspark_jms.source.readers.attempt import Attempt
 from pyspark_jms.source.readers.connecting import connect_register, require_broker, subscriptions_of
 from pyspark_jms.source.readers.intake import TaskIntake
@@ -89,15 +88,15 @@ def _attempt(task: ReaderInput, reading: Reading, moved: _MoveTime) -> Attempt:
             require_broker(reading, link.address, task.broker)
 
     def receive(link: ReaderLink, command: steps.Receive) -> tuple[steps.Received, Sequence[Run]]:
-        since, counts = task.drain_since_ms, Counts()
+        since = task.drain_since_ms
         drain = None if since is None else Drain(since)
-        intake = TaskIntake(reading, counts=counts, drain=drain, alone=command.alone)
         link.subscribe(subscriptions_of(options, link, task.read.reader, task.readers))
         value = NewValue(link, task.read.stream, command.batch, command.first)
-        intake.receive(link, value)
+        intake = TaskIntake(reading, link, value, drain, command.alone)
+        intake.receive()
         recognition = reading.protocol.recognition(link.dialect.name)
         received, runs = _received(
-            link, value, intake, counts, drain, ends=_digest(value.runs, recognition), lost=attempt.reconnects
+            link, value, intake, drain, ends=_digest(value.runs, recognition), lost=attempt.reconnects
         )
         moved.note(received.metrics)
         return received, runs
@@ -133,7 +132,6 @@ def _received(
     link: ReaderLink,
     value: NewValue,
     intake: TaskIntake,
-    counts: Counts,
     drain: Drain | None,
     *,
     ends: int,
@@ -143,9 +141,9 @@ def _received(
     metrics = {
         "messages": len(value),
         "bytes": value.size,
-        "redelivered": counts.redelivered,
-        "deadLetters": intake.dead_letters,
-        "droppedTooLarge": intake.skipped,
+        "redelivered": intake.redelivered,
+        "deadLetters": intake.diverter.dead_letters,
+        "droppedTooLarge": intake.diverter.skipped,
         "reconnects": lost,
         "ends": ends,
         "movedMs": int(time.time() * 1000),
