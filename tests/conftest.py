@@ -205,6 +205,18 @@ def spark(tmp_path_factory):
         session.stop()
 
 
+@pytest.fixture
+def set_spark(spark, request):
+    """``set_spark(name, value)``: a setting of the session until the end of the test."""
+
+    def change(name, value):
+        before = spark.conf.get(name, None)
+        spark.conf.set(name, value)
+        request.addfinalizer(lambda: spark.conf.unset(name) if before is None else spark.conf.set(name, before))
+
+    return change
+
+
 def _start_once(session, checkpoint):
     """Two first starts at the same time can break the session: docs/errors.md, "Errors of Spark"."""
     frame = session.readStream.format("jms").options(brokerUrl="stomp://127.0.0.1:1", queue="none").load()

@@ -3,6 +3,7 @@
 ``make test-deep`` runs other tests on them, by BROKER_AS.
 """
 
+import contextlib
 import difflib
 import json
 import re
@@ -111,16 +112,13 @@ def test_rows_go_in_and_come_out_also_when_the_broker_is_killed(broker, protocol
     access = access_over(broker, protocol)
     count = len(TEXTS)
     write_rows(access, queue, [{"text": text} for text in TEXTS])
-    receiver = _receiver(access, queue)
-    try:
+    with contextlib.closing(_receiver(access, queue)) as receiver:
         wait_until(lambda: receiver.next_batch_end() == count)
         broker.kill()
         broker.start()
         wait_until(lambda: receiver.next_batch_end() == count and receiver.progress()["recognised"] == count)
         receiver.acknowledge_through(count)
         wait_until(lambda: receiver.next_batch_end() == count and receiver.progress()["acknowledged"] == count)
-    finally:
-        receiver.close()
     await_count(broker, queue, 0)
 
 

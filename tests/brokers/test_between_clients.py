@@ -1,6 +1,7 @@
 """Rows that this sink and other clients sent, over one protocol or the other: selected, read, and written again."""
 
 import base64
+import contextlib
 import itertools
 import uuid
 
@@ -108,10 +109,9 @@ class ToQueue(proton.reactor.SenderOption):
 def send_proton(broker, queue):
     """With annotations, and without: Artemis then keeps only the message-id."""
     address = broker.amqp_url.removeprefix("amqp://")
-    connection = proton.utils.BlockingConnection(
-        f"amqp://{broker.user}:{broker.password}@{address}", allowed_mechs="PLAIN"
-    )
-    try:
+    with contextlib.closing(
+        proton.utils.BlockingConnection(f"amqp://{broker.user}:{broker.password}@{address}", allowed_mechs="PLAIN")
+    ) as connection:
         sender = connection.create_sender(queue, options=ToQueue())
         annotations = {proton.symbol("x-opt-a"): "v"}
         properties = {"n": proton.int32(1), "b": True, "s": "text"}
@@ -119,8 +119,6 @@ def send_proton(broker, queue):
         sender.send(
             proton.Message(id="with", body="text", durable=True, properties=properties, annotations=annotations)
         )
-    finally:
-        connection.close()
 
 
 def send_rhea(broker, queue):

@@ -1,5 +1,7 @@
 """Queues of RabbitMQ that were declared with arguments, over STOMP: refused with what to do instead, which works."""
 
+import contextlib
+
 import pytest
 from broker_rows import access_over, write_rows
 from broker_stage import require_rabbitmq
@@ -30,11 +32,8 @@ def rabbit():
 
 
 def arrived(access, queue):
-    receiver = OpenReceiver(SourceOptions.parse(access | {"queue": queue}))
-    try:
+    with contextlib.closing(OpenReceiver(SourceOptions.parse(access | {"queue": queue}))) as receiver:
         wait_until(lambda: receiver.links[0].waiting()[0], what="the message")
-    finally:
-        receiver.close()
 
 
 @pytest.mark.parametrize("kind", ARGUMENTS)

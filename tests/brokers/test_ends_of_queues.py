@@ -32,15 +32,12 @@ LONG_PAUSE_SECONDS = 2.0
 
 
 def available_now(options):
-    receiver = OpenReceiver(options, drain=True)
-    try:
+    with contextlib.closing(OpenReceiver(options, drain=True)) as receiver:
         end = 0
         while (reached := receiver.next_batch_end()) > end:
             end = reached
             receiver.acknowledge_through(end)
         return end
-    finally:
-        receiver.close()
 
 
 def batch_read(options):

@@ -1,5 +1,6 @@
 """Old releases: rows in, messages out, a killed broker, and ``check``. Without Spark."""
 
+import contextlib
 import json
 import uuid
 
@@ -55,16 +56,13 @@ def test_rows_come_back_also_when_the_broker_is_killed(old, access):
     assert send_at_least_once(connect_sink(sink), sink, iter([pa.record_batch({"text": texts})])) == (COUNT, 0)
     shown = peek(reading_of(source))
     assert sorted(text for batch in shown for text in batch.column("text").to_pylist()) == sorted(texts)
-    receiver = BatchReceiver(reading_of(source), StopRequest(), store=None, sequence=0)
-    try:
+    with contextlib.closing(BatchReceiver(reading_of(source), StopRequest(), store=None, sequence=0)) as receiver:
         wait_until(lambda: receiver.next_batch_end() == COUNT)
         broker.kill()
         broker.start()
         wait_until(lambda: receiver.next_batch_end() == COUNT and receiver.progress()["recognised"] == COUNT)
         receiver.acknowledge_through(COUNT)
         wait_until(lambda: receiver.next_batch_end() == COUNT and receiver.progress()["acknowledged"] == COUNT)
-    finally:
-        receiver.close()
     await_count(broker, queue, 0)
 
 

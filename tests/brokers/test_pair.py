@@ -7,6 +7,7 @@ from contextlib import closing
 import pyarrow as pa
 import pytest
 from artemis_pair import ArtemisPair, ClusterNode
+from streaming import stopping
 from waiting import wait_until
 
 from pyspark_jms.amqp.sink import AmqpSinkLink
@@ -104,8 +105,7 @@ class Run:
 @pytest.mark.parametrize("guarantee", ["exactly-once", "at-least-once"])
 @pytest.mark.parametrize("protocol", ["amqp", "stomp"])
 def test_three_changes_of_the_broker_lose_nothing(spark, pair, tmp_path, protocol, guarantee):
-    run = Run(spark, pair, tmp_path, protocol, guarantee)
-    try:
+    with stopping(Run(spark, pair, tmp_path, protocol, guarantee)) as run:
         for number, change in enumerate((pair.fail_over, pair.fail_back, pair.fail_over, None)):
             send(pair, "in", range(number * PORTION, (number + 1) * PORTION))
             run.await_rows(number * PORTION + PORTION // 3)
@@ -113,8 +113,6 @@ def test_three_changes_of_the_broker_lose_nothing(spark, pair, tmp_path, protoco
                 change()
         run.await_rows(4 * PORTION)
         wait_until(lambda: run.require_running() and pair.active.message_count("in") == 0, what="the last message")
-    finally:
-        run.stop()
     found = Counter(run.rows())
     assert set(found) == {str(number) for number in range(4 * PORTION)}, "0 lost"
     if guarantee == "exactly-once":

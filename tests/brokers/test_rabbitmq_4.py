@@ -1,5 +1,6 @@
 """RabbitMQ 4 over AMQP 1.0: what it refuses, routes and gives back, on the newest version and on 4.0. Without Java."""
 
+import contextlib
 import json
 import uuid
 from concurrent.futures import ThreadPoolExecutor
@@ -79,11 +80,8 @@ def shown(rabbit, **options):
 @contextmanager
 def receiving(rabbit, **options):
     given = SourceOptions.parse(access(rabbit, **options))
-    receiver = BatchReceiver(reading_of(given), StopRequest(), store=None, sequence=0)
-    try:
+    with contextlib.closing(BatchReceiver(reading_of(given), StopRequest(), store=None, sequence=0)) as receiver:
         yield receiver
-    finally:
-        receiver.close()
 
 
 def drained(receiver, count):
@@ -131,8 +129,7 @@ def test_a_connection_that_the_broker_ends_is_made_again(rabbit, protocol, endin
     name = uuid.uuid4().hex
     rabbit.create_queue(name)
     given = SourceOptions.parse(access_over(rabbit, protocol) | {"queue": name})
-    receiver = BatchReceiver(reading_of(given), StopRequest(), store=None, sequence=0)
-    try:
+    with contextlib.closing(BatchReceiver(reading_of(given), StopRequest(), store=None, sequence=0)) as receiver:
         receiver.next_batch_end()
         if ending == "closed":
             rabbit.control("close_all_connections", "maintenance")
@@ -140,8 +137,6 @@ def test_a_connection_that_the_broker_ends_is_made_again(rabbit, protocol, endin
             rabbit.stop()
             rabbit.start()
         wait_until(lambda: receiver.next_batch_end() or receiver.progress()["reconnects"] == 1)
-    finally:
-        receiver.close()
 
 
 def test_a_queue_that_is_deleted_and_declared_again_is_read_on(rabbit):

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 from broker_rows import access_over
 from rabbit4 import Rabbit4, require_rabbit4
-from streaming import run_available, uncommit
+from streaming import run_available, stopping, uncommit
 from waiting import wait_until
 
 from pyspark_jms.amqp.sink import AmqpSinkLink
@@ -90,10 +90,8 @@ class Reading:
 @contextmanager
 def reading(*given, **options):
     one = Reading(*given, **{"streamOffset": "first", "maxMessagesPerTrigger": "40"} | options)
-    try:
+    with stopping(one.source):
         yield one
-    finally:
-        one.source.stop()
 
 
 def test_batches_go_on_where_the_checkpoint_is_and_a_repeated_one_is_the_same(rabbit, stream):

@@ -79,22 +79,19 @@ FAULTS = {"in the sink": ("chr(0)", "JMS_MESSAGE_FORMAT"), "in Spark": ("raise_e
 
 @slow
 @pytest.mark.parametrize("where", list(FAULTS))
-def test_a_task_that_fails_leaves_nothing_or_is_refused(spark, stage, queues, documented, where):
+def test_a_task_that_fails_leaves_nothing_or_is_refused(spark, set_spark, stage, queues, documented, where):
     """Row 950 of a thousand is bad. In Spark, where it cannot be evaluated, the sink sees the rows before it end."""
     refused, queue = queues
     fault, stated = FAULTS[where]
     together = {"yes": True, "refused": False}[documented["one transaction for each task (`transaction=task`)"]]
-    spark.conf.set("spark.sql.execution.arrow.maxRecordsPerBatch", "100")
-    try:
-        rows = spark.range(0, 1_000, 1, 1).selectExpr(f"IF(id = 950, {fault}, repeat('x', 200)) text")
-        write = rows.write.format("jms").mode("append").options(**stage.access)
-        refusal = stated if together else rf"\[JMS_UNSUPPORTED\].*transaction=none|{stated}"
-        with pytest.raises(Exception, match=refusal):
-            write.options(queue=refused, transaction="task").save()
-        with pytest.raises(Exception, match=stated):
-            write.options(queue=queue, transaction="none").save()
-    finally:
-        spark.conf.unset("spark.sql.execution.arrow.maxRecordsPerBatch")
+    set_spark("spark.sql.execution.arrow.maxRecordsPerBatch", "100")
+    rows = spark.range(0, 1_000, 1, 1).selectExpr(f"IF(id = 950, {fault}, repeat('x', 200)) text")
+    write = rows.write.format("jms").mode("append").options(**stage.access)
+    refusal = stated if together else rf"\[JMS_UNSUPPORTED\].*transaction=none|{stated}"
+    with pytest.raises(Exception, match=refusal):
+        write.options(queue=refused, transaction="task").save()
+    with pytest.raises(Exception, match=stated):
+        write.options(queue=queue, transaction="none").save()
     wait_until(lambda: stage.broker.message_count(queue) > 0, what="rows of the task without a transaction")
     await_count(stage.broker, refused, 0)
 

@@ -1,6 +1,7 @@
 """The Python of the pages, pasted into an interactive Python as a reader does."""
 
 import codeop
+import contextlib
 import os
 import pty
 import select
@@ -91,8 +92,7 @@ class Pasting(PageRunner):
 def test_the_page_is_followed_in_a_terminal(page, count, fresh_broker, tmp_path):
     """The first blocks of the README: the others need names that the page's reader has."""
     broker = fresh_broker(users=[User("spark", PASSWORD)])
-    terminal = Terminal(tmp_path, {"PYSPARK_PYTHON": sys.executable, "JMS_PASSWORD": PASSWORD})
-    try:
+    with contextlib.closing(
+        Terminal(tmp_path, {"PYSPARK_PYTHON": sys.executable, "JMS_PASSWORD": PASSWORD})
+    ) as terminal:
         Pasting(broker, tmp_path, terminal).run(page_blocks.blocks(page)[:count])
-    finally:
-        terminal.close()

@@ -173,11 +173,8 @@ class Soak:
 
     def run(self):
         """The legs' results."""
-        slot = Slot(self._options, **self._kind.slot)
-        try:
+        with contextlib.closing(Slot(self._options, **self._kind.slot)) as slot:
             return [self._play(slot, number, leg) for number, leg in enumerate(self._legs, 1)]
-        finally:
-            slot.close()
 
     def _play(self, slot, number, leg):
         say(f"--- leg {number}: {MODES[leg.mode]}, {leg.options}{', quiet deaths' if leg.quiet else ''}")

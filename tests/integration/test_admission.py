@@ -11,7 +11,7 @@ import threading
 import pytest
 from numbered import fill
 from rawstomp import RawStomp
-from streaming import left, read
+from streaming import left, read, stopping
 from waiting import await_value, wait_until
 
 pytestmark = [pytest.mark.broker, pytest.mark.spark, pytest.mark.deep]
@@ -38,11 +38,8 @@ def run(frame, folder):
     """The rows of a run with AvailableNow."""
     rows = Rows()
     writer = frame.writeStream.foreachBatch(rows).option("checkpointLocation", str(folder / "checkpoint"))
-    query = writer.trigger(availableNow=True).start()
-    try:
+    with stopping(writer.trigger(availableNow=True).start()) as query:
         assert query.awaitTermination(240), "the query did not end"
-    finally:
-        query.stop()
     return rows
 
 

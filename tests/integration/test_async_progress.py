@@ -3,7 +3,7 @@
 import pytest
 from numbered import fill
 from pyspark.errors.exceptions.captured import StreamingQueryException
-from streaming import left, read
+from streaming import left, read, stopping
 from waiting import wait_until
 
 pytestmark = [pytest.mark.broker, pytest.mark.spark]
@@ -48,12 +48,9 @@ def test_is_refused_with_a_journal_and_nothing_is_lost(spark, broker, queue, tmp
 
 def test_without_a_journal_a_batch_is_acknowledged_when_the_sink_has_it(spark, broker, queue, tmp_path):
     fill(broker, queue, 10)
-    query = started(read(spark, broker, queue=queue, maxMessagesPerTrigger=5), tmp_path, **ASYNC)
-    try:
+    with stopping(started(read(spark, broker, queue=queue, maxMessagesPerTrigger=5), tmp_path, **ASYNC)) as query:
         wait_until(lambda: rows(query) == 10, what="the second batch")
         assert left(broker, queue) == 0
-    finally:
-        query.stop()
 
 
 def test_the_first_batch_of_a_run_leaves_the_journal_when_the_second_is_planned(spark, broker, queue, tmp_path):
@@ -62,10 +59,8 @@ def test_the_first_batch_of_a_run_leaves_the_journal_when_the_second_is_planned(
     )
     query = started(frame, tmp_path / "checkpoint")
     segments = (tmp_path / "journal").glob
-    try:
+    with stopping(query):
         for n in range(3):
             fill(broker, queue, 10, first=10 * n)
             wait_until(lambda n=n: rows(query) == 10 * n + 10, what=f"batch {n}")
         wait_until(lambda: not list(segments("segment-*")), what="the deletion of what is done")
-    finally:
-        query.stop()

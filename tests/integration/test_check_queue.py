@@ -6,7 +6,7 @@ import subprocess
 import sys
 
 import pytest
-from streaming import left, read
+from streaming import left, read, stopping
 from waiting import await_value, wait_until
 
 from pyspark_jms.testing import EmbeddedArtemis, JmsClient, User
@@ -45,14 +45,13 @@ def test_the_check_and_the_query_agree(spark, broker, queue, tmp_path):
     await_value(lambda: (broker.message_count(queue), broker.delivery_counts(queue)), (7, [0] * 7))
 
     frame = read(spark, broker, queue=queue)
-    query = frame.writeStream.format("memory").queryName("mixed").option("checkpointLocation", str(tmp_path)).start()
-    try:
+    with stopping(
+        frame.writeStream.format("memory").queryName("mixed").option("checkpointLocation", str(tmp_path)).start()
+    ):
         wait_until(lambda: left(broker, queue, 1, 1) == 1, what="acknowledging what came")
         _, reported = check(broker, queue)
         assert reported["queue"]["details"] == {"messages": 1, "delivering": 1, "consumers": 1, "scheduled": 0}
         assert reported["in delivery"]["details"] == {"streamsAtStompReaders": 1}
-    finally:
-        query.stop()
     assert spark.table("mixed").count() == 6
     wait_until(lambda: broker.delivering_count(queue) == 0, what="the end of the subscription")
     with JmsClient(broker) as java:

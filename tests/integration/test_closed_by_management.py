@@ -12,7 +12,7 @@ from amqp_sending import put
 from broker_rows import access_over
 from numbered import fill
 from registers import ReaderQuery
-from streaming import access, left
+from streaming import access, left, stopping
 from waiting import wait_until
 
 from pyspark_jms.amqp.reading import Probe, ReaderLink
@@ -125,11 +125,9 @@ def test_an_exactly_once_read_goes_on(broker, queue, monkeypatch, link, step, nt
     changed, closed = closing_step(link, step, nth, lambda connection: close_connection(control, connection))
     monkeypatch.setattr(link, step, changed)
     running = ReaderQuery(broker, queue=queue, readers=2, maxMessagesPerTrigger=20)
-    try:
+    with stopping(running.source):
         rows = running.texts(MESSAGES)
         assert not running.plan()
-    finally:
-        running.source.stop()
     assert closed or nth > 1 or step == "browse"
     assert sorted(rows) == sorted(f"text {n}" for n in range(MESSAGES))
     assert left(broker, queue, 0) == 0
@@ -150,11 +148,9 @@ def test_messages_whose_consumer_was_closed_before_they_were_accepted_are_read_o
 
     monkeypatch.setattr(ReaderLink, "replace_value", closed_before)
     running = ReaderQuery(broker, queue=queue, readers=readers)
-    try:
+    with stopping(running.source):
         assert sorted(running.texts(MESSAGES)) == sorted(f"text {n}" for n in range(MESSAGES))
         assert not running.plan()
-    finally:
-        running.source.stop()
     assert closed == [1]
 
 

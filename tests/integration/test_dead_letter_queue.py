@@ -8,7 +8,7 @@ import pytest
 from proxy import Proxy
 from pyspark.sql.streaming.datasource import ReadMaxBytes
 from rawstomp import RawStomp
-from streaming import access, left, read, run_available
+from streaming import access, left, read, run_available, stopping
 from waiting import wait_until
 
 from pyspark_jms.errors import JMSError, MessageTooLargeError
@@ -101,16 +101,13 @@ def test_a_bad_message_that_is_in_the_journal_makes_a_row_and_no_dead_letter(bro
         reader.stop()
     assert left(broker, queue, 1) == 1
     letters = {"onBadMessage": "deadLetter", "deadLetterQueue": f"{queue}.dead"}
-    reader = JmsStreamReader(SourceOptions.parse(raw | letters))
-    try:
+    with stopping(JmsStreamReader(SourceOptions.parse(raw | letters))) as reader:
         end = reader.latestOffset({"seq": 0}, ReadMaxBytes(1))
         (part,) = reader.partitions({"seq": 0}, end)
         (rows,) = reader.read(part)
         assert rows.column("body_error").null_count == 0
         reader.latestOffset(end, ReadMaxBytes(1))
         assert left(broker, queue) == 0
-    finally:
-        reader.stop()
     assert dead(broker, f"{queue}.dead") == []
 
 
@@ -120,12 +117,11 @@ def test_a_full_disk_stops_the_query_and_costs_the_others_one_delivery_attempt(b
         client.send(queue, [([], "small"), ([], b"x" * 5_000_000), ([], "small")])
     monkeypatch.setattr(prefetch, "KEPT", {"deadLetter": lambda: Path("/dev/full").open("wb", buffering=0)})  # noqa: SIM115
     letters = {"maxMessageBytes": "1m", "onTooLarge": "deadLetter", "deadLetterQueue": f"{queue}.dead"}
-    reader = JmsStreamReader(SourceOptions.parse(access(broker) | {"queue": queue} | letters))
-    try:
-        with pytest.raises(MessageTooLargeError, match=r"\[JMS_MESSAGE_TOO_LARGE\].*No space left on device.*TMPDIR"):
-            wait_until(lambda: reader.latestOffset({"seq": 0}, ReadMaxBytes(1)) == {"seq": 3})
-    finally:
-        reader.stop()
+    with (
+        stopping(JmsStreamReader(SourceOptions.parse(access(broker) | {"queue": queue} | letters))) as reader,
+        pytest.raises(MessageTooLargeError, match=r"\[JMS_MESSAGE_TOO_LARGE\].*No space left on device.*TMPDIR"),
+    ):
+        wait_until(lambda: reader.latestOffset({"seq": 0}, ReadMaxBytes(1)) == {"seq": 3})
     assert left(broker, queue, 3) == 3
     wait_until(lambda: len(broker.delivery_counts(queue)) == 3, what="the return of the messages to their queue")
     assert max(broker.delivery_counts(queue)) <= 1

@@ -14,7 +14,7 @@ SETTING = "spark.sql.python.filterPushdown.enabled"
 
 
 @pytest.fixture
-def ten_rows(spark):
+def ten_rows(spark, set_spark):
     """A source of ten rows that pushes ``a = …`` and returns every filter to Spark, as the API wants it."""
 
     class Reader(DataSourceReader):  # local classes: Spark's workers cannot import this module
@@ -44,9 +44,8 @@ def ten_rows(spark):
             return Reader()
 
     spark.dataSource.register(TenRows)
-    spark.conf.set(SETTING, "true")
-    yield spark.read.format("ten_rows").load()
-    spark.conf.unset(SETTING)
+    set_spark(SETTING, "true")
+    return spark.read.format("ten_rows").load()
 
 
 @pytest.mark.xfail(strict=True, reason="Spark keeps the filter for the next query")

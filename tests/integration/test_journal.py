@@ -8,7 +8,7 @@ from numbered import fill
 from pyspark.sql.streaming.datasource import ReadMaxBytes
 from rawstomp import RawStomp
 from receivers import OpenReceiver
-from streaming import access, left, read, run_available
+from streaming import access, left, read, run_available, stopping
 from waiting import await_count, wait_until
 
 from pyspark_jms.delivery.journal.journal_log import Position
@@ -198,15 +198,12 @@ def test_a_new_checkpoint_on_an_old_journal_starts_with_the_oldest_message_that_
         assert receiver.next_batch_end() == 10
         assert receiver.next_batch_end() == 20
         receiver.acknowledge_through(10)
-    reader = JmsStreamReader(options(broker, queue, tmp_path))
-    try:
+    with stopping(JmsStreamReader(options(broker, queue, tmp_path))) as reader:
         assert reader.initialOffset() == {"seq": 10}
         assert "! the checkpoint is new, and the journal" in caplog.text
         assert reader.latestOffset({"seq": 10}, ReadMaxBytes(1))["seq"] == 30
         rows = [batch for part in reader.partitions({"seq": 10}, {"seq": 30}) for batch in reader.read(part)]
         assert [text for batch in rows for text in batch.column("text").to_pylist()] == numbered(10, 30)
-    finally:
-        reader.stop()
 
 
 def test_a_swapped_journal_is_refused_and_keeps_its_messages(broker, queue, tmp_path):
@@ -215,26 +212,19 @@ def test_a_swapped_journal_is_refused_and_keeps_its_messages(broker, queue, tmp_
     ends = {}
     for name, folder in folders.items():
         fill(broker, f"{queue}.{name}", 20)
-        reader = JmsStreamReader(options(broker, f"{queue}.{name}", folder, maxMessagesPerTrigger=5))
-        ends[name] = reader.latestOffset({"seq": 0}, ReadMaxBytes(1))
-        reader.stop()
-    reader = JmsStreamReader(options(broker, f"{queue}.one", folders["two"]))
-    try:
+        with stopping(JmsStreamReader(options(broker, f"{queue}.{name}", folder, maxMessagesPerTrigger=5))) as reader:
+            ends[name] = reader.latestOffset({"seq": 0}, ReadMaxBytes(1))
+    with stopping(JmsStreamReader(options(broker, f"{queue}.one", folders["two"]))) as reader:
         with pytest.raises(DataLossError, match=r"\[JMS_DATA_LOSS\].*/two"):
             reader.partitions({"seq": 0}, ends["one"])  # Spark repeats a planned batch before anything else
         with pytest.raises(DataLossError, match=r"\[JMS_DATA_LOSS\].*/two"):
             reader.latestOffset(ends["one"], ReadMaxBytes(1))
-    finally:
-        reader.stop()
-    reader = JmsStreamReader(options(broker, f"{queue}.two", folders["two"]))
-    try:
+    with stopping(JmsStreamReader(options(broker, f"{queue}.two", folders["two"]))) as reader:
         rows = [batch for part in reader.partitions({"seq": 0}, ends["two"]) for batch in reader.read(part)]
         assert [text for batch in rows for text in batch.column("text").to_pylist()] == numbered(0, 5)
         end = ends["two"]
         while end["seq"] < 20:
             end = reader.latestOffset(end, ReadMaxBytes(1))
-    finally:
-        reader.stop()
 
 
 @pytest.mark.parametrize("start", [0, 10], ids=["new checkpoint", "checkpoint without a journal"])
@@ -245,8 +235,7 @@ def test_the_journal_of_another_queue_is_refused_and_keeps_its_messages(broker, 
     reader.latestOffset({"seq": 0}, ReadMaxBytes(1))
     reader.stop()
     for spelled, refused in ((f"{queue}.two", True), (f"{queue}.one::{queue}.one", False)):
-        reader = JmsStreamReader(options(broker, spelled, tmp_path))
-        try:
+        with stopping(JmsStreamReader(options(broker, spelled, tmp_path))) as reader:
             if refused:
                 with pytest.raises(DataLossError, match=rf"\[JMS_DATA_LOSS\].*queue://{queue}\.one"):
                     reader.latestOffset({"seq": start}, ReadMaxBytes(1))
@@ -258,8 +247,6 @@ def test_the_journal_of_another_queue_is_refused_and_keeps_its_messages(broker, 
                 while end["seq"] < 20:  # the first batch may have ended before all had come
                     end = reader.latestOffset(end, ReadMaxBytes(1))
                 assert end["seq"] == 20
-        finally:
-            reader.stop()
 
 
 def test_a_checkpoint_written_with_a_journal_is_not_read_without_it(broker, queue, tmp_path):
@@ -267,13 +254,11 @@ def test_a_checkpoint_written_with_a_journal_is_not_read_without_it(broker, queu
     reader = JmsStreamReader(options(broker, queue, tmp_path))
     end = reader.latestOffset({"seq": 0}, ReadMaxBytes(1))
     reader.stop()
-    raw = access(broker) | {"queue": queue}
-    reader = JmsStreamReader(SourceOptions.parse(raw))
-    try:
-        with pytest.raises(OptionConflictError, match=r"\[JMS_OPTION_CONFLICT\].* journalLocation"):
-            reader.partitions({"seq": 0}, end)
-    finally:
-        reader.stop()
+    with (
+        stopping(JmsStreamReader(SourceOptions.parse(access(broker) | {"queue": queue}))) as reader,
+        pytest.raises(OptionConflictError, match=r"\[JMS_OPTION_CONFLICT\].* journalLocation"),
+    ):
+        reader.partitions({"seq": 0}, end)
 
 
 @pytest.mark.deep

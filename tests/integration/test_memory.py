@@ -6,7 +6,7 @@ import time
 
 import pytest
 from rawstomp import RawStomp
-from streaming import read
+from streaming import read, stopping
 from waiting import wait_until
 
 from bench.processes import resident_bytes, source_runners
@@ -56,12 +56,9 @@ def test_a_slow_sink_does_not_make_the_source_grow(spark, broker, queue, tmp_pat
         }
     watch = Watch()
     writer = read(spark, broker, queue=queue, **options).writeStream.foreachBatch(watch)
-    query = writer.option("checkpointLocation", str(tmp_path / "checkpoint")).start()
-    try:
+    with stopping(writer.option("checkpointLocation", str(tmp_path / "checkpoint")).start()) as query:
         wait_until(lambda: len(watch.held) >= 24 or query.exception(), 280, "24 batches")
         reported = metrics(query)
-    finally:
-        query.stop()
     assert query.exception() is None
     wait_until(lambda: broker.consumer_count(queue) == 0, what="the end of the subscription")
 

@@ -16,7 +16,7 @@ from monitoring_files import FOLDER, dashboard_expressions, rule_expressions
 from numbered import fill
 from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.parser import text_string_to_metric_families
-from streaming import access
+from streaming import access, stopping
 from waiting import wait_until
 
 from pyspark_jms.monitoring import PrometheusExporter
@@ -125,14 +125,12 @@ def fired(tools, folder, samples, *, reports):
 
 
 @pytest.fixture
-def exporter(spark):
+def exporter(spark, set_spark):
     """Of a Spark that reports an idle query at once."""
-    interval = "spark.sql.streaming.noDataProgressEventInterval"
+    set_spark("spark.sql.streaming.noDataProgressEventInterval", "100")
     exporter = PrometheusExporter(CollectorRegistry())
     spark.streams.addListener(exporter)
-    spark.conf.set(interval, "100")
     yield exporter
-    spark.conf.unset(interval)
     spark.streams.removeListener(exporter)
 
 
@@ -145,11 +143,9 @@ def test_no_alert_fires_for_an_idle_queue_that_was_read(spark, broker, queue, re
         found = {name.partition("{")[0]: value for name, value in recorded(exporter._registry).items()}
         return found.get("pyspark_jms_received_messages_total") == 300 and found.get("pyspark_jms_lag_messages") == 0
 
-    try:
+    with stopping(query):
         wait_until(is_idle, seconds=120, what="the metrics of an idle queue")
         samples = recorded(exporter._registry)
-    finally:
-        query.stop()
     assert fired(tools, tmp_path, samples, reports=True) == set()
 
 
@@ -165,11 +161,9 @@ def test_an_alert_fires_when_messages_wait_and_no_batch_comes(spark, broker, que
         found = recorded(exporter._registry)
         return next((value for name, value in found.items() if "lag_messages" in name), None)
 
-    try:
+    with stopping(query):
         wait_until(lambda: lag() == 10, seconds=120, what="the messages that wait")
         samples = recorded(exporter._registry)
-    finally:
-        query.stop()
     assert fired(tools, tmp_path, samples, reports=True) == {"JmsNoBatch"}
 
 

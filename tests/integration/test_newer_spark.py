@@ -11,22 +11,10 @@ from waiting import await_count
 pytestmark = [pytest.mark.broker, pytest.mark.spark, pytest.mark.deep]
 
 
-@pytest.fixture
-def settings(spark, request):
-    """``settings(values)``: those of Spark for this test."""
-
-    def settings(values):
-        for name, value in values.items():
-            spark.conf.set(name, value)
-            request.addfinalizer(lambda each=name: spark.conf.unset(each))
-
-    return settings
-
-
 @pytest.mark.parametrize("guarantee", ["exactly-once", "at-least-once"])
-def test_named_sources_are_removed_and_put_back(spark, artemis, queue, settings, tmp_path, guarantee):
+def test_named_sources_are_removed_and_put_back(spark, artemis, queue, set_spark, tmp_path, guarantee):
     """Spark repeats an interrupted batch without a source that was removed since, and takes its messages for done."""
-    settings({"spark.sql.streaming.queryEvolution.enableSourceEvolution": "true"})
+    set_spark("spark.sql.streaming.queryEvolution.enableSourceEvolution", "true")
     options = access(artemis) | {"brokerUrl": artemis.amqp_url, "deliveryGuarantee": guarantee, "idleTimeout": "500ms"}
     seen, fails = Counter(), []
 
@@ -61,7 +49,7 @@ def test_named_sources_are_removed_and_put_back(spark, artemis, queue, settings,
     await_count(artemis, f"{queue}.c", 0)
 
 
-def test_state_of_a_function_in_rocksdb(spark, artemis, queue, settings, tmp_path):
+def test_state_of_a_function_in_rocksdb(spark, artemis, queue, set_spark, tmp_path):
     """A transformWithState in RocksDB with checkpoints of the second format, exactly-once from queue to queue."""
     from pyspark.sql.streaming import StatefulProcessor
 
@@ -76,7 +64,8 @@ def test_state_of_a_function_in_rocksdb(spark, artemis, queue, settings, tmp_pat
 
     state = "spark.sql.streaming.stateStore"
     provider = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
-    settings({f"{state}.providerClass": provider, f"{state}.checkpointFormatVersion": "2"})
+    set_spark(f"{state}.providerClass", provider)
+    set_spark(f"{state}.checkpointFormatVersion", "2")
     once = access(artemis) | {"brokerUrl": artemis.amqp_url, "deliveryGuarantee": "exactly-once"}
     for first in (0, 4):
         fill(artemis, queue, 4, first=first)

@@ -7,7 +7,7 @@ import pytest
 from numbered import fill
 from pyspark.errors.exceptions.captured import StreamingQueryException
 from rawstomp import RawStomp
-from streaming import access, batches_done, left, read
+from streaming import access, batches_done, left, read, stopping
 from waiting import wait_until
 
 pytestmark = [pytest.mark.broker, pytest.mark.spark]
@@ -22,8 +22,7 @@ def started(frame, checkpoint, texts):
 def test_a_query_outlasts_the_outage_of_its_broker(spark, fresh_broker, tmp_path, seconds):
     broker, texts = fresh_broker(), []
     fill(broker, "q", 10)
-    query = started(read(spark, broker, queue="q"), tmp_path, texts)
-    try:
+    with stopping(started(read(spark, broker, queue="q"), tmp_path, texts)) as query:
         wait_until(lambda: len(texts) == 10, what="the first batch")
         broker.kill()
         time.sleep(seconds)
@@ -33,8 +32,6 @@ def test_a_query_outlasts_the_outage_of_its_broker(spark, fresh_broker, tmp_path
         assert query.exception() is None
         assert sorted(set(texts)) == sorted(f"text {n}" for n in range(20))
         assert left(broker, "q") == 0
-    finally:
-        query.stop()
 
 
 @pytest.mark.deep
@@ -71,8 +68,7 @@ def test_a_query_that_writes_outlasts_the_outage_of_its_broker(spark, fresh_brok
     stream = spark.readStream.format("text").option("maxFilesPerTrigger", 1).load(str(folder))
     writer = stream.selectExpr("value text").writeStream.format("jms").options(**access(broker), queue="q")
     writer = writer.option("checkpointLocation", str(tmp_path / "checkpoint")).option("brokerUrl", broker.amqp_url)
-    query = writer.option("deliveryGuarantee", guarantee).start()
-    try:
+    with stopping(writer.option("deliveryGuarantee", guarantee).start()) as query:
         wait_until(lambda: batches_done(tmp_path) == 1, what="the first batch")
         broker.kill()
         (folder / "1.txt").write_text("text 1\n")
@@ -83,8 +79,6 @@ def test_a_query_that_writes_outlasts_the_outage_of_its_broker(spark, fresh_brok
         assert query.exception() is None
         with RawStomp(broker) as client:
             assert [message.body for message in client.read("q", wanted=2)] == [b"text 0", b"text 1"]
-    finally:
-        query.stop()
 
 
 def test_a_new_query_that_writes_to_nobody_says_so_at_once(spark, tmp_path):

@@ -120,19 +120,17 @@ def test_a_property_of_another_type_fails_the_query_that_wants_it(spark, broker,
 
 @pytest.mark.parametrize("case_sensitive", ["false", deep("true")])
 @pytest.mark.parametrize("engine", ["stomp", "amqp"])
-def test_a_property_column_has_the_exact_name_of_its_property(spark, broker, queue, tmp_path, engine, case_sensitive):
+def test_a_property_column_has_the_exact_name_of_its_property(
+    spark, set_spark, broker, queue, tmp_path, engine, case_sensitive
+):
     """Columns of the fixed schema hide properties of their names, in upper and lower case."""
     headers = [("order-id", "5"), ("n", "7"), ("N", "8"), ("text", "property"), ("big", "1" * 38)]
     with RawStomp(broker) as client:
         client.send(queue, [(headers, "body")])
     options = options_of(broker, queue, engine, tmp_path) | {"idleTimeout": "300ms"}
     schema = "`order-id` INT, n INT, N STRING COLLATE UTF8_LCASE, TEXT STRING, big DECIMAL(38,0), `order.id` INT"
-    default = spark.conf.get("spark.sql.caseSensitive")
-    spark.conf.set("spark.sql.caseSensitive", case_sensitive)
-    try:
-        rows = spark.read.format("jms").options(**options).schema(schema).load().collect()
-    finally:
-        spark.conf.set("spark.sql.caseSensitive", default)
+    set_spark("spark.sql.caseSensitive", case_sensitive)
+    rows = spark.read.format("jms").options(**options).schema(schema).load().collect()
     assert [tuple(row) for row in rows] == [(5, 7, "8", "body", Decimal("1" * 38), None)]
 
 
@@ -173,24 +171,22 @@ SETTINGS = {
         for value in values
     ],
 )
-def test_the_settings_of_a_session_change_no_type_of_a_column(spark, broker, queue, tmp_path, setting, value):
+def test_the_settings_of_a_session_change_no_type_of_a_column(
+    spark, set_spark, broker, queue, tmp_path, setting, value
+):
     options = options_of(broker, queue, "stomp", tmp_path)
-    before = spark.conf.get(setting, None)
-    spark.conf.set(setting, value)
-    try:
-        # 1792888200000: an hour that Berlin has twice
-        moment = "TIMESTAMP_LTZ'2026-10-25 00:30:00Z'"
-        row = spark.sql(f"SELECT 'x' AS text, {moment} AS t, {moment} + INTERVAL 9999 DAYS AS JMSExpiration")
-        row.write.format("jms").options(**options, propertyColumns="t").mode("append").save()
-        reader = spark.read.format("jms").options(**options, idleTimeout="300ms")
-        (read,) = (
-            reader.load().selectExpr("text", "properties['t'] AS t", "unix_millis(JMSTimestamp) > 0 AS sent").collect()
-        )
-        assert tuple(read) == ("x", "1792888200000", True)
-        asked = reader.schema("text STRING, t TIMESTAMP_LTZ, JMSTimestamp TIMESTAMP_LTZ").load()
-        assert asked.selectExpr("unix_millis(t)").collect()[0][0] == 1792888200000
-        given = ", ".join(f"`{name}` '{text}'" for name, text in options.items())
-        spark.sql(f"CREATE OR REPLACE TEMPORARY VIEW whole USING jms OPTIONS ({given})")
-        assert spark.sql("SELECT text FROM whole").collect()[0][0] == "x"
-    finally:
-        spark.conf.unset(setting) if before is None else spark.conf.set(setting, before)
+    set_spark(setting, value)
+    # 1792888200000: an hour that Berlin has twice
+    moment = "TIMESTAMP_LTZ'2026-10-25 00:30:00Z'"
+    row = spark.sql(f"SELECT 'x' AS text, {moment} AS t, {moment} + INTERVAL 9999 DAYS AS JMSExpiration")
+    row.write.format("jms").options(**options, propertyColumns="t").mode("append").save()
+    reader = spark.read.format("jms").options(**options, idleTimeout="300ms")
+    (read,) = (
+        reader.load().selectExpr("text", "properties['t'] AS t", "unix_millis(JMSTimestamp) > 0 AS sent").collect()
+    )
+    assert tuple(read) == ("x", "1792888200000", True)
+    asked = reader.schema("text STRING, t TIMESTAMP_LTZ, JMSTimestamp TIMESTAMP_LTZ").load()
+    assert asked.selectExpr("unix_millis(t)").collect()[0][0] == 1792888200000
+    given = ", ".join(f"`{name}` '{text}'" for name, text in options.items())
+    spark.sql(f"CREATE OR REPLACE TEMPORARY VIEW whole USING jms OPTIONS ({given})")
+    assert spark.sql("SELECT text FROM whole").collect()[0][0] == "x"

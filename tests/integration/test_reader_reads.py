@@ -10,7 +10,7 @@ import pytest
 from amqp_messages import TRUE, application_properties, block_of, list_, properties, section, string, timestamp
 from amqp_sending import put, settings_of
 from pyspark.errors import StreamingQueryException
-from streaming import access, batches_done, left, run_available, scheduled
+from streaming import access, batches_done, left, run_available, scheduled, stopping
 from waiting import wait_until
 
 from pyspark_jms.amqp.link.consumer import Consumer
@@ -203,11 +203,8 @@ def test_a_query_that_ignores_its_rows_keeps_the_messages_and_does_not_spin(spar
     put(broker, queue, *map(str, range(20)))
     frame, checkpoint = read(spark, broker, queue, readers="2").select("text"), tmp_path / "checkpoint"
     ignores = frame.writeStream.foreachBatch(lambda rows, batch: None)
-    query = ignores.option("checkpointLocation", str(checkpoint)).start()
-    try:
+    with stopping(ignores.option("checkpointLocation", str(checkpoint)).start()):
         wait_until(lambda: batches_done(tmp_path) >= 3, 120)
-    finally:
-        query.stop()
     assert batches_done(tmp_path) < 12, "the pauses grow"
     assert broker.message_count(queue) == 20
     with pytest.raises(StreamingQueryException, match=r"JMS_UNSUPPORTED.*No task has read batch"):

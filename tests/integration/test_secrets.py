@@ -112,21 +112,12 @@ def test_the_job_did_what_could_have_told(ended):
     assert "python_streaming_source_runner" in traces["command lines"]
 
 
-LOCALS = "spark.sql.execution.pyspark.udf.tracebackWithLocals.enabled"
-
-
-@pytest.fixture
-def with_locals(spark):
-    spark.conf.set(LOCALS, "true")
-    yield spark
-    spark.conf.unset(LOCALS)
-
-
-def test_tracebacks_with_local_variables_show_no_password(with_locals, broker, tmp_path):
+def test_tracebacks_with_local_variables_show_no_password(spark, set_spark, broker, tmp_path):
+    set_spark("spark.sql.execution.pyspark.udf.tracebackWithLocals.enabled", "true")
     password = f"pw{uuid.uuid4().hex}"
     # The last option is in a variable of Spark's own. Spark keeps the order of at most four.
     access = {"user": broker.user, "password": password, "brokerUrl": broker.url, "queue": "q"}
-    spark, rows = with_locals, with_locals.range(1).selectExpr("'x' text")
+    rows = spark.range(1).selectExpr("'x' text")
 
     def start():
         stream = spark.readStream.format("jms").options(**access).load()

@@ -7,7 +7,7 @@ from proxy import Direction, Proxy
 from pyspark.errors import AnalysisException
 from pyspark.errors.exceptions.captured import StreamingQueryException
 from rawstomp import RawStomp
-from streaming import access, left, read, run_available
+from streaming import access, left, read, run_available, stopping
 from waiting import await_count, await_value, wait_until
 
 from pyspark_jms.spark.releases import HAS_ADMISSION_CONTROL
@@ -90,20 +90,21 @@ def test_what_an_ignored_selector_lets_through_is_dropped_from_a_topic_and_count
     broker.create_queue(queue, topic=True)
     options = access(broker) | {"topic": f"{queue}::{queue}.sub", "selector": "color = 'red'"}
     frame = spark.readStream.format("jms").options(**options).load()
-    query = frame.writeStream.format("memory").queryName("kept").option("checkpointLocation", str(tmp_path)).start()
-    try:
+    with stopping(
+        frame.writeStream.format("memory").queryName("kept").option("checkpointLocation", str(tmp_path)).start()
+    ) as query:
         name = f"{queue}.sub"
         wait_until(lambda: broker.has_queue(name) and broker.consumer_count(name) == 1, what="the subscription")
         put_colored(broker, queue, topic=True)
-        wait_until(lambda: query.lastProgress and _metrics(query)["selectorDropped"] == 20, what="the count of drops")
+        wait_until(
+            lambda: (
+                query.lastProgress
+                and json.loads(query.lastProgress["sources"][0]["latestOffset"])["selectorDropped"] == 20
+            ),
+            what="the count of drops",
+        )
         wait_until(lambda: len(numbers(spark, "kept")) == 10, what="the rows")
         assert numbers(spark, "kept") == [n for n in range(30) if n % 3 == 0]
-    finally:
-        query.stop()
-
-
-def _metrics(query):
-    return json.loads(query.lastProgress["sources"][0]["latestOffset"])
 
 
 class _DeafToSelectors(Direction):

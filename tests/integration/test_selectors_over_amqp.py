@@ -4,6 +4,7 @@ Messages come from a Java client of the broker, from Qpid JMS and from this sink
 STOMP, where all are strings. The re-evaluation of the rows has the same result.
 """
 
+import contextlib
 from random import Random
 
 import generated
@@ -174,8 +175,9 @@ def outcome(selector, message, dialect):
 def browsed(broker, text):
     """Everything that the broker shows for a selector: until a proof that there is no more."""
     source = AmqpSource()
-    link = source.connect(SourceOptions.parse(access(broker, "amqp") | {"queue": "q"}).connection, StateCondition())
-    try:
+    with contextlib.closing(
+        source.connect(SourceOptions.parse(access(broker, "amqp") | {"queue": "q"}).connection, StateCondition())
+    ) as link:
         link.subscribe(
             Subscription(destination=Destination.parse("queue://q"), window_bytes=64 << 20, browse=True, selector=text)
         )
@@ -188,8 +190,6 @@ def browsed(broker, text):
             blocks += taken
             seen += sum(map(len, taken))
         return blocks
-    finally:
-        link.close()
 
 
 def as_rows(blocks, name):

@@ -5,6 +5,7 @@ import re
 from pathlib import Path
 
 import pyarrow as pa
+from streaming import stopping
 from waiting import wait_until
 
 from pyspark_jms.options.sink import SinkOptions
@@ -69,13 +70,10 @@ def use(feature, access, name, put):
 def reading(options):
     """A subscribed source. The value gives its newest offset."""
     parsed = SourceOptions.parse(options)
-    source = query_of(reading_of(parsed))
-    try:
+    with stopping(query_of(reading_of(parsed))) as source:
         start = source.initial_offset()
         source.latest_offset(start)
         yield lambda: source.latest_offset(start)
-    finally:
-        source.stop()
 
 
 def write(options):

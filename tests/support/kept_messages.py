@@ -9,6 +9,7 @@ base64 text of its sections over AMQP, annotations and all.
 """
 
 import base64
+import contextlib
 import json
 from pathlib import Path
 
@@ -42,11 +43,8 @@ def _attributes(broker, name):
 
 
 def _messages(broker, queue):
-    connection = connect(settings_of(broker))
-    try:
+    with contextlib.closing(connect(settings_of(broker))) as connection:
         messages = list(browse(connection, f"{queue['address']}::{queue['name']}"))
-    finally:
-        connection.close()
     return [base64.b64encode(message).decode() for message in messages]
 
 

@@ -4,7 +4,7 @@ import pickle
 import uuid
 
 import amqp_sending
-from streaming import access
+from streaming import access, stopping
 
 from pyspark_jms.options.source import SourceOptions
 from pyspark_jms.source.readers.task import read_reader
@@ -72,9 +72,7 @@ def left_registers(broker, queue, *texts, readers=2, **options):
     """The base of the registers of a query that has read these messages, and has ended. Its last batch is in them."""
     base = f"pyspark-jms.staging.s{uuid.uuid4().hex[:8]}"
     running = ReaderQuery(broker, queue=queue, readers=readers, stagingQueue=base, **options)
-    try:
+    with stopping(running.source):
         amqp_sending.put(broker, queue, *texts)
         assert len(running.texts(len(texts))) == len(texts)
-    finally:
-        running.source.stop()
     return base

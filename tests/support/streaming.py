@@ -1,6 +1,7 @@
 """Starts queries with the options of the test broker."""
 
 import ast
+import contextlib
 import json
 import time
 
@@ -23,6 +24,15 @@ def access(broker, protocol="stomp"):
     return access_over(broker, protocol)
 
 
+@contextlib.contextmanager
+def stopping(running):
+    """A query, or another thing that can be stopped, until the end of the block."""
+    try:
+        yield running
+    finally:
+        running.stop()
+
+
 def read(spark, broker, **options):
     return spark.readStream.format("jms").options(**access(broker), **options).load()
 
@@ -39,11 +49,8 @@ def run_available(frame, checkpoint, sink="memory", name=None, each=None, **opti
         query = writer.trigger(availableNow=True).start()
         assert query.awaitTermination(250), "the query did not end"
         return query
-    query = writer.start()  # earlier releases run one batch with AvailableNow
-    try:
+    with stopping(writer.start()) as query:
         query.processAllAvailable()
-    finally:
-        query.stop()
     return query
 
 

@@ -56,11 +56,10 @@ def receiving(broker, queue, url=None, **options):
     if options.pop("drain", False):
         how["drain_since_ms"] = time.time() * 1000
     given = access(broker) | {"brokerUrl": url or broker.amqp_url, "queue": queue} | options
-    receiver = BatchReceiver(reading_of(SourceOptions.parse(given)), StopRequest(), store=None, sequence=0, **how)
-    try:
+    with contextlib.closing(
+        BatchReceiver(reading_of(SourceOptions.parse(given)), StopRequest(), store=None, sequence=0, **how)
+    ) as receiver:
         yield receiver
-    finally:
-        receiver.close()
 
 
 def send(broker, queue, count, start=0):
@@ -110,12 +109,9 @@ def test_unconfirmed_acknowledgements_are_part_of_the_guarantee():
     with ProtonBroker(product="RabbitMQ") as peer:
         peer.queues["/queues/q"] = ["one"]
         given = SourceOptions.parse({"brokerUrl": peer.amqp_url, "queue": "q"})
-        receiver = BatchReceiver(reading_of(given), StopRequest(), store=None, sequence=0)
-        try:
+        with contextlib.closing(BatchReceiver(reading_of(given), StopRequest(), store=None, sequence=0)) as receiver:
             assert read(receiver, 1) == ["one"]
             guarantee = receiver.progress()["guarantee"]
-        finally:
-            receiver.close()
         assert guarantee == "at-least-once (the broker confirms no acknowledgement)"
         wait_until(lambda: not peer.is_busy)
 

@@ -310,10 +310,6 @@ def timestamp(millis):
     return f"TIMESTAMP '{day}.{rest:03d}Z'"
 
 
-def quoted(text):
-    return "'" + text.replace("'", "''") + "'"
-
-
 numbers = st.one_of(
     st.sampled_from(INTEGERS).map(lambda n: (str(n), n)),
     st.sampled_from(["0.5", "0.1", "5.0", "-7.5", "-0.0", "9007199254740992.5", "4.99999999999999999999"]).map(
@@ -332,7 +328,7 @@ operands = st.one_of(
     st.tuples(st.just("JMSDeliveryMode"), listed(st.sampled_from([1, 2, 3]).map(lambda n: (str(n), n)))),
     st.tuples(st.just("JMSTimestamp"), listed(st.sampled_from(MILLIS).map(lambda n: (timestamp(n), n)))),
 )
-texts = st.sampled_from(STRINGS).map(lambda t: (quoted(t), t))
+texts = st.sampled_from(STRINGS).map(lambda t: ("'" + t.replace("'", "''") + "'", t))
 text_columns = st.sampled_from(["s", "r", "JMSType"])
 
 

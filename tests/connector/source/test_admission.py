@@ -1,5 +1,6 @@
 """When a batch ends: by limits, by time, and by a silence."""
 
+import contextlib
 from bisect import bisect_right
 from itertools import accumulate
 
@@ -95,14 +96,11 @@ def test_a_flood_that_stops_is_a_batch_when_the_broker_answers(broker, queue, mo
     monkeypatch.setattr("pyspark_jms.source.admission._POURING_QUIET_SECONDS", 1e9)
     fill(broker, queue, 10)
     more = {"deliveryGuarantee": "exactly-once", "journalLocation": str(tmp_path)} if journaled else {}
-    receiver = OpenReceiver(SourceOptions.parse(access(broker) | {"queue": queue} | more))
-    try:
+    with contextlib.closing(OpenReceiver(SourceOptions.parse(access(broker) | {"queue": queue} | more))) as receiver:
         wait_until(lambda: receiver.next_batch_end() == 10)
         receiver.acknowledge_through(10)
         fill(broker, queue, 10, first=10)
         wait_until(lambda: receiver.next_batch_end() == 20)
-    finally:
-        receiver.close()
 
 
 class Clock:

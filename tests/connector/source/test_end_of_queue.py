@@ -39,12 +39,9 @@ def proxy(broker, protocol):
 @contextlib.contextmanager
 def subscribed(broker, protocol, url, queue, options=(), **how):
     options = SourceOptions.parse(access(broker) | {"brokerUrl": url, "queue": queue} | dict(options))
-    link = PROTOCOLS[protocol].connect(options.connection, StateCondition())
-    try:
+    with contextlib.closing(PROTOCOLS[protocol].connect(options.connection, StateCondition())) as link:
         link.subscribe(Subscription(destination=Destination.parse(f"queue://{queue}"), window_bytes=1 << 20, **how))
         yield link
-    finally:
-        link.close()
 
 
 @pytest.fixture

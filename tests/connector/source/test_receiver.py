@@ -44,11 +44,8 @@ def options(broker, queue, **more):
 
 @contextlib.contextmanager
 def receiving(broker, queue, *, start=0, drain=False, **more):
-    receiver = OpenReceiver(options(broker, queue, **more), start, drain=drain)
-    try:
+    with contextlib.closing(OpenReceiver(options(broker, queue, **more), start, drain=drain)) as receiver:
         yield receiver
-    finally:
-        receiver.close()
 
 
 def numbers(receiver, start, end):
@@ -472,12 +469,9 @@ def test_a_redelivery_that_arrives_before_its_connection_is_known_to_be_lost(bro
 def test_a_shared_subscription_has_several_connections(broker, queue, protocol):
     raw = {"topic": queue, "subscriptionName": "daily", "clientId": queue, "sharedSubscription": "true"}
     url = {"brokerUrl": f"{protocol}://{broker.host}:{broker.port}", "connections": "2"}
-    receiver = OpenReceiver(SourceOptions.parse(access(broker) | raw | url))
-    try:
+    with contextlib.closing(OpenReceiver(SourceOptions.parse(access(broker) | raw | url))) as receiver:
         assert len(receiver.links) == 2
         await_value(lambda: broker.consumer_count(f"{queue}.daily"), 2)
-    finally:
-        receiver.close()
 
 
 def test_equal_messages_with_one_id_are_counted_over_three_connections(broker, queue):
@@ -694,13 +688,10 @@ def test_a_wrong_password_is_said_at_once(broker, queue):
 
 def test_a_request_to_stop_ends_a_look_for_messages(broker, queue):
     stop = StopRequest()
-    receiver = OpenReceiver(options(broker, queue), stop=stop)
-    try:
+    with contextlib.closing(OpenReceiver(options(broker, queue), stop=stop)) as receiver:
         stop.made = True
         with pytest.raises(StoppedError):
             receiver.next_batch_end()
-    finally:
-        receiver.close()
 
 
 def test_a_message_that_is_too_large_stops_the_reading_and_costs_nobody_a_delivery_attempt(broker, queue):
@@ -718,14 +709,11 @@ def test_a_message_that_is_too_large_stops_the_reading_and_costs_nobody_a_delive
 
 def test_a_topic_is_read_while_subscribed(broker, queue):
     raw = {"brokerUrl": broker.url, "user": broker.user, "password": broker.password, "topic": queue}
-    receiver = OpenReceiver(SourceOptions.parse(raw))
-    try:
+    with contextlib.closing(OpenReceiver(SourceOptions.parse(raw))) as receiver:
         with RawStomp(broker) as client:
             client.send(queue, [([("n", str(n))], "x") for n in range(20)], topic=True)
         assert read_until(receiver, 0, 20) == list(range(20))
         assert "at-most-once" in receiver.progress()["guarantee"]
-    finally:
-        receiver.close()
 
 
 def test_counts_what_the_broker_calls_redelivered(broker, queue):
@@ -757,9 +745,6 @@ def test_a_broker_that_ignores_the_prefetch_window_a_little_cannot_fill_the_memo
                 wait_until(lambda: receiver.links[0].received_bytes >= flooding.sent * 1_000_000, 30)
                 receiver.acknowledge_through(receiver.next_batch_end())
 
-        try:
-            with pytest.raises(PrefetchExceededError, match=r"window of 10 messages"):
-                read_while_messages_come()
-        finally:
-            receiver.close()
+        with contextlib.closing(receiver), pytest.raises(PrefetchExceededError, match=r"window of 10 messages"):
+            read_while_messages_come()
         assert flooding.sent < 120

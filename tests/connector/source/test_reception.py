@@ -1,5 +1,7 @@
 """What the reception of a read counts, takes, and leaves, on a real broker."""
 
+import contextlib
+
 from numbered import fill
 from receivers import OpenReceiver
 from streaming import access
@@ -15,8 +17,7 @@ def opened(broker, queue, **more):
 
 def test_what_waits_is_counted_and_taken(broker, queue):
     fill(broker, queue, 10)
-    receiver = opened(broker, queue)
-    try:
+    with contextlib.closing(opened(broker, queue)) as receiver:
         reception = receiver._reception
         before = reception.activity()
         wait_until(lambda: reception.waiting().messages == 10)
@@ -26,22 +27,21 @@ def test_what_waits_is_counted_and_taken(broker, queue):
         reception.take_all()
         assert reception.waiting() == waiting, "taken, and in no batch yet"
         assert not reception.is_drained(1e9), "a query without an end is never drained"
-    finally:
-        receiver.close()
 
 
 def test_a_full_journal_takes_nothing(broker, queue, tmp_path):
     fill(broker, queue, 10)
-    receiver = opened(
-        broker,
-        queue,
-        deliveryGuarantee="exactly-once",
-        journalLocation=str(tmp_path),
-        maxJournalBytes="1k",
-        maxBytesPerTrigger="1k",
-        windowBytes="1m",
-    )
-    try:
+    with contextlib.closing(
+        opened(
+            broker,
+            queue,
+            deliveryGuarantee="exactly-once",
+            journalLocation=str(tmp_path),
+            maxJournalBytes="1k",
+            maxBytesPerTrigger="1k",
+            windowBytes="1m",
+        )
+    ) as receiver:
         reception = receiver._reception
         wait_until(lambda: reception.waiting().messages == 10)
         reception.take_all()
@@ -50,26 +50,18 @@ def test_a_full_journal_takes_nothing(broker, queue, tmp_path):
         wait_until(lambda: receiver.links[0].waiting()[0] == 5)
         assert reception.waiting().messages == 10
         assert reception.waiting().no_room
-    finally:
-        receiver.close()
 
 
 def test_a_drain_ends_when_nothing_comes(broker, queue):
-    receiver = opened(broker, queue, drain=True, idleTimeout="300ms")
-    try:
+    with contextlib.closing(opened(broker, queue, drain=True, idleTimeout="300ms")) as receiver:
         assert not receiver._reception.is_drained(0.1)
         wait_until(lambda: receiver._reception.is_drained(0.4))
-    finally:
-        receiver.close()
 
 
 def test_a_connection_lost_between_two_looks_does_not_end_the_query(broker, queue):
     fill(broker, queue, 3)
-    receiver = opened(broker, queue)
-    try:
+    with contextlib.closing(opened(broker, queue)) as receiver:
         receiver.links[0].drop()
         wait_until(lambda: receiver.links[0].is_down)
         receiver._reception.check()
         wait_until(lambda: receiver.next_batch_end() == 3)
-    finally:
-        receiver.close()

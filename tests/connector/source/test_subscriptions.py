@@ -9,7 +9,7 @@ from proxy import Proxy
 from pyspark.sql.streaming.datasource import ReadMaxBytes
 from rawstomp import RawStomp
 from receivers import OpenReceiver
-from streaming import access
+from streaming import access, stopping
 from waiting import await_count, await_value, wait_until
 
 from pyspark_jms.amqp.link.producer import Producer
@@ -80,12 +80,9 @@ def test_a_broker_that_says_why_is_not_suspected(after):
 @contextlib.contextmanager
 def subscribed(broker, digest=None, **more):
     options = SourceOptions.parse(access(broker) | more)
-    subscriptions = Subscriptions(reading_of(options), time.sleep)
-    try:
+    with contextlib.closing(Subscriptions(reading_of(options), time.sleep)) as subscriptions:
         subscriptions.open(digest, 0.0)
         yield subscriptions
-    finally:
-        subscriptions.close()
 
 
 def test_a_lost_connection_is_replaced_and_the_others_stay(broker, queue):
@@ -156,13 +153,11 @@ def test_with_a_window_of_one_message_those_before_it_are_read_and_lose_no_attem
 
 def read_until_error(options, rows):
     reader, end = JmsStreamReader(options), {"seq": 0}
-    try:
+    with stopping(reader):
         while True:
             start, end = end, reader.latestOffset(end, ReadMaxBytes(1))
             for part in reader.partitions(start, end) if end != start else ():
                 rows += [text for batch in reader.read(part) for text in batch.column("text").to_pylist()]
-    finally:
-        reader.stop()
 
 
 @pytest.mark.parametrize("count", [6, 400])
@@ -215,11 +210,8 @@ def test_a_subscription_that_is_read_is_in_use_over_amqp(broker, queue):
     parsed = SourceOptions.parse(given)
     reader = reading_of(parsed).connect(StateCondition())
     reader.subscribe(Subscription(destination=parsed.destinations[0], window_bytes=1, durable=parsed.durable))
-    try:
-        with pytest.raises(SubscriptionInUseError):
-            _create(broker, queue, brokerUrl=broker.amqp_url)
-    finally:
-        reader.close()
+    with contextlib.closing(reader), pytest.raises(SubscriptionInUseError):
+        _create(broker, queue, brokerUrl=broker.amqp_url)
 
 
 def test_without_a_broker():

@@ -69,10 +69,6 @@ def columns(df, *, null_on_error=True):
     return made
 
 
-def java_before_19(spark):
-    return spark._jvm.java.lang.Runtime.version().feature() < 19
-
-
 def same(found, expected, *, old_java=False):
     if isinstance(expected, float) and isinstance(found, float):
         return struct.pack("d", found) == struct.pack("d", expected) or (math.isnan(found) and math.isnan(expected))
@@ -84,7 +80,7 @@ def same(found, expected, *, old_java=False):
 def check(spark, cells):
     df = rows(spark, cells)
     made = columns(df)
-    old = java_before_19(spark)
+    old = spark._jvm.java.lang.Runtime.version().feature() < 19
     answers = df.select("id", *[column.alias(name) for name, (_, column) in made.items()]).collect()
     assert len(answers) == len(cells)
     for answer in answers:
@@ -99,13 +95,9 @@ def check(spark, cells):
 
 
 @pytest.mark.parametrize("ansi", ["true", pytest.param("false", marks=pytest.mark.deep)])
-def test_every_cell_gives_what_convert_gives(spark, ansi):
-    before = spark.conf.get("spark.sql.ansi.enabled")
-    spark.conf.set("spark.sql.ansi.enabled", ansi)
-    try:
-        check(spark, CELLS)
-    finally:
-        spark.conf.set("spark.sql.ansi.enabled", before)
+def test_every_cell_gives_what_convert_gives(spark, set_spark, ansi):
+    set_spark("spark.sql.ansi.enabled", ansi)
+    check(spark, CELLS)
 
 
 _numbers = st.one_of(
@@ -284,17 +276,14 @@ def test_large_values(spark):
     assert one(df, jms_stream(df, 0, "double", null_on_error=True)) == (None,)
 
 
-def test_a_select_of_five_is_within_what_java_compiles(spark):
+def test_a_select_of_five_is_within_what_java_compiles(spark, set_spark):
     """HotSpot interprets a method of more than 8,000 bytes."""
-    spark.conf.set("spark.sql.adaptive.enabled", "false")
-    try:
-        data = [(n, {f"p{i}": str(n) for i in range(5)}, {f"p{i}": "int" for i in range(5)}, {}, []) for n in range(3)]
-        df = spark.createDataFrame(spark.sparkContext.parallelize(data), ROW)
-        plan = df.select(*[jms_property(df, f"p{i}", "int") for i in range(5)])
-        stages = plan._jdf.queryExecution().debug().codegenToSeq()
-        sizes = [stages.apply(i)._3().maxMethodCodeSize() for i in range(stages.size())]
-    finally:
-        spark.conf.unset("spark.sql.adaptive.enabled")
+    set_spark("spark.sql.adaptive.enabled", "false")
+    data = [(n, {f"p{i}": str(n) for i in range(5)}, {f"p{i}": "int" for i in range(5)}, {}, []) for n in range(3)]
+    df = spark.createDataFrame(spark.sparkContext.parallelize(data), ROW)
+    plan = df.select(*[jms_property(df, f"p{i}", "int") for i in range(5)])
+    stages = plan._jdf.queryExecution().debug().codegenToSeq()
+    sizes = [stages.apply(i)._3().maxMethodCodeSize() for i in range(stages.size())]
     assert 0 < max(sizes) < 8000
 
 

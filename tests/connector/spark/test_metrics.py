@@ -4,7 +4,7 @@ from types import SimpleNamespace
 
 import pytest
 from numbered import fill
-from streaming import access
+from streaming import access, stopping
 from waiting import wait_until
 
 from pyspark_jms.spark.metrics import JmsListener, SourceMetrics, metrics_of
@@ -124,17 +124,14 @@ def listening(spark):
         spark.streams.removeListener(listener)
 
 
-def test_an_idle_query_tells_its_metrics_and_they_are_those_of_now(spark, broker, queue, tmp_path, listening):
+def test_an_idle_query_tells_its_metrics_and_they_are_those_of_now(
+    spark, set_spark, broker, queue, tmp_path, listening
+):
     seen = []
     listening(JmsListener(seen.append))
-    interval = "spark.sql.streaming.noDataProgressEventInterval"
-    spark.conf.set(interval, "100")
-    try:
-        frame = spark.readStream.format("jms").options(**access(broker), queue=queue).load()
-        query = frame.writeStream.format("noop").option("checkpointLocation", str(tmp_path)).start()
-    finally:
-        spark.conf.unset(interval)
-    try:
+    set_spark("spark.sql.streaming.noDataProgressEventInterval", "100")
+    frame = spark.readStream.format("jms").options(**access(broker), queue=queue).load()
+    with stopping(frame.writeStream.format("noop").option("checkpointLocation", str(tmp_path)).start()):
         fill(broker, queue, 30)
         wait_until(
             lambda: seen and seen[-1].is_idle and seen[-1].acknowledged == 30,
@@ -142,8 +139,6 @@ def test_an_idle_query_tells_its_metrics_and_they_are_those_of_now(spark, broker
             what="the metrics of an idle query",
         )
         assert (seen[-1].rows, seen[-1].in_flight_messages) == (0, 0)
-    finally:
-        query.stop()
 
 
 def test_each_batch_of_a_jms_source_is_told_and_an_error_does_not_end_the_query(
@@ -158,8 +153,9 @@ def test_each_batch_of_a_jms_source_is_told_and_an_error_does_not_end_the_query(
     listening(JmsListener(fail))
     listening(JmsListener(seen.append))
     frame = spark.readStream.format("jms").options(**access(broker), queue=queue).load()
-    query = frame.writeStream.format("noop").queryName("told").option("checkpointLocation", str(tmp_path)).start()
-    try:
+    with stopping(
+        frame.writeStream.format("noop").queryName("told").option("checkpointLocation", str(tmp_path)).start()
+    ) as query:
         for batch in range(1, 4):
             fill(broker, queue, 10, first=10 * batch)
             wait_until(lambda: sum(each.rows for each in seen) >= 10 * (batch - 1), what="a batch")  # noqa: B023
@@ -169,8 +165,6 @@ def test_each_batch_of_a_jms_source_is_told_and_an_error_does_not_end_the_query(
         assert seen[-1].broker.startswith("ActiveMQ-Artemis/")
         assert metrics_of(query.lastProgress)[0].query_id == query.id
         assert failing
-    finally:
-        query.stop()
     assert "a listener of jms metrics failed" in caplog.text
     rate = spark.readStream.format("rate").load().writeStream.format("noop").start()
     told = len(seen)

@@ -1,3 +1,4 @@
+import contextlib
 import subprocess
 import sys
 import urllib.request
@@ -129,11 +130,8 @@ def test_it_answers_over_http_until_it_is_stopped(exporter):
     exporter.onQueryProgress(batch(uuid.uuid4(), None))
     server = exporter.serve(0)
     port = server.port
-    try:
-        with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=10) as answer:
-            text = answer.read().decode()
-    finally:
-        server.close()
+    with contextlib.closing(server), urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=10) as answer:
+        text = answer.read().decode()
     assert "pyspark_jms_lag_messages{query=" in text
     with pytest.raises(OSError, match="refused"):
         urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=10)

@@ -7,7 +7,7 @@ import pytest
 from numbered import fill
 from proxy import Proxy
 from pyspark.errors.exceptions.captured import StreamingQueryException
-from streaming import access, left, read
+from streaming import access, left, read, stopping
 from waiting import wait_until
 
 from pyspark_jms.errors import BrokerUnreachableError, JournalError
@@ -45,8 +45,7 @@ def test_a_query_whose_first_batch_did_not_end_waits_for_its_broker_too(broker, 
     with Proxy(broker.host, broker.port) as proxy:
         proxy.refuse()
         raw = access(broker) | {"brokerUrl": proxy.url, "queue": queue, "reconnectTimeout": "60s"}
-        reader = JmsStreamReader(SourceOptions.parse(raw))
-        try:
+        with stopping(JmsStreamReader(SourceOptions.parse(raw))) as reader:
             start = reader.initialOffset()
             if repeated:
                 assert reader.partitions(start, {"seq": 3}) == []
@@ -55,8 +54,6 @@ def test_a_query_whose_first_batch_did_not_end_waits_for_its_broker_too(broker, 
             else:
                 with pytest.raises(BrokerUnreachableError):
                     reader.latestOffset(start, ReadMaxBytes(1))
-        finally:
-            reader.stop()
 
 
 @pytest.mark.parametrize("journal", [None, "false", "true"], ids=["plain", "journal", "shared journal"])
@@ -67,16 +64,13 @@ def test_counts_what_spark_drops_for_the_selector(broker, queue, tmp_path, journ
     options |= {"selector": "n IN ('0', '1', '2', '3', '4') AND JMSRedelivered = TRUE"}
     if journal:
         options |= {"deliveryGuarantee": "exactly-once", "journalLocation": str(tmp_path), "journalShared": journal}
-    reader = JmsStreamReader(SourceOptions.parse(options))
-    try:
+    with stopping(JmsStreamReader(SourceOptions.parse(options))) as reader:
         start = end = {"seq": 0}
         while end["seq"] < 5:
             start, end = end, reader.latestOffset(end, ReadMaxBytes(1))
             parts = [part for _ in range(2) for part in reader.partitions(start, end)]  # a stage that runs twice
             assert sum(batch.num_rows for part in parts for batch in reader.read(part)) == 0
         assert reader.reportLatestOffset()["selectorDropped"] == 5
-    finally:
-        reader.stop()
     broker.purge(queue)
 
 
@@ -90,14 +84,11 @@ def test_with_data_loss_allowed_a_batch_is_what_the_journal_still_holds_of_it(br
     }
 
     def rows(start, end, **more):
-        reader = JmsStreamReader(SourceOptions.parse(options | more))
-        try:
+        with stopping(JmsStreamReader(SourceOptions.parse(options | more))) as reader:
             end = end or reader.latestOffset({"seq": start}, ReadMaxBytes(1))
             parts = reader.partitions({"seq": start}, end)
             found = [n for part in parts for batch in reader.read(part) for n in batch.column("sequence").to_pylist()]
             return end["seq"], found
-        finally:
-            reader.stop()
 
     assert rows(0, None) == (5, [0, 1, 2, 3, 4])
     end, found = rows(5, None)
@@ -114,8 +105,7 @@ def test_a_task_that_does_not_see_the_journal_says_what_to_do(broker, queue, tmp
         "journalLocation": str(tmp_path / "journal"),
         "journalShared": "true",
     }
-    reader = JmsStreamReader(SourceOptions.parse(access(broker) | {"queue": queue} | journal))
-    try:
+    with stopping(JmsStreamReader(SourceOptions.parse(access(broker) | {"queue": queue} | journal))) as reader:
         parts = reader.partitions({"seq": 0}, reader.latestOffset({"seq": 0}, ReadMaxBytes(1)))
         elsewhere = pickle.loads(pickle.dumps(reader))
         (tmp_path / "journal").rename(tmp_path / "out of sight")
@@ -123,5 +113,3 @@ def test_a_task_that_does_not_see_the_journal_says_what_to_do(broker, queue, tmp
             list(elsewhere.read(parts[0]))
         (tmp_path / "out of sight").rename(tmp_path / "journal")
         assert [batch.num_rows for batch in elsewhere.read(parts[0])] == [3]
-    finally:
-        reader.stop()

@@ -16,7 +16,7 @@ from numbered import fill
 from proxy import Proxy
 from pyspark.errors.exceptions.captured import StreamingQueryException
 from rawstomp import RawStomp
-from streaming import access, last_offset, left, read, run_available
+from streaming import access, last_offset, left, read, run_available, stopping
 from waiting import await_value, wait_until
 
 from bench.processes import source_runners
@@ -27,16 +27,14 @@ from pyspark_jms.spark.releases import HAS_ADMISSION_CONTROL
 from pyspark_jms.spark.stream_reading import JmsBasicStreamReader
 
 
-def sequences(spark, table):
-    return [row[0] for row in spark.sql(f"select sequence from {table} order by sequence").collect()]
-
-
 @pytest.mark.releases
 def test_reads_all_in_limited_batches_and_a_second_run_nothing(spark, broker, queue, tmp_path):
     fill(broker, queue, 1000)
     frame = read(spark, broker, queue=queue, maxMessagesPerTrigger=300, idleTimeout="500ms")
     query = run_available(frame, tmp_path, name="limited")
-    assert sequences(spark, "limited") == list(range(1000))
+    assert [row[0] for row in spark.sql(f"select sequence from {'limited'} order by sequence").collect()] == list(
+        range(1000)
+    )
     assert max(progress["numInputRows"] for progress in query.recentProgress) <= 300
     assert left(broker, queue) == 0
     fill(broker, queue, 5)
@@ -49,8 +47,7 @@ def test_reads_all_in_limited_batches_and_a_second_run_nothing(spark, broker, qu
 @pytest.mark.releases
 def test_the_default_trigger_acknowledges_and_reports(spark, broker, queue, tmp_path):
     frame = read(spark, broker, queue=queue)
-    query = frame.writeStream.format("noop").option("checkpointLocation", str(tmp_path)).start()
-    try:
+    with stopping(frame.writeStream.format("noop").option("checkpointLocation", str(tmp_path)).start()) as query:
         wait_until(lambda: broker.has_queue(queue) and broker.consumer_count(queue) == 1, what="the subscription")
         fill(broker, queue, 50)
         wait_until(lambda: query.lastProgress and sum(p["numInputRows"] for p in query.recentProgress) == 50)
@@ -60,8 +57,6 @@ def test_the_default_trigger_acknowledges_and_reports(spark, broker, queue, tmp_
             assert metrics["received"] == 50
             assert metrics["guarantee"] == "at-least-once"
             assert metrics["broker"].startswith("ActiveMQ-Artemis/")
-    finally:
-        query.stop()
     wait_until(lambda: broker.consumer_count(queue) == 0, what="the end of the subscription")
 
 
@@ -388,15 +383,12 @@ def test_exactly_once_runs_of_one_batch_read_each_message_once(spark, broker, qu
 
 @pytest.mark.releases
 @single_batch
-def test_the_wrapper_of_available_now_is_refused_by_a_restart(spark, broker, queue, tmp_path):
+def test_the_wrapper_of_available_now_is_refused_by_a_restart(spark, set_spark, broker, queue, tmp_path):
     fill(broker, queue, 3)
     frame = read(spark, broker, queue=queue)
     run_available(frame, tmp_path / "checkpoint", "noop")
     setting = "spark.sql.streaming.triggerAvailableNowWrapper.enabled"
-    spark.conf.set(setting, "true")
-    try:
-        with pytest.raises(StreamingQueryException, match=rf"\[JMS_UNSUPPORTED\].*{setting}"):
-            run_once(frame, tmp_path, availableNow=True)
-    finally:
-        spark.conf.unset(setting)
+    set_spark(setting, "true")
+    with pytest.raises(StreamingQueryException, match=rf"\[JMS_UNSUPPORTED\].*{setting}"):
+        run_once(frame, tmp_path, availableNow=True)
     wait_until(lambda: broker.consumer_count(queue) == 0, what="the end of the subscription")

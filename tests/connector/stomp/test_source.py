@@ -20,11 +20,10 @@ from pyspark_jms.stomp.wire.scan import FrameScanner
 @contextlib.contextmanager
 def linked(broker, queue):
     stomp = StompSource()
-    link = stomp.connect(SourceOptions.parse(access(broker) | {"queue": queue}).connection, StateCondition())
-    try:
+    with contextlib.closing(
+        stomp.connect(SourceOptions.parse(access(broker) | {"queue": queue}).connection, StateCondition())
+    ) as link:
         yield link
-    finally:
-        link.close()
 
 
 def subscription(queue, **more):

@@ -1,5 +1,6 @@
 """What is refused on brokers that no test has run, and what is sent to them, as their documentation wants it."""
 
+import contextlib
 import re
 from contextlib import closing
 
@@ -69,14 +70,11 @@ def test_azure_gives_a_reader_no_more_than_it_acknowledges_before_the_locks_end(
     with ProtonBroker() as peer:
         peer.queues["q"] = [f"{n}" for n in range(500)]
         options = SourceOptions.parse({"brokerUrl": peer.amqp_url, "broker": "azure-service-bus", "queue": "q"})
-        receiver = BatchReceiver(reading_of(options), StopRequest(), store=None, sequence=0)
-        try:
+        with contextlib.closing(BatchReceiver(reading_of(options), StopRequest(), store=None, sequence=0)) as receiver:
             wait_until(lambda: receiver.next_batch_end() == 200)
             assert peer.deliveries == 200
             receiver.acknowledge_through(200)
             wait_until(lambda: receiver.next_batch_end() == 400)
-        finally:
-            receiver.close()
 
 
 def test_a_transaction_of_azure_has_one_entity(capsys):

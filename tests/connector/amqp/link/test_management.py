@@ -3,6 +3,7 @@
 That RabbitMQ describes its queues, tests/brokers/test_rabbitmq_4.py shows on the broker.
 """
 
+import contextlib
 import dataclasses
 
 import pytest
@@ -88,11 +89,8 @@ def test_the_link_goes_on_after_a_queue_that_does_not_exist(broker_j, filled, se
 def test_metrics_and_missing_queues_of_a_query(broker_j, filled, settings_for):
     settings = settings_for(broker_j)
     assert warn_of_missing(look_up_queues(open_amqp_management, settings, [filled, "nowhere"]).values()) == ("nowhere",)
-    watch = QueueWatch(open_amqp_management, settings, [filled], lambda: 0, every=0.05)
-    try:
+    with contextlib.closing(QueueWatch(open_amqp_management, settings, [filled], lambda: 0, every=0.05)) as watch:
         wait_until(lambda: watch.metrics().get("depth") == 3, what="the metrics of the queue")
-    finally:
-        watch.close()
 
 
 def test_a_broker_without_the_node(restricted, settings_for, monkeypatch):

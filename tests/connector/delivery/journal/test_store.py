@@ -1,3 +1,4 @@
+import contextlib
 import os
 import random
 import shutil
@@ -48,13 +49,10 @@ def never(seconds):
     raise AssertionError(seconds)
 
 
-def message(sequence, size=0):
-    return b"%d:" % sequence + bytes([sequence % 251]) * size
-
-
 def messages(first, last, source=QUEUE, size=0):
     """A segment whose content follows from its sequences."""
-    block = block_of([b"id%d" % n for n in range(first, last)], [message(n, size) for n in range(first, last)])
+    contents = [b"%d:" % n + bytes([n % 251]) * size for n in range(first, last)]
+    block = block_of([b"id%d" % n for n in range(first, last)], contents)
     return Segment(source=source, dialect="artemis", first=first, block=block)
 
 
@@ -72,11 +70,8 @@ def view(store):
 
 
 def view_at(path):
-    store = opened(path)
-    try:
+    with contextlib.closing(opened(path)) as store:
         return view(store)
-    finally:
-        store.close()
 
 
 @pytest.fixture

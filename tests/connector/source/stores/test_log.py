@@ -2,6 +2,7 @@
 
 import pytest
 from numpy import array
+from streaming import stopping
 
 from pyspark_jms.blocks.block import MessageBlock, index_of
 from pyspark_jms.errors import IllegalStateError
@@ -15,12 +16,10 @@ def test_the_progress_has_metrics_for_the_listener():
     options = SourceOptions.parse({"brokerUrl": "amqp://host:1", "queue": "s", "streamOffset": "first"})
     source = query_of(reading_of(options))
     two = MessageBlock(b"abc" * 2, ends=index_of(array([3, 6])))
-    try:
+    with stopping(source):
         source.store._logs[0].keep([(two, [4, 5])])
         progress = {"id": "i", "runId": "r", "timestamp": "2026-11-24T07:20:35.188Z", "batchId": 2}
         (metrics,) = metrics_of(progress | {"sources": [{"latestOffset": source.progress()}]})
-    finally:
-        source.stop()
     assert (metrics.sequence, metrics.in_flight_messages, metrics.in_flight_bytes, metrics.lag) == (0, 2, 6, 2)
     assert (metrics.received, metrics.guarantee) == (0, "exactly-once into Spark")
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from numbered import fill
-from streaming import access, left
+from streaming import access, left, stopping
 
 from pyspark_jms.delivery.message_range import Batch, MessageRange
 from pyspark_jms.options.source import SourceOptions
@@ -20,11 +20,8 @@ from pyspark_jms.stomp.wire.scan import FrameScanner
 @contextlib.contextmanager
 def streaming(broker, queue, **more):
     options = SourceOptions.parse(access(broker) | {"queue": queue} | {key: str(each) for key, each in more.items()})
-    source = query_of(reading_of(options))
-    try:
+    with stopping(query_of(reading_of(options))) as source:
         yield source, options
-    finally:
-        source.stop()
 
 
 def batch(source, start):

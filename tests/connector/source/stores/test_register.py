@@ -27,10 +27,6 @@ def numbered(*numbers):
     return [f"text {number}" for number in range(*numbers)]
 
 
-def register_of(broker, running):
-    return ReadRegister(settings_of(broker), RegisterName(running.log[-1]["address"], 0))
-
-
 def test_a_query_without_messages_plans_nothing(queue, query):
     assert not query().plan()
 
@@ -206,7 +202,7 @@ def test_a_register_that_is_gone_is_a_loss(broker, queue, put, query, monkeypatc
     put(broker, queue, "one", "two")
     running = query(maxMessagesPerTrigger=1)
     running.texts(1)
-    register = register_of(broker, running)
+    register = ReadRegister(settings_of(broker), RegisterName(running.log[-1]["address"], 0))
     register.lock()
     register.open()
     register.take(2)

@@ -10,7 +10,7 @@ from plain_decoder import block_of
 from proxy import Proxy
 from pyspark.sql.streaming.datasource import ReadMaxBytes
 from rawstomp import RawStomp
-from streaming import access
+from streaming import access, stopping
 from waiting import await_value, wait_until
 
 from pyspark_jms.errors import UnconvertibleMessageError
@@ -84,15 +84,13 @@ def look(options, seen=()):
 def stream(options, seen=None):
     """``seen`` gets the rows of every batch, because a batch may be acknowledged before the error of the next one."""
     reader, end, rows = JmsStreamReader(options), {"seq": 0}, [] if seen is None else seen
-    try:
+    with stopping(reader):
         while True:
             start, end = end, reader.latestOffset(end, ReadMaxBytes(1 << 20))
             if end == start:
                 return [*dict.fromkeys(rows)]
             for part in reader.partitions(start, end):
                 rows += [text for batch in reader.read(part) for text in batch.column("text").to_pylist()]
-    finally:
-        reader.stop()
 
 
 @pytest.mark.broker

@@ -1,5 +1,6 @@
 """What exactly-once queries over AMQP depend on: brokers with good and with bad settings, and restricted users."""
 
+import contextlib
 from contextlib import closing
 from dataclasses import replace
 
@@ -225,12 +226,9 @@ def test_a_staging_queue_that_is_missing_or_no_lock_or_in_use(strict, queue, amq
     assert shared.verdict is Verdict.PROBLEM
     assert "is no lock" in shared.value
     _create_staging(strict, f"{queue}.used")
-    owner = ReadRegister(amqp_settings(strict), RegisterName(f"{queue}.used", 0))
-    try:
+    with contextlib.closing(ReadRegister(amqp_settings(strict), RegisterName(f"{queue}.used", 0))) as owner:
         owner.lock()
         used = state.staging_queue(f"{queue}.used")
-    finally:
-        owner.close()
     assert used.verdict is Verdict.NOTE
     assert "a query uses" in used.value
 
