@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from proxy import Proxy
 from pyspark.sql.streaming.datasource import ReadMaxBytes
-from rawstomp import RawStomp
+from rawstomp import RawStomp, read_all
 from streaming import access, left, read, run_available, stopping
 from waiting import wait_until
 
@@ -29,11 +29,6 @@ def put_good_and_bad(broker, queue):
         client.send(queue, [GOOD[0], BAD[0], *GOOD[1:5], BAD[1], *GOOD[5:]])
 
 
-def dead(broker, queue):
-    with RawStomp(broker) as client:
-        return client.read(queue)
-
-
 @pytest.mark.spark
 @pytest.mark.parametrize("journal", [pytest.param(False, marks=pytest.mark.deep), True])
 def test_what_cannot_be_mapped_is_sent_with_the_reason_and_makes_no_row(spark, broker, queue, tmp_path, journal):
@@ -47,7 +42,7 @@ def test_what_cannot_be_mapped_is_sent_with_the_reason_and_makes_no_row(spark, b
     assert left(broker, queue) == 0
     metrics = json.loads(query.lastProgress["sources"][0]["latestOffset"])
     assert (metrics["deadLetters"], metrics["received"]) == (2, 12)
-    first, second = dead(broker, f"{queue}.dead")
+    first, second = read_all(broker, f"{queue}.dead")
     assert [first.body, second.body] == [body for _, body in BAD]
     kept = {"type": "order", "correlation-id": "c", "priority": "7", "spark_jms_body": "map", "n": "0"}
     assert kept.items() <= first.headers.items()
@@ -77,7 +72,7 @@ def test_a_message_above_the_limit_does_not_stop_the_query(spark, broker, queue,
     assert left(broker, queue) == 0
     metrics = json.loads(query.lastProgress["sources"][0]["latestOffset"])
     assert (metrics["deadLetters"], metrics["droppedTooLarge"]) == (count, 1 - count)
-    for letter in dead(broker, f"{queue}.dead"):
+    for letter in read_all(broker, f"{queue}.dead"):
         assert letter.body == bytes(range(256)) * 20_000
         assert letter.headers["n"] == "1"
         assert letter.headers["spark_jms_error"] == "5,120,000 bytes exceed maxMessageBytes (1,048,576)"
@@ -108,7 +103,7 @@ def test_a_bad_message_that_is_in_the_journal_makes_a_row_and_no_dead_letter(bro
         assert rows.column("body_error").null_count == 0
         reader.latestOffset(end, ReadMaxBytes(1))
         assert left(broker, queue) == 0
-    assert dead(broker, f"{queue}.dead") == []
+    assert read_all(broker, f"{queue}.dead") == []
 
 
 def test_a_full_disk_stops_the_query_and_costs_the_others_one_delivery_attempt(broker, queue, monkeypatch):

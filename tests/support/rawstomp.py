@@ -157,6 +157,11 @@ class RawStomp:
         return Received(command.decode(), pairs, body)
 
 
+def read_all(broker, queue):
+    with RawStomp(broker) as client:
+        return client.read(queue)
+
+
 def take_texts(broker, queue, quiet=0.5):
     """Receive all messages of the queue, and return their texts in order."""
     with RawStomp(broker) as client:

@@ -32,3 +32,13 @@ def settled(read, seconds=1):
         if (again := read()) != found:
             found, since = again, time.monotonic()
     return found
+
+
+class Clock:
+    """A clock that a test sets."""
+
+    def __init__(self):
+        self.now = 0.0
+
+    def __call__(self):
+        return self.now

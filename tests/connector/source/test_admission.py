@@ -8,7 +8,7 @@ import pytest
 from numbered import fill
 from receivers import OpenReceiver
 from streaming import access
-from waiting import wait_until
+from waiting import Clock, wait_until
 
 from pyspark_jms.options.source import SourceOptions
 from pyspark_jms.source.admission import BatchDecision, BatchTrigger, Linger, Waiting
@@ -101,14 +101,6 @@ def test_a_flood_that_stops_is_a_batch_when_the_broker_answers(broker, queue, mo
         receiver.acknowledge_through(10)
         fill(broker, queue, 10, first=10)
         wait_until(lambda: receiver.next_batch_end() == 20)
-
-
-class Clock:
-    def __init__(self):
-        self.now = 0.0
-
-    def __call__(self):
-        return self.now
 
 
 def begun(clock, **more):

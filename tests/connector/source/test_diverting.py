@@ -7,7 +7,7 @@ import pytest
 from amqp_messages import block_of, int_, list_, section, string
 from element_limit import limit_elements
 from proxy import Proxy
-from rawstomp import RawStomp
+from rawstomp import RawStomp, read_all
 from receivers import OpenReceiver
 from streaming import access, left
 from waiting import await_count, await_value, wait_until
@@ -57,11 +57,6 @@ def send(broker, queue, *messages):
         client.send(queue, messages)
 
 
-def read(broker, queue):
-    with RawStomp(broker) as client:
-        return client.read(queue)
-
-
 def test_only_the_good_ones_are_offered(broker, queue):
     send(broker, queue, BAD, ([], "one"), BAD, BAD, ([], "two"), ([], "x" * 200_000), ([], "three"), BAD)
     with receiving(broker, queue) as receiver:
@@ -73,7 +68,7 @@ def test_only_the_good_ones_are_offered(broker, queue):
         receiver.acknowledge_through(3)
         assert left(broker, queue) == 0
         assert receiver.progress()["deadLetters"] == 5
-    assert sorted(len(letter.body) for letter in read(broker, f"{queue}.dead")) == [7, 7, 7, 7, 200_000]
+    assert sorted(len(letter.body) for letter in read_all(broker, f"{queue}.dead")) == [7, 7, 7, 7, 200_000]
 
 
 def test_a_message_with_too_many_properties_goes_away_with_all_of_them(broker, queue, monkeypatch):
@@ -85,7 +80,7 @@ def test_a_message_with_too_many_properties_goes_away_with_all_of_them(broker, q
         end = 0
         while end < 2:
             end = receiver.next_batch_end()
-    (letter,) = read(broker, f"{queue}.dead")
+    (letter,) = read_all(broker, f"{queue}.dead")
     assert letter.headers["spark_jms_error"] == "the message has more than 40 headers"
     assert {name: letter.headers[name] for name, _ in many} == dict(many)
 
@@ -116,7 +111,7 @@ def test_a_connection_lost_before_the_acknowledgement_repeats_the_dead_letter_an
                 lambda: receiver.next_batch_end() == 1 and broker.message_count(queue) == 0, what="the acknowledgement"
             )
             assert end == 1
-    letters = read(broker, f"{queue}.dead")
+    letters = read_all(broker, f"{queue}.dead")
     assert len({letter.headers["spark_jms_message_id"] for letter in letters}) == 1
     assert len(letters) == 2
 

@@ -8,7 +8,7 @@ import pytest
 from numbered import fill
 from proxy import Proxy
 from streaming import access
-from waiting import await_count, wait_until
+from waiting import Clock, await_count, wait_until
 
 from pyspark_jms.amqp.source import AmqpSource
 from pyspark_jms.errors import BrokerUnreachableError, JMSError, ReceiptTimeoutError
@@ -135,14 +135,6 @@ def test_a_broker_that_never_answers_is_an_error_for_who_waits(broker, queue, as
 
 
 # --- time ------------------------------------------------------------------------------------------
-
-
-class Clock:
-    def __init__(self):
-        self.now = 0.0
-
-    def __call__(self):
-        return self.now
 
 
 class Answers:

@@ -5,7 +5,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from rawstomp import RawStomp
+from rawstomp import RawStomp, read_all
 
 from pyspark_jms.blocks.block import MessageBlock, index_of
 from pyspark_jms.blocks.dead_letter import DeadLetter, OversizedMessage
@@ -51,17 +51,12 @@ def letter(body=BODY, reason="element 1 of the map is not of type int"):
     return DeadLetter(message, reason, "queue://orders")
 
 
-def read(broker, queue):
-    with RawStomp(broker) as client:
-        return client.read(queue)
-
-
 @pytest.mark.parametrize(
     "body", [BODY, io.BytesIO(BODY), b"", io.BytesIO()], ids=["bytes", "file", "none", "empty file"]
 )
 def test_properties_and_body_are_kept_and_what_a_broker_sets_is_not(broker, queue, settings_for, body):
     send_dead_letters(settings_for(broker), queue, [letter(body)])
-    (found,) = read(broker, queue)
+    (found,) = read_all(broker, queue)
     assert found.body == (body if isinstance(body, bytes) else body.getvalue())
     expected = {
         "correlation-id": "a:b", "priority": "8", "persistent": "true", "expires": "0", "reply-to": "queue://answers",
@@ -75,7 +70,7 @@ def test_properties_and_body_are_kept_and_what_a_broker_sets_is_not(broker, queu
 
 def test_a_long_reason_is_cut(broker, queue, settings_for):
     send_dead_letters(settings_for(broker), queue, [letter(reason="x" * 5000)])
-    assert len(read(broker, queue)[0].headers["spark_jms_error"]) == 1000
+    assert len(read_all(broker, queue)[0].headers["spark_jms_error"]) == 1000
 
 
 def test_all_or_none(secured, settings_for):
