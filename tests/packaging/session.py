@@ -1,6 +1,6 @@
 """A user's program, for an environment that has pyspark-jms and nothing of these tests.
 
-    python session.py [--connect] [--register] URL USER PASSWORD QUEUE
+    python session.py [--connect=REMOTE] [--register] URL USER PASSWORD QUEUE
 
 Numbers go to QUEUE by a batch, from there to QUEUE.copies by one stream and to QUEUE.again by another one.
 """
@@ -17,7 +17,7 @@ NUMBERS = 500
 def main():
     options = arguments()
     spark = (
-        SparkSession.builder.remote("local[2]").getOrCreate()
+        SparkSession.builder.remote(options.connect).getOrCreate()
         if options.connect
         else SparkSession.builder.master("local[2]").config("spark.ui.enabled", "false").getOrCreate()
     )
@@ -60,7 +60,7 @@ def finish(writer):
 
 def arguments():
     parser = argparse.ArgumentParser()
-    parser.add_argument("--connect", action="store_true")
+    parser.add_argument("--connect")
     parser.add_argument("--register", action="store_true")
     for name in ("url", "user", "password", "queue"):
         parser.add_argument(name)

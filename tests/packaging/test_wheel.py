@@ -5,8 +5,10 @@ Another Python and another Spark than those of the run:
     PACKAGING_PYTHON=python3.13 PACKAGING_PYSPARK=4.2.1 pytest tests/packaging
 """
 
+import contextlib
 import os
 import re
+import signal
 import subprocess
 import sys
 import tarfile
@@ -16,6 +18,9 @@ from pathlib import Path
 import pyspark
 import pytest
 from rawstomp import RawStomp
+from standalone import await_logged
+
+from pyspark_jms.tools.testing.ports import free_port
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
 
@@ -24,6 +29,8 @@ ROOT = Path(__file__).parents[2]
 SESSION = Path(__file__).with_name("session.py")
 PYTHON = os.environ.get("PACKAGING_PYTHON", sys.executable)
 PYSPARK = os.environ.get("PACKAGING_PYSPARK", pyspark.__version__)
+EARLIER_CLIENT = "4.2.0"
+OF_THE_TESTS = ("PYTHONPATH", "PYTHONHOME", "SPARK_HOME", "PYSPARK_DRIVER_PYTHON")
 
 
 def run(*command, seconds=600, **options):
@@ -65,8 +72,7 @@ def plays(broker, queue, tmp_path):
     """``plays(python, *arguments)``: session.py with that Python; every number has to come out, once."""
 
     def play(python, *arguments, **variables):
-        mine = ("PYTHONPATH", "PYTHONHOME", "SPARK_HOME", "PYSPARK_DRIVER_PYTHON")
-        environment = {key: value for key, value in os.environ.items() if key not in mine}
+        environment = {key: value for key, value in os.environ.items() if key not in OF_THE_TESTS}
         environment |= {"PYSPARK_PYTHON": str(python), **variables}
         access = (broker.url, broker.user, broker.password, queue)
         reason = run(python, SESSION, *arguments, *access, cwd=tmp_path, env=environment, seconds=400)
@@ -129,4 +135,36 @@ def test_registering_helps_where_another_package_breaks_the_look_up(installed, p
 
 @pytest.mark.spark
 def test_a_session_of_spark_connect_finds_it_too(installed, plays):
-    assert "Connect" in plays(installed("[connect]"), "--connect")
+    assert "Connect" in plays(installed("[connect]"), "--connect=local[2]")
+
+
+@pytest.mark.spark
+def test_a_client_of_an_earlier_release_finds_it_on_a_server_of_spark_connect(installed, plays, tmp_path):
+    """The client has Spark's client alone: pyspark-jms is where the server is."""
+    client = tmp_path / "client"
+    run(PYTHON, "-m", "venv", client)
+    run(client / "bin/python", "-m", "pip", "install", "--quiet", f"pyspark-client=={EARLIER_CLIENT}")
+    with connect_server(installed("[connect]"), tmp_path) as remote:
+        assert plays(client / "bin/python", f"--connect={remote}").split() == ["Spark", PYSPARK, "Connect"]
+
+
+@contextlib.contextmanager
+def connect_server(python, folder):
+    """Its URL, while it runs."""
+    port, log = free_port("127.0.0.1"), folder / "server"
+    (folder / "spark-defaults.conf").write_text(f"spark.connect.grpc.binding.port {port}\n")
+    home = run(python, "-c", "import pyspark; print(pyspark.__path__[0])").strip()
+    environment = {key: value for key, value in os.environ.items() if key not in OF_THE_TESTS}
+    environment |= {"PATH": f"{python.parent}:{os.environ['PATH']}", "SPARK_CONF_DIR": str(folder), "SPARK_HOME": home}
+    environment |= {"PYSPARK_PYTHON": str(python)}
+    command = ["bash", f"{home}/sbin/start-connect-server.sh", "--wait"]
+    with log.open("wb") as output:
+        server = subprocess.Popen(
+            command, env=environment, cwd=folder, stdout=output, stderr=output, start_new_session=True
+        )
+    try:
+        await_logged(server, log, "Spark Connect server started", "the server", 200)
+        yield f"sc://127.0.0.1:{port}"
+    finally:
+        os.killpg(server.pid, signal.SIGKILL)
+        server.wait(30)
