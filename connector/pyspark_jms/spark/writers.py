@@ -1,5 +1,6 @@
 """``df.write`` and ``df.writeStream``: Spark's calls → tasks (``spark.worker``), and a write's end on the driver."""
 
+import logging
 import uuid
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -12,11 +13,14 @@ from pyspark.sql.datasource import DataSourceArrowWriter, WriterCommitMessage
 from pyspark_jms.delivery.commit_token import LedgerOwner
 from pyspark_jms.errors import IllegalStateError, OptionConflictError, UnsupportedError
 from pyspark_jms.options.sink import SinkOptions
+from pyspark_jms.sentences import counted
 from pyspark_jms.sink.tasks import LedgerTask, TaskResult, log_dropped_rows, may_be_repeated, require_identity
 from pyspark_jms.spark.calls import short_traceback
 from pyspark_jms.spark.releases import StreamArrowWriter
 
 __all__ = ["JmsBatchWriter", "JmsStreamWriter", "TaskReport"]
+
+_log = logging.getLogger("pyspark_jms.spark")
 
 
 @dataclass
@@ -24,6 +28,8 @@ class TaskReport(WriterCommitMessage):
     """What Spark carries from a task to the driver."""
 
     result: TaskResult
+    in_a_query: bool = True
+    """Whether the task writes a batch of a query: in ``foreachBatch`` too."""
 
 
 class JmsBatchWriter(DataSourceArrowWriter):
@@ -48,11 +54,18 @@ class JmsBatchWriter(DataSourceArrowWriter):
         from pyspark_jms.spark.worker import run_task  # heavy, and only tasks need it
 
         task = _task_of_batch_write(self._options.write_id, self._execution) if self._options.exactly_once else None
-        return TaskReport(run_task(self._options, iterator, task))
+        context = TaskContext.get()
+        in_a_query = context is not None and context.getLocalProperty("sql.streaming.queryId") is not None
+        return TaskReport(run_task(self._options, iterator, task), in_a_query)
 
     @short_traceback
     def commit(self, messages: list[Any]) -> None:
-        _finish(self._options, "this write", messages)
+        """Log a closing line, except in ``foreachBatch``, where writes are many."""
+        reports: list[TaskReport] = [message for message in messages if message is not None]
+        _finish(self._options, "this write", reports)
+        if not any(report.in_a_query for report in reports):
+            rows = sum(report.result.sent.rows for report in reports)
+            _log.warning("= the write has ended: %s in %s", counted(rows), counted(len(reports), "task"))
 
     def abort(self, messages: list[Any]) -> None:
         """There is nothing to undo: a task that succeeded has committed its rows, a task that failed has not."""
@@ -79,7 +92,7 @@ class JmsStreamWriter(StreamArrowWriter):  # type: ignore[misc]  # its base clas
 
     @short_traceback
     def commit(self, messages: list[Any], batchId: int) -> None:
-        _finish(self._options, f"batch {batchId}", messages)
+        _finish(self._options, f"batch {batchId}", [message for message in messages if message is not None])
 
     def abort(self, messages: list[Any], batchId: int) -> None:
         """There is nothing to undo: the transaction of a failed task was never visible."""
@@ -119,13 +132,13 @@ def _task_of_stream(execution: str) -> LedgerTask:
     )
 
 
-def _finish(options: SinkOptions, name: str, reports: Iterable[TaskReport | None]) -> None:
+def _finish(options: SinkOptions, name: str, reports: Iterable[TaskReport]) -> None:
     """On the driver, after all tasks. ``name``: of the write, in the log.
 
     The process that Spark runs this in needs the code of a broker only after exactly-once writes. Its import takes
     0.6 s of CPU, and Spark ends the process after an idle minute.
     """
-    results = [report.result for report in reports if report is not None]
+    results = [report.result for report in reports]
     log_dropped_rows(name, [result.sent for result in results])
     outcomes = [result.outcome for result in results if result.outcome]
     if outcomes:

@@ -506,7 +506,37 @@ def test_the_driver_counts_dropped_rows_and_does_not_connect_for_at_least_once_w
     reports = [TaskReport(TaskResult(Sent(5, 2))), None, TaskReport(TaskResult(Sent(1, 1)))]
     options = SinkOptions.parse({"brokerUrl": "amqp://127.0.0.1:1", "queue": "q"})
     writer(options).commit(reports, *arguments)
-    assert [record.message for record in caplog.records] == [f"= {name}: 3 of 9 rows were dropped (onBadRow=drop)"]
+    assert caplog.messages == [f"= {name}: 3 of 9 rows were dropped (onBadRow=drop)"]
+
+
+WRITES = """
+import sys
+from pyspark.sql import SparkSession
+
+folder, url, user, password, queue = sys.argv[1:]
+spark = SparkSession.builder.master("local[2]").getOrCreate()
+
+
+def write(batch, _):
+    access = {"brokerUrl": url, "user": user, "password": password, "queue": queue}
+    batch.selectExpr("'one' AS text").write.format("jms").mode("append").options(**access).save()
+
+
+write(spark.range(0, 3, 1, 2), 0)
+rows = spark.readStream.format("rate-micro-batch").option("rowsPerBatch", 2).load().writeStream.foreachBatch(write)
+query = rows.option("checkpointLocation", folder).trigger(availableNow=True).start()
+query.awaitTermination()
+"""
+
+
+@pytest.mark.deep
+def test_a_write_that_is_no_batch_of_a_query_says_what_it_wrote(broker, queue, tmp_path):
+    command = [sys.executable, "-c", WRITES, str(tmp_path), broker.url, broker.user, broker.password, queue]
+    ended = subprocess.run(command, capture_output=True, text=True, timeout=200, check=False, cwd=tmp_path)
+    assert ended.returncode == 0, ended.stderr[-3000:]
+    assert broker.message_count(queue) > 3
+    said = [line for line in ended.stderr.splitlines() if "has ended" in line]
+    assert [line.partition("= ")[2] for line in said] == ["the write has ended: 3 messages in 2 tasks"]
 
 
 PLAN_AND_FINISH = """
