@@ -220,17 +220,19 @@ def ask(
     about: str,
     *,
     always: bool = False,
+    patient: bool = False,
 ) -> T | None:
     """Return the answer to what a query can do without, or None if it is not known ``about`` what was asked, for
     instance without the permission ``manage``.
 
     Where the first question of a run had no answer or was refused, only those that are asked ``always`` are asked.
+    ``patient``: wait for as long as the settings say, because the broker works for the answer.
     """
     state = settings.management
     if state.answers is False and not always:
         return None
     try:
-        with open_link(settings.impatient(PATIENCE_SECONDS)) as link:
+        with open_link(settings if patient else settings.impatient(PATIENCE_SECONDS)) as link:
             answer = question(link)
     except Exception as error:  # noqa: BLE001  # an unexpected reply must not stop a query that could do its work
         _log.debug("= it is not known %s: %s", about, error)

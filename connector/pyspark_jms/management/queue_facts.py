@@ -20,6 +20,7 @@ from pyspark_jms.network.settings import ConnectionSettings
 
 __all__ = [
     "QueueFacts",
+    "count_matching",
     "facts_with_settings",
     "keeps_delivered",
     "look_up_queues",
@@ -321,6 +322,19 @@ def look_up_queues(
     for facts in found.values():
         require_name(facts, separator)
     return found
+
+
+def count_matching(
+    open_link: Callable[[ConnectionSettings], ManagementLink], settings: ConnectionSettings, queue: str, selector: str
+) -> int | None:
+    """Return how many messages of the queue match, or None if the broker does not tell. It compares all of them before
+    it answers.
+    """
+
+    def matching(link: ManagementLink) -> int | None:
+        return int(link.queue_operation(queue, "countMessages", selector)) if link.words.inspects else None
+
+    return ask(open_link, settings, matching, "how many messages match", patient=True)
 
 
 def require_name(facts: QueueFacts, separator: str) -> None:

@@ -18,7 +18,7 @@ from pyspark_jms.jms.model import Destination, DurableSubscription
 from pyspark_jms.jms.subscription import Subscription
 from pyspark_jms.management.destinations import require_destinations
 from pyspark_jms.management.link import ManagementLink
-from pyspark_jms.management.queue_facts import QueueFacts, look_up_queues
+from pyspark_jms.management.queue_facts import QueueFacts, count_matching, look_up_queues
 from pyspark_jms.network.connection import OpenConnection, StateCondition
 from pyspark_jms.network.settings import ConnectionSettings
 from pyspark_jms.options.source import SourceOptions
@@ -141,6 +141,10 @@ class Reading:
     def look_up(self, queues: Sequence[str]) -> dict[str, QueueFacts]:
         """Ask the management what these queues are (``look_up_queues``)."""
         return look_up_queues(self.protocol.open_management, self.options.connection, queues)
+
+    def count_matching(self, queue: str, selector: str) -> int | None:
+        """Ask the management how many messages of a queue match (``count_matching`` of ``management.queue_facts``)."""
+        return count_matching(self.protocol.open_management, self.options.connection, queue, selector)
 
     def require_destination(self, destination: Destination) -> None:
         """Refuse a destination at which what is sent would not arrive (``require_destinations``)."""

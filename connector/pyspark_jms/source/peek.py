@@ -120,7 +120,7 @@ class Look:
         """
         self._reading, self._options = reading, reading.options
         self._destination = destination
-        self._counted = CountedQueue(None if found is None else found.messages, self._count)
+        self._found, self._counted = found, CountedQueue(None if found is None else found.messages, self._count)
         self._started_ms = time.time() * 1000
         self._shown = self._expired = 0
         self._is_whole = self._is_used_up = self._met_later = False
@@ -130,6 +130,10 @@ class Look:
         self._first_ids: Sequence[str] = ()
         """The first message's id in a row and on the broker, if it has any."""
         self._is_first_unknown = False
+        self._selected = ""
+        """The selector, if the count is that of the messages that match."""
+        self._compared_at: int | None = None
+        """How many messages had been shown when they were counted in a silence."""
 
     def ranges(self, limited: Bounds) -> Iterator[tuple[MessageRange, SourceLink]]:
         """Return what the queue shows, as long as there is room."""
@@ -142,6 +146,8 @@ class Look:
         link = self._reading.connect(condition)
         try:
             self._is_whole = link.dialect.browses and not has_limits
+            if not (has_limits or link.dialect.browse_is_limited):
+                self._count_matching(link)
             bounds = self._whole_queue() if self._is_whole else limited
             if bounds.is_left:
                 if self._may_be_limited(link) and options.selector is not None:
@@ -203,8 +209,26 @@ class Look:
     def _whole_queue(self) -> Bounds:
         return Bounds(0 if self._counted.has_shown_all(self._met) else _NO_LIMIT, _NO_LIMIT)
 
+    def _count_matching(self, link: SourceLink) -> None:
+        """Let the count be that of the messages that match: a broker that looks for them is silent, for seconds if the
+        queue is long or its address pages.
+        """
+        self._selected = self._selector(link) or ""
+        if self._selected:
+            self._counted = CountedQueue(self._count(), self._count)
+
+    def _may_find_more(self) -> bool:
+        """Count again, once for each number that was shown: while the broker counts, it also looks for the rest."""
+        if not self._selected or not self._counted.not_shown(self._met) or self._compared_at == self._met:
+            return False
+        self._compared_at = self._met
+        return self._count() is not None
+
     def _count(self) -> int | None:
         name = self._destination.name
+        if self._selected:
+            found = self._found
+            return None if found is None else self._reading.count_matching(found.name, self._selected)
         again = self._reading.look_up([name]).get(name)
         return None if again is None else again.messages
 
@@ -214,9 +238,11 @@ class Look:
         return self._shown + self._expired
 
     def _receive(self, link: SourceLink, bounds: Bounds, pause: Any) -> Iterator[tuple[MessageRange, SourceLink]]:
-        misses = self._is_whole and self._options.selector is None and self._counted.not_shown(self._met) > 0
+        is_counted = self._options.selector is None or bool(self._selected)
+        misses = self._is_whole and is_counted and self._counted.not_shown(self._met) > 0
         connect = partial(self._reading.connect, StateCondition())
-        is_all = end_of_look(link, connect, self._options.idle_timeout, misses=misses)
+        ends = partial(end_of_look, link, connect, self._options.idle_timeout, misses=misses)
+        is_all = ends()
         while True:
             blocks, has_ended = take_browsed(link)
             for block in blocks:
@@ -232,8 +258,12 @@ class Look:
                 if bounds.is_used_up or self._met_later or (self._is_whole and self._counted.has_shown_all(self._met)):
                     return
                 link.shown(block)
-            if has_ended or is_all(self._met):
+            if has_ended:
                 return
+            if is_all(self._met):
+                if not self._may_find_more():
+                    return
+                is_all = ends()
             _check(link)
             pause(_POLL_SECONDS)
 
@@ -312,7 +342,11 @@ class Look:
                 f"{shown} messages of {queue} and ended at one that was sent after its start: there may be more. It is"
                 " not known how many messages the queue had at the start"
             )
-        if not self._is_used_up and self._options.selector is not None:
+        if self._selected:
+            queue += " that match the selector"
+            if had is None and not self._is_used_up:
+                return f"{shown} messages of {queue}, and it is not known how many there are: none came for idleTimeout"
+        elif not self._is_used_up and self._options.selector is not None:
             return None
         if had is None:
             reached = (

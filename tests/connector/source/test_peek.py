@@ -25,7 +25,7 @@ from pyspark_jms.source.links import Reading
 from pyspark_jms.source.peek import Bounds, Look, peek
 from pyspark_jms.source.subscriptions import create_subscription
 from pyspark_jms.spark.protocols import reading_of
-from pyspark_jms.testing import EmbeddedArtemis, EmbeddedClassic
+from pyspark_jms.testing import PERMISSIONS, AddressSettings, EmbeddedArtemis, EmbeddedClassic, User
 
 
 @pytest.fixture(params=["stomp", "amqp"])
@@ -293,6 +293,26 @@ def test_a_browse_goes_on_after_a_pause_of_the_broker_that_is_longer_than_idle_t
             read += len(rows)
     assert read == count
     assert caplog.text == ""
+
+
+@pytest.mark.deep
+def test_a_silence_while_the_broker_looks_for_a_match_is_not_the_end_of_a_browse(caplog):
+    """A queue that pages, with its only matches behind all others."""
+    worker = User("worker", "pw", permissions=PERMISSIONS - {"manage"})
+    paging = AddressSettings(match="long", max_size_bytes=100_000, address_full_policy="PAGE")
+    with EmbeddedArtemis(users=[User("artemis", "artemis"), worker], address_settings=[paging]) as broker:
+        texts = pa.array(["x" * 300] * 20_000 + ["match"] * 3)
+        kinds = pa.array(["other"] * 20_000 + ["wanted"] * 3)
+        rows = pa.RecordBatch.from_arrays([texts, kinds], ["text", "JMSType"])
+        write_batch(access_over(broker, "amqp"), "long", rows)
+        few = {"selector": "JMSType = 'wanted'", "idleTimeout": "10ms"}
+        (found,) = read_batches(access_over(broker, "amqp"), "long", **few)
+        assert (found.column("text").to_pylist(), caplog.text) == (["match"] * 3, "")
+        shown = sum(map(len, read_batches(access_over(broker, "stomp"), "long", **few)))
+        said = f"the read shows {shown} of the 3 messages of queue long that match the selector"
+        assert shown == 3 or said in caplog.text, "a consumer sees what the broker has read from disk"
+        read_batches(access_over(broker, "amqp") | UNMANAGED, "long", **few)
+        assert "that match the selector, and it is not known how many there are" in caplog.text
 
 
 def test_a_queue_that_does_not_exist_is_warned_of_and_not_made(broker, look, queue, caplog):

@@ -178,7 +178,7 @@ def _entries(
 
 
 def _as_sent(stated: StatedTypes, dialect: Dialect) -> StatedTypes:
-    """With the types that the values have in the message, which need not be of JMS."""
+    """Return them with the types that the values have in the message, which need not be of JMS."""
     if not dialect.send.sends_timestamps:
         return stated
     is_time = pc.equal(stated.given, pa.scalar(TIME_TYPE.encode(), pa.binary()))
