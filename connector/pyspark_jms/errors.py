@@ -224,6 +224,7 @@ class MalformedFrameError(LinkError):
     """The bytes are not STOMP 1.2 or AMQP 1.0: the port has another protocol, or a proxy changed the bytes."""
 
     code = "JMS_MALFORMED_FRAME"
+    usual_remedy = "Report this with the broker's version."
 
 
 class SelectorIgnoredError(JMSError):

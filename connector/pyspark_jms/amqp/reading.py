@@ -34,7 +34,7 @@ from pyspark_jms.errors import JMSError, SubscriptionInUseError
 from pyspark_jms.jms.features import Feature
 from pyspark_jms.jms.model import Destination, DestinationKind, DurableSubscription
 from pyspark_jms.jms.subscription import Subscription
-from pyspark_jms.network.connection import OnConnection, StateCondition
+from pyspark_jms.network.connection import OnConnection, StateCondition, closed_on
 from pyspark_jms.network.settings import ConnectionSettings
 
 __all__ = ["Probe", "ReadSource", "ReaderLink"]
@@ -73,11 +73,8 @@ class ReaderLink(ReadRegister):
         self.sources: list[ReadSource] = []
         self._accepted: list[tuple[int, list[bytes]]] = []
         """Numbers of sources, and the ids of their messages in the value."""
-        try:
+        with closed_on(JMSError, super().close):
             self.dialect.require(Feature.REGISTER)
-        except JMSError:
-            super().close()
-            raise
 
     @property
     def patience_seconds(self) -> float:
@@ -174,7 +171,7 @@ class Probe(OnConnection[Dialect]):
         """The queue that had a message last."""
         self._queues: dict[RegisterName, str] = {}
         """The queues of the registers that were looked at."""
-        try:
+        with closed_on(JMSError, self.connection.close):
             self.dialect.require(Feature.REGISTER)
             selector = selector_for(self.dialect)
             self._sources = [
@@ -183,9 +180,6 @@ class Probe(OnConnection[Dialect]):
                 else self._subscribed(destination, durable, selector)
                 for destination in destinations
             ]
-        except JMSError:
-            self.connection.close()
-            raise
 
     def _browsed(self, destination: Destination, selector: str | None) -> Source:
         require_harmless(self._settings, destination, self.dialect)
@@ -198,14 +192,11 @@ class Probe(OnConnection[Dialect]):
         """
         subscription = Subscription(destination=topic, window_bytes=1, durable=durable, selector=selector)
         self.dialect.require_subscription(subscription)
-        connection = connect(self._settings)
-        try:
+        with contextlib.closing(connect(self._settings)) as connection:
             require_same_topic(connection, self._settings, topic.name, durable)
             with contextlib.suppress(SubscriptionInUseError):  # it is there, and a task reads it
                 detach(connection, attach(connection, subscription), closed=False)
             queue = queue_of(connection, durable)
-        finally:
-            connection.close()
         return copy_of(f"{self.dialect.send.source_address(topic.kind, topic.name)}::{queue}")
 
     @property

@@ -21,6 +21,7 @@ from pyspark_jms.jms.features import Feature
 from pyspark_jms.jms.model import Destination
 from pyspark_jms.management.destinations import require_destinations
 from pyspark_jms.management.routing import shows_addresses
+from pyspark_jms.network.connection import closed_on
 from pyspark_jms.network.patience import keep_trying
 from pyspark_jms.network.settings import ConnectionSettings
 
@@ -92,11 +93,8 @@ class LedgerLink(AmqpSinkLink):
 
     def __init__(self, settings: ConnectionSettings, owner: LedgerOwner, patience: float = 0.0) -> None:
         super().__init__(settings, patience, owner.queue)
-        try:
+        with closed_on(UnsupportedError, self.close):
             self.dialect.require(Feature.EXACTLY_ONCE_WRITE)
-        except UnsupportedError:
-            self.close()
-            raise
         self._patience = 0.0  # the ledger has the connection
         self._ledger = TokenLedger(self.connection, self.transactions, settings, owner)
 

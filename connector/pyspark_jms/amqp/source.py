@@ -24,6 +24,7 @@ from pyspark_jms.delivery.subscription_ledger import Recognition
 from pyspark_jms.errors import JMSError
 from pyspark_jms.jms.headers import PropertiesField
 from pyspark_jms.jms.subscription import Subscription
+from pyspark_jms.network.connection import closed_on
 
 __all__ = ["RECOGNITION", "AmqpSource", "AmqpSourceLink", "MessageAnswers", "identity_of", "recognition_of", "suspects"]
 
@@ -47,11 +48,8 @@ class AmqpSourceLink(Consumer, MessageAnswers):
 
     def subscribe(self, subscription: Subscription) -> None:
         """Subscribe. What else a broker refuses, its attach shows."""
-        try:
+        with closed_on(JMSError, self.close):
             self.dialect.require_subscription(subscription)
-        except JMSError:
-            self.close()
-            raise
         super().subscribe(subscription)
 
     def unexpired(self, block: MessageBlock, at_ms: float) -> MessageBlock:

@@ -99,10 +99,7 @@ class ManagementLink(ABC):
         try:
             return [dict(row) for row in json.loads(reply)["data"]]
         except (LookupError, TypeError, ValueError):
-            raise MalformedFrameError(
-                f"The broker's reply to {operation} is no list of rows.",
-                "Report this with the broker's version.",
-            ) from None
+            raise MalformedFrameError(f"The broker's reply to {operation} is no list of rows.") from None
 
     def settings_of(self, address: str) -> dict[str, Any]:
         """Return the settings of an address, as Artemis shows them: mostly without those that are not set."""
@@ -197,10 +194,7 @@ def _value(body: bytes) -> Any:
     except (ValueError, RecursionError):
         answer = None
     if not isinstance(answer, list) or len(answer) != 1:
-        raise MalformedFrameError(
-            "The broker's management reply is not a JSON array of one element.",
-            "Report this with the broker's version.",
-        )
+        raise MalformedFrameError("The broker's management reply is not a JSON array of one element.")
     return answer[0]
 
 

@@ -3,14 +3,25 @@
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any, Generic, Protocol, Self, TypeVar
 
 from pyspark_jms.network.address import Address
 
-__all__ = ["OnConnection", "OpenConnection", "StateCondition"]
+__all__ = ["OnConnection", "OpenConnection", "StateCondition", "closed_on"]
 
 D_co = TypeVar("D_co", covariant=True)
+
+
+@contextmanager
+def closed_on(error: type[BaseException], close: Callable[[], object]) -> Iterator[None]:
+    """Call ``close`` if the block raises such an error."""
+    try:
+        yield
+    except error:
+        close()
+        raise
 
 
 class StateCondition(threading.Condition):

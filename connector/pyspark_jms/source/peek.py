@@ -6,6 +6,7 @@ receives messages, up to a limit, and gives them back without spending a deliver
 them until then.
 """
 
+import contextlib
 import logging
 import time
 from collections.abc import Iterator, Sequence
@@ -143,8 +144,7 @@ class Look:
             self._is_used_up = True
             return
         condition = StateCondition()
-        link = self._reading.connect(condition)
-        try:
+        with contextlib.closing(self._reading.connect(condition)) as link:
             self._is_whole = link.dialect.browses and not has_limits
             if not (has_limits or link.dialect.browse_is_limited):
                 self._count_matching(link)
@@ -155,8 +155,6 @@ class Look:
                 link.subscribe(self._subscription(link, bounds))
                 yield from self._receive(link, bounds, condition.pause)
             self._is_used_up = not bounds.is_left or bounds.is_used_up
-        finally:
-            link.close()
         if self._may_be_limited(link) and not self._is_used_up:
             self._require_all()
 

@@ -14,7 +14,7 @@ from pyspark_jms.errors import ConnectionLostError, JMSError
 from pyspark_jms.jms.model import Destination
 from pyspark_jms.jms.subscription import SharedWindow, Subscription, selector_changed
 from pyspark_jms.network.address import Address
-from pyspark_jms.network.connection import StateCondition
+from pyspark_jms.network.connection import StateCondition, closed_on
 from pyspark_jms.network.patience import keep_trying
 from pyspark_jms.source.links import Reading, SourceLink
 from pyspark_jms.source.offsets import selector_digest
@@ -172,12 +172,9 @@ class Subscriptions:
         """
         options = self._options
         link = self._reading.connect(self.condition, beside)
-        try:
+        with closed_on(JMSError, link.close):
             selector = options.selector_for(link.dialect)
             self._require_same_selector(selector)
-        except JMSError:
-            link.close()
-            raise
         subscription = Subscription(
             destination=destination,
             window_bytes=options.connection_window // (2 if self._shared else 1) or 1,

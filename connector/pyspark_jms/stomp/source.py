@@ -13,6 +13,7 @@ from pyspark_jms.delivery.subscription_ledger import Recognition
 from pyspark_jms.errors import JMSError
 from pyspark_jms.jms.model import DestinationKind, DurableSubscription
 from pyspark_jms.jms.subscription import Subscription
+from pyspark_jms.network.connection import closed_on
 from pyspark_jms.stomp.dialects import DIALECTS, Dialect
 from pyspark_jms.stomp.link.consumer import Consumer
 from pyspark_jms.stomp.link.dead_letters import send_dead_letters
@@ -28,14 +29,11 @@ class StompSourceLink(Consumer):
 
     def subscribe(self, subscription: Subscription) -> None:
         durable = subscription.durable
-        try:
+        with closed_on(JMSError, self.close):
             self.dialect.require_subscription(subscription)
             super().subscribe(subscription)
             if durable is not None:
                 self._require_same(durable)
-        except JMSError:
-            self.close()
-            raise
 
     def _require_same(self, durable: DurableSubscription) -> None:
         wanted, headers = self.subscription, self.dialect.durable_subscriptions

@@ -43,7 +43,7 @@ from pyspark_jms.errors import (
 )
 from pyspark_jms.jms.subscription import FULL_QUEUE_REMEDY
 from pyspark_jms.network.address import DEFAULT_VIRTUAL_HOST, Address
-from pyspark_jms.network.connection import StateCondition
+from pyspark_jms.network.connection import StateCondition, closed_on
 from pyspark_jms.network.dialing import open_socket
 from pyspark_jms.network.failures import connection_lost, first_that_answers, late, unreachable
 from pyspark_jms.network.settings import ConnectionSettings
@@ -140,7 +140,7 @@ class Connection:
 
     def _open(self) -> None:
         limit = self._settings.connect_timeout
-        try:
+        with closed_on(BaseException, self.drop):
             self._core.start()
             self._stream.start(self)
             with self.condition:
@@ -149,9 +149,6 @@ class Connection:
                     lambda: self.is_down or self.session.state is EndpointState.ACTIVE, limit
                 )
             self._require_open(ready=ready)
-        except BaseException:
-            self.drop()
-            raise
 
     def _require_open(self, *, ready: bool) -> None:
         if not ready:

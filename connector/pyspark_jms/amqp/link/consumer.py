@@ -31,7 +31,7 @@ from pyspark_jms.blocks.dead_letter import OversizedMessage, too_large
 from pyspark_jms.errors import ConnectionLostError, JMSError, LinkError
 from pyspark_jms.jms.features import Feature
 from pyspark_jms.jms.subscription import Subscription
-from pyspark_jms.network.connection import OnConnection, StateCondition
+from pyspark_jms.network.connection import OnConnection, StateCondition, closed_on
 from pyspark_jms.network.settings import ConnectionSettings
 
 __all__ = ["Acknowledgement", "Acknowledger", "Consumer", "ReaderConsumer", "attach", "check_receiver"]
@@ -109,7 +109,7 @@ class Consumer(_Receiving):
     def subscribe(self, subscription: Subscription) -> None:
         """Attach to the subscription, once. After an error its connection is closed, unless others use it."""
         self._subscription = subscription
-        try:
+        with closed_on(JMSError, super().close):
             destination, durable = subscription.destination, subscription.durable
             if durable is None:
                 require_harmless(self._settings, destination, self.dialect)
@@ -124,9 +124,6 @@ class Consumer(_Receiving):
                 self.connection.users.add(self)
                 self._confirms = False
                 receiver = self._attach(subscription)
-        except JMSError:
-            super().close()
-            raise
         self._prefetch = Prefetch(self.connection, receiver, subscription)
         self._prefetch.begin(tries_more=True)
 

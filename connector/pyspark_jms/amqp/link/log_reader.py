@@ -23,7 +23,7 @@ from pyspark_jms.errors import InvalidSelectorError, JMSError, UnsupportedError
 from pyspark_jms.jms.features import Feature
 from pyspark_jms.jms.model import Destination
 from pyspark_jms.jms.subscription import Subscription
-from pyspark_jms.network.connection import OnConnection, StateCondition
+from pyspark_jms.network.connection import OnConnection, StateCondition, closed_on
 from pyspark_jms.network.settings import ConnectionSettings
 
 __all__ = ["LogReader", "digest_of"]
@@ -48,11 +48,8 @@ class LogReader(OnConnection[Dialect]):
         """
         self._settings, self.destination = settings, subscription.destination
         self.connection: Connection = connect(settings, condition)
-        try:
+        with closed_on(JMSError, self.connection.close):
             self._prefetch = self._attached(subscription, position, sql)
-        except JMSError:
-            self.connection.close()
-            raise
         self._prefetch.begin()
 
     def _attached(self, subscription: Subscription, position: str | int | datetime, sql: str | None) -> Prefetch:

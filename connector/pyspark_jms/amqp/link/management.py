@@ -145,9 +145,7 @@ class NodeManagementLink(AmqpManagementLink):
             request[self.words.attribute_header] = json.dumps([key])
         found = self._request(resource, request, "")
         if not isinstance(found, dict) or key not in found:
-            raise MalformedFrameError(
-                f"The broker's management reply has no {key}.", "Report this with the broker's version."
-            )
+            raise MalformedFrameError(f"The broker's management reply has no {key}.")
         return found[key]
 
     def _request(self, resource: str, request: dict[str, str], body: str) -> Any:
@@ -250,6 +248,5 @@ def _facts(answer: Mapping[int, Any]) -> DescribedQueue | None:
         return DescribedQueue(str(queue["type"]), int(queue["message_count"]), dict(queue["arguments"]))
     except (LookupError, TypeError, ValueError):
         raise MalformedFrameError(
-            "The broker's description of a queue lacks its type, its count or its arguments.",
-            "Report this with the broker's version.",
+            "The broker's description of a queue lacks its type, its count or its arguments."
         ) from None

@@ -73,8 +73,8 @@ class Error:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Source:
-    """§3.5.3."""
+class _Terminus:
+    """What §3.5.3 and §3.5.4 begin with."""
 
     address: str | None = None
     durable: int | None = None
@@ -82,6 +82,12 @@ class Source:
     timeout: int | None = None
     dynamic: bool | None = None
     dynamic_node_properties: Any = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Source(_Terminus):
+    """§3.5.3."""
+
     distribution_mode: str | None = None
     filter: Mapping[str, Any] | None = None
     default_outcome: Any = None
@@ -90,15 +96,9 @@ class Source:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Target:
+class Target(_Terminus):
     """§3.5.4."""
 
-    address: str | None = None
-    durable: int | None = None
-    expiry_policy: str | None = None
-    timeout: int | None = None
-    dynamic: bool | None = None
-    dynamic_node_properties: Any = None
     capabilities: Names | None = None
 
 

@@ -1,5 +1,6 @@
 """One log that a query reads: its link, the message that comes next, and whether it is still the log that was read."""
 
+import contextlib
 import logging
 import time
 from collections import deque
@@ -14,7 +15,7 @@ from pyspark_jms.delivery.message_range import MessageRange
 from pyspark_jms.errors import DataLossError, JMSError
 from pyspark_jms.jms.model import Destination
 from pyspark_jms.jms.subscription import Subscription
-from pyspark_jms.network.connection import StateCondition
+from pyspark_jms.network.connection import StateCondition, closed_on
 from pyspark_jms.network.patience import keep_trying
 from pyspark_jms.options.source import SourceOptions
 from pyspark_jms.source.stopping import StopRequest
@@ -154,11 +155,8 @@ class Log:
 
     def between(self, begin: int, end: int) -> list[MessageRange]:
         """Return the messages with these offsets again, those of a batch that an earlier process has received."""
-        link = self._connect(self._options.connection.reconnect_timeout, position=begin)
-        try:
+        with contextlib.closing(self._connect(self._options.connection.reconnect_timeout, position=begin)) as link:
             return list(self._between(link, begin, end))
-        finally:
-            link.close()
 
     def _between(self, link: LogReader, begin: int, end: int) -> Iterator[MessageRange]:
         following = begin
@@ -262,11 +260,8 @@ class Log:
         return _Known(taken[0][1][0], digest_of(taken[0][0], 0)) if taken else None
 
     def _look(self, position: Position, patience: float, through: int | None, lost: JMSError | None = None) -> Taken:
-        link = self._connect(patience, position=position, sql=False, lost=lost)
-        try:
+        with contextlib.closing(self._connect(patience, position=position, sql=False, lost=lost)) as link:
             return link.take_to_end(through)
-        finally:
-            link.close()
 
     def _connect(
         self, patience: float, *, position: Position | None = None, sql: bool = True, lost: JMSError | None = None
@@ -288,11 +283,8 @@ class Log:
             once_lost=options.connection.reconnect_timeout,
             pause=self._stop.pause,
         )
-        try:
+        with closed_on(JMSError, link.close):
             options.selector_for(link.dialect)  # a stream gets none: refused here unless Spark evaluates it
-        except JMSError:
-            link.close()
-            raise
         self.dialect, self.server = link.dialect.name, link.server
         return link
 

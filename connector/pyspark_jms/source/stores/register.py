@@ -21,7 +21,7 @@ from pyspark_jms.jms.features import Feature
 from pyspark_jms.management.queue_facts import QueueFacts
 from pyspark_jms.management.queue_rules import require_own
 from pyspark_jms.network.address import Address
-from pyspark_jms.network.connection import StateCondition
+from pyspark_jms.network.connection import StateCondition, closed_on
 from pyspark_jms.network.patience import keep_trying
 from pyspark_jms.source.offsets import CHANGED_GUARANTEE
 from pyspark_jms.source.query import Run
@@ -250,11 +250,8 @@ class RegisterStore:
         def connect() -> ReaderLink:
             link = connect_register(self._options, StateCondition(), base, keep.reader)
             if keep.name is None:
-                try:
+                with closed_on(JMSError, link.close):
                     link.require_same_topic(self._options.connection)
-                except JMSError:
-                    link.close()
-                    raise
             return link
 
         attempt = Attempt(

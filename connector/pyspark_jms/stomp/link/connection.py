@@ -20,7 +20,7 @@ from pyspark_jms.errors import (
 )
 from pyspark_jms.jms.secret_text import SecretBytes
 from pyspark_jms.network.address import Address
-from pyspark_jms.network.connection import StateCondition
+from pyspark_jms.network.connection import StateCondition, closed_on
 from pyspark_jms.network.failures import connection_lost, first_that_answers, unreachable
 from pyspark_jms.network.settings import ConnectionSettings
 from pyspark_jms.stomp.dialects import DIALECTS, Dialect, dialect_of_server
@@ -75,13 +75,10 @@ class Connection:
         self._heart = HeartbeatListener(self._transport, (_heartbeat_ms(settings), _heartbeat_ms(settings)))
         self._transport.set_listener("heart", self._heart)
         self._transport.set_listener("pyspark-jms", Listener(self._replies.note))
-        try:
+        with closed_on(BaseException, self.drop):
             self._open()
             self._replies.dialect = _dialect(settings, self.server)
             self.prefetch.set_ack_header(self.dialect.ack_header)
-        except BaseException:
-            self.drop()
-            raise
         _log.info("= connected to %s, server %s", address, self.server)
 
     # --- the session ---------------------------------------------------------------------------

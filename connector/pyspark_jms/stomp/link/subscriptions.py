@@ -1,5 +1,6 @@
 """Durable subscriptions on the broker: check that one has the topic and selector of a query, and delete one."""
 
+import contextlib
 import logging
 
 from pyspark_jms.errors import (
@@ -51,8 +52,7 @@ def end_subscription(settings: ConnectionSettings, topic: Destination, durable: 
     ``SubscriptionInUseError`` while it has a reader; ``InvalidDestinationError`` if it does not exist, or belongs to
     another topic. If only management could check that and the permission is missing, a log line states it.
     """
-    connection = connect(settings)
-    try:
+    with contextlib.closing(connect(settings)) as connection:
         words = connection.dialect.durable_subscriptions
         wanted = Subscription(destination=topic, window_bytes=1, durable=durable)
         connection.dialect.require_subscription(wanted)
@@ -67,8 +67,6 @@ def end_subscription(settings: ConnectionSettings, topic: Destination, durable: 
             connection.request("UNSUBSCRIBE", {"id": read["id"], **words.for_unsubscribe(durable)})
         except InvalidDestinationError:
             raise no_subscription(durable) from None
-    finally:
-        connection.close()
 
 
 def _delete_queue(settings: ConnectionSettings, topic: Destination, durable: DurableSubscription) -> None:

@@ -140,6 +140,4 @@ def _body(rest: bytes, length: str | None) -> bytes:
 
 
 def _malformed(what: str) -> MalformedFrameError:
-    return MalformedFrameError(
-        f"The bytes are not one STOMP 1.2 frame: {what}.", "Report this with the broker's version."
-    )
+    return MalformedFrameError(f"The bytes are not one STOMP 1.2 frame: {what}.")

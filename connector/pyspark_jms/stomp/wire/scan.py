@@ -218,9 +218,7 @@ class FrameScanner:
             return end
         digits = bytes(pending[at + len(_CONTENT_LENGTH) : pending.find(_LF, at + 1)])
         if not digits.isdigit() or len(digits) > _MAX_DIGITS:
-            raise MalformedFrameError(
-                "A frame's content-length is not a number.", "Report this with the broker's version."
-            )
+            raise MalformedFrameError("A frame's content-length is not a number.")
         end = head + 2 + int(digits)
         if self._exceeds(start, int(digits)):
             return self._skip_oversized(start, head, end, int(digits))
@@ -228,9 +226,7 @@ class FrameScanner:
             self._needed = end + 1
             return -1
         if pending[end]:
-            raise MalformedFrameError(
-                "A frame's body does not end at its content-length.", "Report this with the broker's version."
-            )
+            raise MalformedFrameError("A frame's body does not end at its content-length.")
         return end
 
     def _skip_oversized(self, start: int, head: int, end: int, size: int) -> int:
@@ -275,15 +271,13 @@ class FrameScanner:
         if self._pending.startswith(_MESSAGE, start):
             return body > self._max_body_bytes
         if body > MAX_HEADER_BYTES:  # the errors of a broker are short: the limit of the user is for messages
-            raise MalformedFrameError(
-                f"A frame that is not a MESSAGE has {body:,} bytes.", "Report this with the broker's version."
-            )
+            raise MalformedFrameError(f"A frame that is not a MESSAGE has {body:,} bytes.")
         return False
 
     def _identifier(self, start: int, head: int) -> bytes:
         at = self._pending.find(_MESSAGE_ID, start, head)
         if at < 0:
-            raise MalformedFrameError("A MESSAGE frame has no message-id.", "Report this with the broker's version.")
+            raise MalformedFrameError("A MESSAGE frame has no message-id.")
         at += len(_MESSAGE_ID)
         identifier = bytes(self._pending[at : self._pending.find(_LF, at)])
         if self.ack_header is None:

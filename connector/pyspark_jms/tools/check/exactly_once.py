@@ -120,14 +120,11 @@ class ExactlyOnce:
     @contextlib.contextmanager
     def _locked(self, register: RegisterName, name: str, match: str, queue: str) -> Iterator[ReaderLink]:
         """Lock a staging queue. ``name`` and ``match``: the finding, and the addresses, of its settings."""
-        link = ReaderLink(self._settings, register, StateCondition())
-        try:
+        with contextlib.closing(ReaderLink(self._settings, register, StateCondition())) as link:
             self._needs.append((AddressNeeds(name, Feature.STAGING_QUEUE, match, link.patience_seconds), (queue,)))
             link.require_same_topic(self._settings)
             link.lock()
             yield link
-        finally:
-            link.close()
 
     def _try_staging(self) -> None:
         """Do what a read does, with a token only."""

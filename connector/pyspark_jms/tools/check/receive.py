@@ -10,8 +10,6 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import closing
 from typing import Any
 
-from pyspark_jms.blocks.block import MessageBlock
-from pyspark_jms.columns.envelope import open_envelopes
 from pyspark_jms.jms.model import BodyType, Destination, DestinationKind
 from pyspark_jms.jms.subscription import Subscription
 from pyspark_jms.management.queue_facts import look_up_queues
@@ -29,6 +27,7 @@ from pyspark_jms.tools.check.queue import (
     describe_counts,
     describe_losses,
 )
+from pyspark_jms.tools.check.scratch_queue import decoded
 
 __all__ = ["receive_findings"]
 
@@ -68,7 +67,7 @@ def receive_findings(
         _until_quiet(link, condition, None, _LATE_SECONDS)  # also what was in flight when the broker listed them
         blocks = link.take()
         is_paged = link.dialect.browse_is_limited
-    batches = [_decoded(protocol, block, link.dialect.name, destination) for block in blocks]
+    batches = [decoded(protocol, link, block) for block in blocks]
     yield _received(batches, loses_bodies=loses_bodies, is_paged=is_paged)
     if listed is not None:
         ids = [identifier.decode() for block in blocks for identifier in block.ids if identifier is not None]
@@ -77,11 +76,6 @@ def receive_findings(
         kinds = count_kinds(delivered)
         yield body_types_finding(kinds, len(delivered), listed.words.losses, name="bodies delivered")
         yield _never_delivered(count_kinds(received.not_received(delivered, listed.words.losses)))
-
-
-def _decoded(protocol: SourceProtocol, block: MessageBlock, dialect: str, destination: Destination) -> Any:
-    rows = protocol.decode(block, dialect=dialect, source=destination, first_sequence=0, body_type="auto")
-    return open_envelopes(rows, "auto")
 
 
 def _until_quiet(link: SourceLink, condition: StateCondition, limit: int | None, seconds: float) -> None:

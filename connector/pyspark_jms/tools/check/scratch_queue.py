@@ -40,6 +40,7 @@ __all__ = [
     "Reader",
     "Row",
     "ScratchQueue",
+    "decoded",
     "trusts_selectors",
 ]
 
@@ -239,7 +240,9 @@ class Reader:
         rows = [
             (identifier, block.message(index), row)
             for block in self.link.take()
-            for index, (identifier, row) in enumerate(zip(block.ids, self._rows(block), strict=True))
+            for index, (identifier, row) in enumerate(
+                zip(block.ids, decoded(self._source, self.link, block).to_pylist(), strict=True)
+            )
             if not identifier or identifier != self.link.dialect.browse_end_id
         ]
         own = [dict(row["properties"] or ()).get(RUN_PROPERTY) == self._run for _, _, row in rows]
@@ -259,17 +262,6 @@ class Reader:
             self.link.check()
             self._condition.pause(_POLL_SECONDS)
         return is_true
-
-    def _rows(self, block: MessageBlock) -> list[Row]:
-        rows = self._source.decode(
-            block,
-            dialect=self.link.dialect.name,
-            source=self.link.subscription.destination,
-            first_sequence=0,
-            body_type="auto",
-        )
-        found: list[Row] = open_envelopes(rows, "auto").to_pylist()
-        return found
 
     def failed_deliveries(self) -> list[int] | None:
         """Return how often each message was delivered before without success, or None if the protocol does not have the
@@ -291,6 +283,13 @@ class Reader:
         """Return whether the broker answers the question for the end of the queue (a drain, AMQP 1.0 §2.6.7)."""
         receipt = self.link.probe()
         return self._until(lambda: self.link.has_receipt(receipt), seconds)
+
+
+def decoded(protocol: SourceProtocol, link: SourceLink, block: MessageBlock) -> Any:
+    """Return the rows of the block, a RecordBatch, with their envelopes opened."""
+    dialect, source = link.dialect.name, link.subscription.destination
+    rows = protocol.decode(block, dialect=dialect, source=source, first_sequence=0, body_type="auto")
+    return open_envelopes(rows, "auto")
 
 
 def _batch(rows: Sequence[Row]) -> pa.RecordBatch:

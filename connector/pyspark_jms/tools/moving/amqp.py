@@ -25,7 +25,7 @@ from pyspark_jms.errors import (
 )
 from pyspark_jms.jms.features import Feature
 from pyspark_jms.jms.model import Destination, DestinationKind
-from pyspark_jms.network.connection import StateCondition
+from pyspark_jms.network.connection import StateCondition, closed_on
 from pyspark_jms.network.settings import ConnectionSettings
 from pyspark_jms.tools.moving.engine import OutgoingMessages
 
@@ -40,11 +40,8 @@ class AmqpMover(AmqpSourceLink):
         self._max_message_bytes = settings.max_message_bytes
         self._prefix = f"ID:{uuid.uuid4()}:"
         self._transactions = Transactions(self.connection)
-        try:
+        with closed_on(JMSError, self.close):
             self._require_movable()
-        except JMSError:
-            self.close()
-            raise
 
     def _require_movable(self) -> None:
         try:

@@ -13,7 +13,7 @@ from pyspark_jms.blocks.block import MessageBlock
 from pyspark_jms.columns.arrays import Int64s
 from pyspark_jms.errors import JMSError, UnsupportedError
 from pyspark_jms.jms.model import Destination, DestinationKind
-from pyspark_jms.network.connection import StateCondition
+from pyspark_jms.network.connection import StateCondition, closed_on
 from pyspark_jms.network.settings import ConnectionSettings
 from pyspark_jms.stomp.dialects import Dialect
 from pyspark_jms.stomp.sink import StompSinkLink
@@ -29,12 +29,9 @@ class StompMover(StompSourceLink):
 
     def __init__(self, settings: ConnectionSettings, condition: StateCondition | None = None) -> None:
         super().__init__(settings, condition)
-        try:
+        with closed_on(JMSError, super().close):
             require_kept_transactions(self.dialect)
             self._sink = StompSinkLink(settings)
-        except JMSError:
-            super().close()
-            raise
 
     def origin(self, block: MessageBlock, index: int) -> Destination | None:
         return origin_of(block, index, self.dialect)

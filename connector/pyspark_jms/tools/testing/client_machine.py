@@ -16,6 +16,7 @@ from urllib.parse import urlsplit
 from py4j.protocol import Py4JError, Py4JJavaError
 
 from pyspark_jms.errors import EmbeddedBrokerError
+from pyspark_jms.network.connection import closed_on
 from pyspark_jms.tools.testing.external import ExternalBroker
 from pyspark_jms.tools.testing.jars import ARTEMIS_PACKAGES, QPID_PACKAGES, resolve
 from pyspark_jms.tools.testing.java import JavaMachine
@@ -114,11 +115,8 @@ def _start_machine(broker: ExternalBroker) -> ClientMachine:
         with machine.killed_after(2 * _CONNECT_SECONDS):
             return _create_connection(machine, client, broker, user or broker.user, password or broker.password)
 
-    try:
+    with closed_on(BaseException, close):
         machine.connect()
-    except BaseException:
-        close()
-        raise
     return ClientMachine(jvm=machine.jvm, gateway=machine.gateway, connect=connect, alive=machine.alive, close=close)
 
 

@@ -14,6 +14,7 @@ from py4j.java_gateway import JavaObject
 from py4j.protocol import Py4JJavaError
 
 from pyspark_jms.jms.model import BodyType, DeliveryMode, Destination, DestinationKind
+from pyspark_jms.network.connection import closed_on
 from pyspark_jms.tools.testing.client_machine import client_machine
 from pyspark_jms.tools.testing.external import ExternalBroker
 from pyspark_jms.tools.testing.java import JavaTypes, strings
@@ -91,15 +92,12 @@ class JmsClient:
     ) -> None:
         self._machine = client_machine(broker)
         self._gateway = self._machine.gateway
-        try:
+        with closed_on(BaseException, self._machine.close):
             self._connection = self._machine.connect(user, password)
             self._session = self._connection.createSession(False, _AUTO_ACKNOWLEDGE)  # noqa: FBT003 - not transacted
             self._producer = self._session.createProducer(None)
             self._types = JavaTypes(self._machine.jvm)
             self._connection.start()
-        except BaseException:
-            self._machine.close()
-            raise
         self._delivery_delay = 0
         self._temporary: dict[Destination, Any] = {}
 
@@ -217,15 +215,12 @@ class JmsClient:
         self, read: Callable[[Any], _Read], destination: str, timeout: float, selector: str | None = None
     ) -> Generator[_Read, None, None]:
         """Yield what ``read`` returns for each message, until none arrives in time."""
-        consumer = self._session.createConsumer(self._destination(destination), selector)
-        try:
+        with contextlib.closing(self._session.createConsumer(self._destination(destination), selector)) as consumer:
             while (message := consumer.receive(round(timeout * 1000))) is not None:
                 try:
                     yield read(message)
                 finally:
                     self._gateway.detach(message)
-        finally:
-            consumer.close()
 
     def _read(self, message: Any) -> JmsMessage:
         body_type = _body_type_of(message)
