@@ -29,6 +29,9 @@ CONTEXT_LENGTH = 60
 class SelectorError(Exception):
     code: ClassVar[str] = "JMS_SELECTOR"
 
+    def __str__(self) -> str:
+        return f"[{self.code}] {super().__str__()}"
+
 
 class InvalidSelectorError(SelectorError):
     """The text is not a selector (``InvalidSelectorException``). The error has the position and what is valid there."""
@@ -78,17 +81,11 @@ class UnsupportedSelectorError(SelectorError, ValueError):
 
     code = "JMS_UNSUPPORTED_SELECTOR"
 
-    def __str__(self) -> str:
-        return f"[{self.code}] {super().__str__()}"
-
 
 class EvaluationError(SelectorError):
     """The exception that the broker throws while it evaluates the selector on a message."""
 
     code = "JMS_SELECTOR_EVALUATION"
-
-    def __str__(self) -> str:
-        return f"[{self.code}] {super().__str__()}"
 
 
 def shortened(word: str) -> str:
