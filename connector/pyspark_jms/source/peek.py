@@ -322,46 +322,51 @@ class Look:
     # --- what was not shown ---------------------------------------------------------------------
 
     def warn_of_rest(self, limits: str) -> None:
-        """``limits`` names what the user can raise, if the read had limits."""
-        if (rest := self._rest("" if self._is_whole else limits)) is not None:
-            _log.warning("! the read shows %s", rest)
-
-    def _rest(self, limits: str) -> str | None:
-        """Return what the warning says after "shows", or None if the read has shown everything that it could."""
-        shown, had, queue = f"{self._shown:,}", self._counted.had, f"queue {self._destination.name}"
+        """Log if the queue may have more than the read has shown. ``limits`` names what the user can raise, if the read
+        had limits.
+        """
+        shown, had, queue = f"{self._shown:,}", self._counted.had, self._destination.name
         if self._may_be_cut:
-            return (
-                f"{shown} messages of {queue}, and the broker does not tell how many it has. A browse ends at the"
-                " memoryLimit of the queue's policyEntry, and with a selector when none of the next maxPageSize"
-                " messages matches"
+            _warn(
+                f"! the read shows {shown} messages of queue {queue}, and the broker does not tell how many it has. A"
+                " browse ends at the memoryLimit of the queue's policyEntry, and with a selector when none of the next"
+                " maxPageSize messages matches"
             )
-        if self._met_later and had is None:
-            return (
-                f"{shown} messages of {queue} and ended at one that was sent after its start: there may be more. It is"
-                " not known how many messages the queue had at the start"
+        elif self._met_later and had is None:
+            _warn(
+                f"! the read shows {shown} messages of queue {queue} and ended at one that was sent after its start:"
+                " there may be more. It is not known how many messages the queue had at the start"
             )
-        if self._selected:
-            queue += " that match the selector"
-            if had is None and not self._is_used_up:
-                return f"{shown} messages of {queue}, and it is not known how many there are: none came for idleTimeout"
-        elif not self._is_used_up and self._options.selector is not None:
-            return None
-        if had is None:
-            reached = (
-                f"{shown} messages of {queue} and reached its limit: there may be more. Raise {limits} to see them"
+        elif self._is_used_up and had is None:
+            _warn(
+                f"! the read shows {shown} messages of queue {queue} and reached its limit: there may be more. Raise"
+                f" {limits} to see them"
             )
-            return reached if self._is_used_up else None
-        if had <= self._shown:
-            return None
-        if limits:
-            return (
-                f"{shown} of the {had:,} messages of {queue}. Raise {limits} to see more. What has expired, is"
-                " scheduled for later or another consumer has in delivery is not shown"
+        elif self._selected and had is None:
+            _warn(
+                f"! the read shows {shown} messages of queue {queue} that match the selector, and it is not known how"
+                " many there are: none came for idleTimeout"
             )
-        return (
-            f"{shown} of the {had:,} messages of {queue}: the others have expired, are in delivery to another consumer"
-            " or scheduled for later, were taken meanwhile, or did not come within idleTimeout"
-        )
+        elif had is not None and (self._is_used_up or self._selected or self._options.selector is None):
+            self._warn_of_some(had, f"{queue} that match the selector" if self._selected else queue, limits)
+
+    def _warn_of_some(self, had: int, queue: str, limits: str) -> None:
+        shown = f"{self._shown:,}"
+        if had > self._shown and self._is_whole:
+            _warn(
+                f"! the read shows {shown} of the {had:,} messages of queue {queue}: the others have expired, are in"
+                " delivery to another consumer or scheduled for later, were taken meanwhile, or did not come within"
+                " idleTimeout"
+            )
+        elif had > self._shown:
+            _warn(
+                f"! the read shows {shown} of the {had:,} messages of queue {queue}. Raise {limits} to see more. What"
+                " has expired, is scheduled for later or another consumer has in delivery is not shown"
+            )
+
+
+def _warn(line: str) -> None:
+    _log.warning(line)
 
 
 def _is_small(messages: int) -> bool:
