@@ -66,30 +66,22 @@ def soon(**delta):
 # --- headers -----------------------------------------------------------------------------------------
 
 
+CORRELATIONS = ["c-1", "ID:414d5120514d312020202020202020205f2a3b4c20000102", "a:b\\c\n", "é🐘\u2028", "", None]
+REPLIES = ["queue://answers", "topic://answers", "queue://a:b\\c é", "queue://a::b", None]
+
+
 @pytest.mark.parametrize(
-    "correlation", ["c-1", "ID:414d5120514d312020202020202020205f2a3b4c20000102", "a:b\\c\n", "é🐘\u2028", "", None]
+    ("column", "attribute", "value"),
+    [
+        *(("JMSCorrelationID", "correlation_id", each) for each in CORRELATIONS),
+        *(("JMSType", "type", each) for each in ("order", "a:b\r\n", "", None)),
+        *(("JMSReplyTo", "reply_to", each) for each in REPLIES),
+        *(("JMSPriority", "priority", each) for each in range(10)),
+    ],
 )
-def test_a_correlation_id_is_kept_as_it_is(send, java, queue, correlation):
-    send({"text": "t", "JMSCorrelationID": correlation})
-    assert java.receive(queue).correlation_id == correlation
-
-
-@pytest.mark.parametrize("type_", ["order", "a:b\r\n", "", None])
-def test_the_type(send, java, queue, type_):
-    send({"text": "t", "JMSType": type_})
-    assert java.receive(queue).type == type_
-
-
-@pytest.mark.parametrize("reply_to", ["queue://answers", "topic://answers", "queue://a:b\\c é", "queue://a::b", None])
-def test_where_to_reply(send, java, queue, reply_to):
-    send({"text": "t", "JMSReplyTo": reply_to})
-    assert java.receive(queue).reply_to == reply_to
-
-
-@pytest.mark.parametrize("priority", range(10))
-def test_every_priority(send, java, queue, priority):
-    send({"text": "t", "JMSPriority": priority})
-    assert java.receive(queue).priority == priority
+def test_a_header_is_kept_as_it_is(send, java, queue, column, attribute, value):
+    send({"text": "t", column: value})
+    assert getattr(java.receive(queue), attribute) == value
 
 
 def test_the_delivery_mode(send, java, queue):
