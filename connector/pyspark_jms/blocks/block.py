@@ -12,6 +12,8 @@ from typing import Any, Protocol, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from pyspark_jms.errors import IllegalStateError
+
 __all__ = [
     "BlockPlace",
     "ByteArray",
@@ -26,6 +28,7 @@ __all__ = [
     "index_of",
     "part_starts",
     "positions_of",
+    "wrong_index",
 ]
 
 ByteArray: TypeAlias = bytes | bytearray | memoryview
@@ -85,6 +88,12 @@ class MessageBlock:
     def load(self) -> "MessageBlock":
         """The block itself: it is at hand already."""
         return self
+
+
+def wrong_index() -> IllegalStateError:
+    return IllegalStateError(
+        "The index of a block does not fit its bytes.", "This is a fault of pyspark-jms: report it."
+    )
 
 
 def positions_of(index: Index) -> Positions:

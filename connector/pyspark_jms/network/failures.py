@@ -10,10 +10,14 @@ from pyspark_jms.network.address import Address
 from pyspark_jms.network.certificates import not_valid_now
 from pyspark_jms.network.dialing import ResolveTimeoutError
 
-__all__ = ["connection_lost", "first_that_answers", "late", "unreachable"]
+__all__ = ["SECURITY_REMEDY", "connection_lost", "first_that_answers", "late", "unreachable"]
 
 T = TypeVar("T")
 
+SECURITY_REMEDY = (
+    "Check user and password, and that this user may consume from (source) or send to (sink) this destination;"
+    " the broker's log names the missing permission."
+)
 _REMEDY = (
     "Check host and port of brokerUrl (the usual ports are 61613 for STOMP and 5672 for AMQP), the broker's acceptor"
     " and the firewall."

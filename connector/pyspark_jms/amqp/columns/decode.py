@@ -40,10 +40,9 @@ from pyspark_jms.amqp.columns.walk import NeededParts, Parts, TooManyAtOnceError
 from pyspark_jms.amqp.dialects.base import Dialect
 from pyspark_jms.amqp.wire.constructors import TYPES
 from pyspark_jms.amqp.wire.sections import EMPTY_MESSAGE_ID, digest, fingerprint
-from pyspark_jms.blocks.block import MessageBlock, positions_of
+from pyspark_jms.blocks.block import MessageBlock, positions_of, wrong_index
 from pyspark_jms.columns.arrays import Ints, Uint8s, contents, merged, require_offsets, stacked, strings_at
 from pyspark_jms.columns.schema import ARROW_SCHEMA, BODY_COLUMNS, COLUMNS, PROPERTY_MAPS, WantedColumns, property_keys
-from pyspark_jms.errors import IllegalStateError
 from pyspark_jms.jms.headers import HEADERS, Annotation, Header, HeaderField, HeaderType, PropertiesField
 from pyspark_jms.jms.model import DEFAULT_PRIORITY, DESTINATION_WORDS, HIGHEST_PRIORITY, DeliveryMode, Destination
 from pyspark_jms.jms.subscription import BodyChoice
@@ -114,9 +113,7 @@ def _bounds(block: MessageBlock, size: int) -> tuple[Ints, Ints]:
     ends = positions_of(block.ends)
     begins = np.concatenate(([0], ends))[:-1]
     if ends[-1] != size or (begins > ends).any():
-        raise IllegalStateError(
-            "The index of a block does not fit its bytes.", "This is a fault of pyspark-jms: report it."
-        )
+        raise wrong_index()
     return begins, ends
 
 

@@ -45,7 +45,7 @@ from pyspark_jms.jms.subscription import FULL_QUEUE_REMEDY
 from pyspark_jms.network.address import DEFAULT_VIRTUAL_HOST, Address
 from pyspark_jms.network.connection import StateCondition, closed_on
 from pyspark_jms.network.dialing import open_socket
-from pyspark_jms.network.failures import connection_lost, first_that_answers, late, unreachable
+from pyspark_jms.network.failures import SECURITY_REMEDY, connection_lost, first_that_answers, late, unreachable
 from pyspark_jms.network.settings import ConnectionSettings
 
 __all__ = ["QUIET_SECONDS", "Connection", "Stream", "connect", "error_of"]
@@ -471,10 +471,6 @@ class Stream:
 # --- error conditions, and the texts that brokers put beside them → JMSError --------------------------
 
 _MAX_CHARACTERS = 300
-_SECURITY_REMEDY = (
-    "Check user and password, and that this user may consume from (source) or send to (sink) this destination;"
-    " the broker's log names the missing permission."
-)
 _CREATE_REMEDY = (
     "The address or queue is not there, and this user may not create it: create it on the broker, or grant"
     " createAddress and createDurableQueue. Artemis deletes an empty queue that it has created, unless"
@@ -512,7 +508,7 @@ _RULES: tuple[tuple[type[JMSError], tuple[str, ...], tuple[str, ...], str], ...]
         JMSSecurityError,
         ("amqp:unauthorized-access",),
         ("AMQ229031", "AMQ229032", "AMQ229213", "not authorized"),
-        _SECURITY_REMEDY,
+        SECURITY_REMEDY,
     ),
     (InvalidSelectorError, (), ("Invalid selector", "selector filter"), _SELECTOR_REMEDY),
     (

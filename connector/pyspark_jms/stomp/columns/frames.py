@@ -8,9 +8,8 @@ from typing import Self
 import numpy as np
 import pyarrow as pa
 
-from pyspark_jms.blocks.block import MessageBlock, index_of, positions_of
+from pyspark_jms.blocks.block import MessageBlock, index_of, positions_of, wrong_index
 from pyspark_jms.columns.arrays import Ints, Mask, Uint8s, require_offsets, strings_at
-from pyspark_jms.errors import IllegalStateError
 from pyspark_jms.jms.subscription import MAX_ELEMENTS, too_many
 from pyspark_jms.stomp.dialects.base import Dialect
 
@@ -18,7 +17,6 @@ __all__ = [
     "COMMAND_LENGTH",
     "FrameBounds",
     "with_few_headers",
-    "wrong_index",
 ]
 
 _COMMAND = b"MESSAGE\n"
@@ -69,12 +67,6 @@ class FrameBounds:
         if not (_in_order(raw.size, start, head, end) and _framed(view, start, head, end)):
             raise wrong_index()
         return cls(raw, start, head, end)
-
-
-def wrong_index() -> IllegalStateError:
-    return IllegalStateError(
-        "The index of a block does not fit its bytes.", "This is a fault of pyspark-jms: report it."
-    )
 
 
 def _in_order(size: int, start: Ints, head: Ints, end: Ints) -> bool:

@@ -13,6 +13,7 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 import pyarrow as pa
 
+from pyspark_jms.blocks.block import wrong_index
 from pyspark_jms.columns.arrays import (
     Int64s,
     Ints,
@@ -28,7 +29,7 @@ from pyspark_jms.columns.arrays import (
 from pyspark_jms.jms.rules import shown_name
 from pyspark_jms.sentences import MAX_FAULTS_SHOWN
 from pyspark_jms.stomp.columns.escapes import unescape_buffer
-from pyspark_jms.stomp.columns.frames import COMMAND_LENGTH, FrameBounds, wrong_index
+from pyspark_jms.stomp.columns.frames import COMMAND_LENGTH, FrameBounds
 
 __all__ = ["AlikeLines", "Fault", "Lines", "MixedLines", "NotPlainError", "split_lines", "wanted_lines"]
 

@@ -22,7 +22,7 @@ from pyspark_jms.errors import (
 )
 from pyspark_jms.network.address import Address
 from pyspark_jms.network.connection import StateCondition
-from pyspark_jms.network.failures import connection_lost, late
+from pyspark_jms.network.failures import SECURITY_REMEDY, connection_lost, late
 from pyspark_jms.stomp.dialects import DIALECTS, Dialect
 
 __all__ = ["ACK_REMEDY", "Listener", "Replies", "error_of", "error_text"]
@@ -170,7 +170,7 @@ def error_of(address: Address, text: str, dialect: Dialect | None) -> JMSError:
     reason = text.strip()[:_MAX_CHARACTERS] or "nothing"
     for error, texts, remedy in (
         (ConnectionLostError, lost, _LOST_REMEDY),
-        (JMSSecurityError, [t for d in known for t in d.security_errors], _SECURITY_REMEDY),
+        (JMSSecurityError, [t for d in known for t in d.security_errors], SECURITY_REMEDY),
         (JMSSecurityError, [t for d in known for t in d.subscribe_errors], _SUBSCRIBE_REMEDY),
         (SubscriptionInUseError, [t for d in known for t in d.in_use_errors], _IN_USE_REMEDY),
         (BrokerError, [t for d in known for t in d.send_errors], _SEND_REMEDY),
@@ -195,10 +195,6 @@ ACK_REMEDY = (
 _LOST_REMEDY = (
     "An operator closed the connection or deleted the queue, the broker stops or ended a slow consumer, or it received"
     " nothing from this client for too long."
-)
-_SECURITY_REMEDY = (
-    "Check user and password, and that this user may consume from (source) or send to (sink) this destination;"
-    " the broker's log names the missing permission."
 )
 _CONVERSION_REMEDY = (
     "The queue has a message that this broker cannot send over STOMP, usually one of an AMQP client. Read the queue"
