@@ -184,10 +184,18 @@ RULES: tuple[Rule, ...] = (
     ),
     Rule(
         name="exclusive",
-        holds=lambda facts, _: facts.exclusive is True,
+        holds=lambda facts, _: facts.exclusive is True and not facts.consumers,
         fact="gives all messages to one consumer (exclusive)",
         uses=_warn("one connection receives, and the others wait", _F.CONNECTIONS),
         remedy="Leave option connections out.",
+    ),
+    Rule(
+        name="exclusive, in use",
+        holds=lambda facts, _: facts.exclusive is True and bool(facts.consumers),
+        fact="gives all messages to one consumer (exclusive), and has {consumers}",
+        uses=_warn("this query gets nothing until that one ends", *_READS, _F.CONNECTIONS),
+        remedy="End the other consumer, or read a queue of its own. The consumer of a query that died is there for a"
+        " minute.",
     ),
     Rule(
         name="max-consumers 0",

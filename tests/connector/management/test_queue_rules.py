@@ -37,6 +37,7 @@ TABLE = {
     "ring-size": ({"ring_size": 1_000}, "w . w w . w w w R R"),
     "last-value": ({"last_value": True}, "w . w w . . . . w w"),
     "exclusive": ({"exclusive": True}, ". w . . . . . . . ."),
+    "exclusive, in use": ({"exclusive": True, "consumers": 1}, "w w w w . . . . . ."),
     "max-consumers 0": ({"max_consumers": 0}, "R . R R . . . . R R"),
     "max-consumers": ({"max_consumers": 1}, ". R . w . . . . . ."),
     "consumers-before-dispatch": ({"consumers_before_dispatch": 3}, "w . w w . . . . R R"),

@@ -113,6 +113,16 @@ def test_a_queue_that_weakens_the_promise_is_warned_of(broker, queue, tmp_path, 
     assert line in warned
 
 
+@pytest.mark.parametrize("way", ["at least once", "exactly once", "journal"])
+def test_an_exclusive_queue_that_another_consumer_has_is_warned_of(broker, queue, tmp_path, caplog, way):
+    create(broker, queue, exclusive=True)
+    with contextlib.closing(OpenReceiver(SourceOptions.parse(access(broker) | {"queue": queue}))):
+        await_value(lambda: broker.consumer_count(queue), 1)
+        assert not caplog.messages
+        start(broker, queue, tmp_path, way)
+    assert "(exclusive), and has 1, so this query gets nothing until that one ends" in caplog.text
+
+
 def test_without_management_a_batch_with_the_messages_of_the_one_before_is_warned_of(restricted, queue, caplog):
     """The queue may not be asked what it is. The ids are a producer's claim, so nothing stops."""
     create(restricted, queue, **NON_DESTRUCTIVE)
