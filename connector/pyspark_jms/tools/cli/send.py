@@ -29,22 +29,11 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
     what.add_argument("--json-lines", metavar="FILE", help="send a message for each line; - is standard input")
     add = parser.add_argument
     add("--bytes", action="store_true", help="with --file: send bytes and not a text")
-    add(
-        "--header",
-        action="append",
-        default=[],
-        type=_pair,
-        metavar="NAME=VALUE",
-        help="with --text or --file: a header, as JMSType=order; see docs/schema.md",
-    )
-    add(
-        "--property",
-        action="append",
-        default=[],
-        type=_pair,
-        metavar="NAME[:TYPE]=VALUE",
-        help="with --text or --file: a property, as id:int=5; the type is string by default",
-    )
+    for name, form, text in (
+        ("--header", "NAME=VALUE", "a header, as JMSType=order; see docs/schema.md"),
+        ("--property", "NAME[:TYPE]=VALUE", "a property, as id:int=5; the type is string by default"),
+    ):
+        add(name, action="append", default=[], type=_pair, metavar=form, help=f"with --text or --file: {text}")
     add("--json", action="store_true", help="print JSON")
 
 
