@@ -9,7 +9,7 @@ from urllib.parse import quote
 
 import pyarrow as pa
 import pytest
-from broker_rows import access_over, write_rows
+from broker_rows import access_over, read_batches, write_rows
 from proton import Message
 from proton.utils import BlockingConnection
 from rabbit4 import Rabbit4, require_rabbit4
@@ -41,6 +41,7 @@ from pyspark_jms.tools import cli
 pytestmark = [pytest.mark.broker, pytest.mark.deep]
 
 QUORUM = {"x-queue-type": "quorum"}
+READ_TWICE = "counts deliveries, as a quorum queue does, and each batch read over STOMP is one"
 
 
 @pytest.fixture(scope="module", params=["sid", "trixie"])
@@ -330,3 +331,16 @@ def test_a_row_without_a_body_comes_back_as_it_was(rabbit, queue):
     options = SourceOptions.parse(access(rabbit, queue=queue, idleTimeout="500ms"))
     rows = [row for batch in peek(reading_of(options)) for row in batch.select(["body_type", "text"]).to_pylist()]
     assert rows == [{"body_type": "message", "text": None}, {"body_type": "text", "text": "x"}]
+
+
+def test_a_batch_read_over_stomp_says_that_a_quorum_queue_counts_it(rabbit, caplog):
+    """The broker deletes a message after its delivery limit. Over AMQP a read does not count."""
+    for kind, protocol, counts in (("quorum", "stomp", True), ("classic", "stomp", False), ("quorum", "amqp", False)):
+        name = f"read.{uuid.uuid4().hex[:8]}"
+        rabbit.create_queue(name, {"x-queue-type": kind})
+        write_rows(access_over(rabbit, "amqp"), name, [{"text": "x"}])
+        for read in range(3):
+            caplog.clear()
+            queue = f"/amq/queue/{name}" if protocol == "stomp" else name
+            assert len(read_batches(access_over(rabbit, protocol), queue)) == 1
+            assert (READ_TWICE in caplog.text) is (counts and read > 0)

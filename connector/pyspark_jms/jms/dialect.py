@@ -33,6 +33,9 @@ class BrokerDialect:
     browse_end_id: bytes = b""
     """The id, as a received block has it, of the mark by which the broker ends a browse. Empty: it sends no mark."""
 
+    counted_return: bytes = b""
+    """What a message contains that was given back before, if the broker has counted that. Empty: it does not count."""
+
     browse_is_limited: bool = False
     """Whether the broker may end a browse before the end of the queue."""
 

@@ -244,6 +244,12 @@ class Look:
         while True:
             blocks, has_ended = take_browsed(link)
             for block in blocks:
+                if not self._met and link.dialect.counted_return and link.dialect.counted_return in block.message(0):
+                    _warn(
+                        f"! queue {self._destination.name} counts deliveries, as a quorum queue does, and each batch"
+                        " read over STOMP is one: the broker deletes a message after its delivery-limit, 20 by default"
+                        " on RabbitMQ 4. Read it over AMQP"
+                    )
                 if link.dialect.browse_is_limited and not self._met:
                     self._first_ids = self._ids_of(block.slice(0, 1), link.dialect.name)
                 earlier = block.slice(0, self._sent_before_start(link, block))

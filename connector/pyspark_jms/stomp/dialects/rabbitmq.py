@@ -69,6 +69,7 @@ RABBITMQ = Dialect(
     window_unit=WindowUnit.MESSAGES,
     max_window=65_535,  # 16 bits in AMQP: the broker takes 65536 for 0, which is no limit
     unsubscribe_keeps_delivery_count=False,
+    counted_return=b"\nx-delivery-count:",  # of a quorum queue. A NACK counts, too (4.3)
     limits_redelivery=False,
     ack_receipts_are_durable=False,
     message_headers=MESSAGE_HEADERS | {"amqp-message-id": "JMSMessageID"},
