@@ -104,14 +104,19 @@ class Query:
         self._order = CommitOrder(*(self.store.needs_commits or ("", "")))
         self._watch: QueueWatch | None = None
         self._is_open = self._has_ended = False
+        self._initial: Offset | None = None
         self._first: int | None = None
         """What the first offset of the run counts."""
         self._batches = 0
 
     def initial_offset(self) -> Offset:
-        """Return the offset of a new checkpoint."""
-        self._run.is_new = True
-        return self.store.first_offset()
+        """Return the offset of a new checkpoint. Spark asks before it plans the first batch, and again to run it: the
+        store has messages then.
+        """
+        if self._initial is None:
+            self._run.is_new = True
+            self._initial = self.store.first_offset()
+        return self._initial
 
     def drain(self) -> None:
         """Read only what was sent before now (Trigger.AvailableNow)."""
