@@ -52,13 +52,14 @@ public class YarnCluster {
         settings.setBoolean("yarn.nodemanager.vmem-check-enabled", false);
         settings.setFloat("yarn.nodemanager.disk-health-checker.max-disk-utilization-per-disk-percentage", 99.5f);
         settings.setInt("yarn.nodemanager.delete.debug-delay-sec", 3_600); // the logs of containers
-        settings.setInt("yarn.resourcemanager.am.max-attempts", 4);
+        settings.setInt("yarn.resourcemanager.am.max-attempts", 20); // one that cannot load its files while the name node is away counts, too
         settings.setInt("yarn.nm.liveness-monitor.expiry-interval-ms", 30_000);
         settings.setInt("yarn.am.liveness-monitor.expiry-interval-ms", 120_000);
         settings.setBoolean("yarn.resourcemanager.recovery.enabled", true);
         settings.set("yarn.resourcemanager.store.class", "org.apache.hadoop.yarn.server.resourcemanager.recovery.FileSystemRMStateStore");
         settings.set("yarn.resourcemanager.fs.state-store.uri", home.resolve("rmstore").toUri().toString()); // not on HDFS, which is restarted
         settings.setInt("yarn.resourcemanager.work-preserving-recovery.scheduling-wait-ms", 1_000);
+        settings.setBoolean("yarn.minicluster.use-rpc", true); // or node managers report to the resource manager before the restart
         settings.setBoolean("yarn.minicluster.fixed.ports", true); // a restarted resource manager is where it was
         for (String name : new String[] {"", ".scheduler", ".resource-tracker", ".admin", ".webapp"})
             settings.set("yarn.resourcemanager" + name + ".address", "localhost:" + freePort());

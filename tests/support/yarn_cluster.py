@@ -103,7 +103,7 @@ class YarnJob(Submission):
             "spark.yarn.jars": f"local:{spark_home()}/jars/*",
             "spark.yarn.appMasterEnv.PYSPARK_PYTHON": PYTHON,
             "spark.executorEnv.PYSPARK_PYTHON": PYTHON,
-            "spark.yarn.maxAppAttempts": "4",
+            "spark.yarn.maxAppAttempts": "20",
             "spark.yarn.am.memory": "512m",
             "spark.executor.instances": "2",
             "spark.executor.cores": "1",

@@ -55,16 +55,14 @@ class Moving:
 
         wait_until(there, SECONDS, f"{count} messages at the end")
 
-    def has_each_once_after(self, hit):
-        """The messages come before and after it, and it strikes in the middle."""
+    def through(self, hits):
+        """The messages come before and after each of them, and it strikes in the middle."""
+        for hit in hits:
+            written = self.sent
+            self.send()
+            self.until(written + COUNT // 4)
+            hit(self._yarn, self.job)
         self.send()
-        self.start()
-        self.until(COUNT // 4)
-        hit(self._yarn, self.job)
-        self.send()
-        self.until(self.sent)
-        self.job.kill_application()
-        self.has_each_once()
 
     def has_each_once(self):
         assert in_queue(self._broker, self.target) == Counter(range(self.sent))
@@ -72,10 +70,6 @@ class Moving:
 
 
 # --- what happens in the middle of the messages ------------------------------------------------------
-
-
-def nothing(yarn, job):
-    pass
 
 
 def an_executor_is_killed(yarn, job):
@@ -91,42 +85,58 @@ def the_name_node_is_restarted(yarn, job):
     yarn.carry_out("restart-namenode")
 
 
-HITS = [
-    nothing,
-    an_executor_is_killed,
-    the_application_master_is_killed,
-    the_name_node_is_restarted,
-]
+def a_node_manager_stops(yarn, job):
+    """Its containers end: an executor, and perhaps the driver."""
+    yarn.carry_out("stop-node 1")
 
 
-@pytest.mark.parametrize("hit", HITS)
-def test_exactly_once_in_cluster_mode(artemis, yarn, submit, hit):
+def the_resource_manager_is_restarted(yarn, job):
+    yarn.carry_out("restart-resourcemanager")
+
+
+def once(moving, *hits):
     """Two readers, and a transaction for each task that writes."""
-    Moving(artemis, yarn, submit, **ONCE, readers="2").has_each_once_after(hit)
-
-
-def test_an_application_that_is_killed_costs_no_delivery_attempt(artemis, yarn, submit):
-    """``yarn application -kill``: messages in flight go back; the next application reads on."""
-    moving = Moving(artemis, yarn, submit, windowBytes="1m")
-    moving.send()
     moving.start()
+    moving.through(hits)
+    moving.until(moving.sent)
+    moving.job.kill_application()
+    moving.has_each_once()
+
+
+def test_exactly_once_in_cluster_mode(artemis, yarn, submit):
+    hits = an_executor_is_killed, the_application_master_is_killed, the_name_node_is_restarted
+    once(Moving(artemis, yarn, submit, **ONCE, readers="2"), *hits)
+
+
+def test_exactly_once_while_the_cluster_changes(artemis, fresh_yarn, submit):
+    hits = the_resource_manager_is_restarted, a_node_manager_stops
+    once(Moving(artemis, fresh_yarn, submit, **ONCE, readers="2"), *hits)
+
+
+@pytest.mark.parametrize("protocol", ["amqp", "stomp"])
+def test_at_least_once_in_cluster_mode(artemis, yarn, submit, protocol):
+    """A ``yarn application -kill`` costs no delivery attempt: messages in flight go back, and the next one reads on."""
+    url = artemis.amqp_url if protocol == "amqp" else artemis.url
+    moving = Moving(artemis, yarn, submit, brokerUrl=url, windowBytes="1m")
+    moving.start()
+    moving.through([])
     moving.until(COUNT // 4)
     moving.send()
     moving.job.kill_application()
     wait_until(lambda: artemis.delivering_count(moving.source) == 0, 60, "the end of the connections")
-    attempts = artemis.delivery_counts(moving.source)
-    moving.run()
-    found = in_queue(artemis, moving.target)
-    assert set(found) == set(range(moving.sent)), "at least once"
-    assert not [each for each in attempts if each > 1]
+    assert not [each for each in artemis.delivery_counts(moving.source) if each > 1]
+    moving.start()
+    moving.through([an_executor_is_killed, the_application_master_is_killed])
+    wait_until(lambda: artemis.message_count(moving.source) == 0, SECONDS, "the end of the queue")
+    moving.job.kill_application()
+    assert set(in_queue(artemis, moving.target)) == set(range(moving.sent))
 
 
-@pytest.mark.parametrize("mode", ["client", "cluster"])
-def test_the_journal_is_where_the_next_driver_sees_it(artemis, yarn, submit, tmp_path, mode):
+def test_the_journal_is_where_the_next_driver_sees_it(artemis, yarn, submit, tmp_path):
     """Exactly once over STOMP: the folder is on this machine, where both drivers run."""
     journal = {"brokerUrl": artemis.url, "journalLocation": str(tmp_path / "journal"), **ONCE}
     moving = Moving(artemis, yarn, submit, **journal)
-    for _ in range(2):
+    for mode in "client", "cluster", "client":
         moving.send()
         moving.run(mode=mode)
     moving.has_each_once()
@@ -149,20 +159,3 @@ def test_dynamic_allocation_with_decommission(artemis, yarn, submit):
         wait_until(lambda: len(moving.job.processes(EXECUTOR)) == 1, SECONDS, "the end of idle executors")
     moving.job.kill_application()
     moving.has_each_once()
-
-
-def test_speculation_with_readers(artemis, yarn, submit):
-    """A second attempt of a task waits for the lock of the first, and has its messages."""
-    moving = Moving(artemis, yarn, submit, **ONCE, readers="2")
-    moving.send(2 * COUNT)
-    conf = {"spark.speculation": "true", "spark.speculation.multiplier": "1.01", "spark.speculation.quantile": "0.1"}
-    conf |= {"spark.speculation.interval": "50ms", "spark.speculation.minTaskRuntime": "1ms"}
-    moving.run(conf=conf)
-    moving.has_each_once()
-
-
-@pytest.mark.parametrize("line", ["stop-node 1", "restart-resourcemanager"])
-def test_a_part_of_the_cluster_stops(artemis, fresh_yarn, submit, line):
-    """With a node manager its containers end: an executor, and perhaps the driver."""
-    moving = Moving(artemis, fresh_yarn, submit, **ONCE, readers="2")
-    moving.has_each_once_after(lambda yarn, _: yarn.carry_out(line))
