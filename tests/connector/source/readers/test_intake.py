@@ -230,15 +230,16 @@ def test_full_blocks_of_a_flood_are_sent_while_more_is_received(broker, queue, p
     monkeypatch.setattr("pyspark_jms.source.readers.intake._FLOOD_MESSAGES", 1)
     monkeypatch.setattr("pyspark_jms.source.readers.task.NewValue", NotedValue)
     monkeypatch.setattr(NotedValue, "early", [])
-    put(broker, queue, *map(str, range(90)))
-    running = query(maxMessagesPerTrigger=limit)
+    texts = [f"{n} {'x' * 2000}" for n in range(90)]  # more than a window, so that the broker cannot send all at once
+    put(broker, queue, *texts)
+    running = query(maxMessagesPerTrigger=limit, windowBytes="64k")
     found, sizes = [], []
     while running.plan():
         [rows] = running.rows()
         found += [row["text"] for row in rows]
         sizes.append(len(rows))
         running.commit()
-    assert found == list(map(str, range(90)))
+    assert found == texts
     assert NotedValue.early[0] == (limit is None), "a full value needs no flood"
     assert limit is None or max(sizes) <= limit
     wait_until(lambda: broker.delivery_counts(queue) == [])
