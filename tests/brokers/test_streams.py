@@ -11,7 +11,7 @@ import pytest
 from broker_rows import access_over
 from rabbit4 import Rabbit4, require_rabbit4
 from streaming import run_available, stopping, uncommit
-from waiting import wait_until
+from waiting import settled, wait_until
 
 from pyspark_jms.amqp.sink import AmqpSinkLink
 from pyspark_jms.errors import DataLossError, InvalidSelectorError, UnsupportedError
@@ -144,8 +144,7 @@ def let_it_delete(rabbit, stream, sent):
     while not first_left() > 40:
         assert sent < 20_000, "the stream deletes nothing"
         send(rabbit, stream, range(sent, sent := sent + 500))
-    wait_until(lambda: first_left() == first_left(), what="the end of the deletion")
-    return first_left(), sent
+    return settled(first_left), sent
 
 
 @pytest.mark.parametrize("options", [{}, {"streamFilter": "kind = 'a' OR kind = 'b'"}], ids=["all", "filtered"])

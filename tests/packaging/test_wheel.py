@@ -30,7 +30,6 @@ SESSION = Path(__file__).with_name("session.py")
 PYTHON = os.environ.get("PACKAGING_PYTHON", sys.executable)
 PYSPARK = os.environ.get("PACKAGING_PYSPARK", pyspark.__version__)
 EARLIER_CLIENT = "4.2.0"
-OF_THE_TESTS = ("PYTHONPATH", "PYTHONHOME", "SPARK_HOME", "PYSPARK_DRIVER_PYTHON")
 
 
 def run(*command, seconds=600, **options):
@@ -39,6 +38,12 @@ def run(*command, seconds=600, **options):
     )
     assert ended.returncode == 0, ended.stdout[-3000:] + ended.stderr[-3000:]
     return ended.stdout
+
+
+def as_a_user(**variables):
+    """The environment without what the tests themselves need."""
+    of_the_tests = ("PYTHONPATH", "PYTHONHOME", "SPARK_HOME", "PYSPARK_DRIVER_PYTHON")
+    return {key: value for key, value in os.environ.items() if key not in of_the_tests} | variables
 
 
 @pytest.fixture(scope="module")
@@ -72,8 +77,7 @@ def plays(broker, queue, tmp_path):
     """``plays(python, *arguments)``: session.py with that Python; every number has to come out, once."""
 
     def play(python, *arguments, **variables):
-        environment = {key: value for key, value in os.environ.items() if key not in OF_THE_TESTS}
-        environment |= {"PYSPARK_PYTHON": str(python), **variables}
+        environment = as_a_user(PYSPARK_PYTHON=str(python), **variables)
         access = (broker.url, broker.user, broker.password, queue)
         reason = run(python, SESSION, *arguments, *access, cwd=tmp_path, env=environment, seconds=400)
         with RawStomp(broker) as client:
@@ -154,9 +158,8 @@ def connect_server(python, folder):
     port, log = free_port("127.0.0.1"), folder / "server"
     (folder / "spark-defaults.conf").write_text(f"spark.connect.grpc.binding.port {port}\n")
     home = run(python, "-c", "import pyspark; print(pyspark.__path__[0])").strip()
-    environment = {key: value for key, value in os.environ.items() if key not in OF_THE_TESTS}
-    environment |= {"PATH": f"{python.parent}:{os.environ['PATH']}", "SPARK_CONF_DIR": str(folder), "SPARK_HOME": home}
-    environment |= {"PYSPARK_PYTHON": str(python)}
+    path = f"{python.parent}:{os.environ['PATH']}"
+    environment = as_a_user(PATH=path, PYSPARK_PYTHON=str(python), SPARK_CONF_DIR=str(folder), SPARK_HOME=home)
     command = ["bash", f"{home}/sbin/start-connect-server.sh", "--wait"]
     with log.open("wb") as output:
         server = subprocess.Popen(

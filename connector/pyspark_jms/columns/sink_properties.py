@@ -176,7 +176,7 @@ class StatedTypes:
     names: pa.Array
     types: pa.Array
     given: pa.Array
-    """The same types as the rows state them: of AMQP, or of JMS."""
+    """The types as the rows state them, which may be those of AMQP."""
 
     def only(self, mask: Mask) -> "StatedTypes":
         entries, kept = self.entries.only(mask), pa.array(mask)

@@ -38,7 +38,7 @@ def trusting(ca_file: str | None) -> ssl.SSLContext:
     except ssl.SSLError as error:
         raise _unusable(f"sslCaFile {ca_file}", error) from None
     times = [] if ca_file is None else [_times(of) for of in context.get_ca_certs()]
-    if times and not any(begin <= time.time() < end for begin, end in times):
+    if times and all(_time_problem(*each) is not None for each in times):
         _require_valid(f"sslCaFile {ca_file}", *max(times, key=lambda each: each[1]))
     return context
 

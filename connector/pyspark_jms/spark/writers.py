@@ -22,6 +22,9 @@ __all__ = ["JmsBatchWriter", "JmsStreamWriter", "TaskReport"]
 
 _log = logging.getLogger("pyspark_jms.spark")
 
+_QUERY, _BATCH = "sql.streaming.queryId", "streaming.sql.batchId"
+"""What Spark calls the properties of a task that name its query and its batch."""
+
 
 @dataclass
 class TaskReport(WriterCommitMessage):
@@ -29,7 +32,7 @@ class TaskReport(WriterCommitMessage):
 
     result: TaskResult
     in_a_query: bool = True
-    """Whether the task writes a batch of a query: in ``foreachBatch`` too."""
+    """It writes a batch of a query, with ``writeStream`` or in ``foreachBatch``."""
 
 
 class JmsBatchWriter(DataSourceArrowWriter):
@@ -55,14 +58,13 @@ class JmsBatchWriter(DataSourceArrowWriter):
 
         task = _task_of_batch_write(self._options.write_id, self._execution) if self._options.exactly_once else None
         context = TaskContext.get()
-        in_a_query = context is not None and context.getLocalProperty("sql.streaming.queryId") is not None
+        in_a_query = context is not None and context.getLocalProperty(_QUERY) is not None
         return TaskReport(run_task(self._options, iterator, task), in_a_query)
 
     @short_traceback
     def commit(self, messages: list[Any]) -> None:
         """Log a closing line, except in ``foreachBatch``, where writes are many."""
-        reports: list[TaskReport] = [message for message in messages if message is not None]
-        _finish(self._options, "this write", reports)
+        reports = _finish(self._options, "this write", messages)
         if not any(report.in_a_query for report in reports):
             rows = sum(report.result.sent.rows for report in reports)
             _log.warning("= the write has ended: %s in %s", counted(rows), counted(len(reports), "task"))
@@ -92,7 +94,7 @@ class JmsStreamWriter(StreamArrowWriter):  # type: ignore[misc]  # its base clas
 
     @short_traceback
     def commit(self, messages: list[Any], batchId: int) -> None:
-        _finish(self._options, f"batch {batchId}", [message for message in messages if message is not None])
+        _finish(self._options, f"batch {batchId}", messages)
 
     def abort(self, messages: list[Any], batchId: int) -> None:
         """There is nothing to undo: the transaction of a failed task was never visible."""
@@ -102,7 +104,7 @@ def _task_of_batch_write(write_id: str | None, execution: str) -> LedgerTask:
     context = TaskContext.get()
     if context is None or write_id is None:
         raise IllegalStateError("A batch write runs outside of a Spark task.", "Report this with Spark's version.")
-    query, batch = map(context.getLocalProperty, ("sql.streaming.queryId", "streaming.sql.batchId"))
+    query, batch = map(context.getLocalProperty, (_QUERY, _BATCH))
     identity = require_identity(write_id, query, batch)
     return LedgerTask(
         owner=identity.owner,
@@ -116,7 +118,7 @@ def _task_of_batch_write(write_id: str | None, execution: str) -> LedgerTask:
 
 def _task_of_stream(execution: str) -> LedgerTask:
     context = TaskContext.get()
-    names = ("sql.streaming.queryId", "streaming.sql.batchId", "spark.jobGroup.id")
+    names = (_QUERY, _BATCH, "spark.jobGroup.id")
     query, batch, run = (context.getLocalProperty(name) if context else None for name in names)
     if context is None or query is None or batch is None or run is None:
         raise IllegalStateError(
@@ -132,12 +134,13 @@ def _task_of_stream(execution: str) -> LedgerTask:
     )
 
 
-def _finish(options: SinkOptions, name: str, reports: Iterable[TaskReport]) -> None:
-    """On the driver, after all tasks. ``name``: of the write, in the log.
+def _finish(options: SinkOptions, name: str, messages: Iterable[TaskReport | None]) -> list[TaskReport]:
+    """On the driver, after all tasks. Return their reports. ``name``: of the write, in the log.
 
     The process that Spark runs this in needs the code of a broker only after exactly-once writes. Its import takes
     0.6 s of CPU, and Spark ends the process after an idle minute.
     """
+    reports = [message for message in messages if message is not None]
     results = [report.result for report in reports]
     log_dropped_rows(name, [result.sent for result in results])
     outcomes = [result.outcome for result in results if result.outcome]
@@ -146,3 +149,4 @@ def _finish(options: SinkOptions, name: str, reports: Iterable[TaskReport]) -> N
         from pyspark_jms.sink.writing import finish_write
 
         finish_write(CommitLedger(options.connection, outcomes[0].task.owner), options, outcomes)
+    return reports

@@ -35,7 +35,7 @@ class SendRules:
     them by their annotation, so that a row is written as it was read."""
 
     sends_timestamps: bool = False
-    """Whether a property that the row states as a timestamp is sent as one, and not as a long as JMS has it."""
+    """Send a property that the row states as a timestamp as one. JMS has a long instead."""
 
     needs_body_section: bool = False
     """Whether the broker refuses a message without a body section, which AMQP 1.0 §3.2 demands."""

@@ -36,7 +36,7 @@ class Attempt:
     machine: RegisterHolder
     connect: Callable[[], ReaderLink]
     receive: Callable[[ReaderLink, steps.Receive], tuple[steps.Received, Sequence[Run]]] | None = None
-    """Of a task, as ``rows_of``."""
+    """Only a task has it, and ``rows_of``: the driver, which keeps a register, receives nothing."""
     rows_of: Callable[[Run], tuple[Any, int]] | None = None
     _: KW_ONLY
     timeout: float

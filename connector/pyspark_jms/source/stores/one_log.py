@@ -7,7 +7,7 @@ from collections import deque
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from itertools import chain
+from itertools import pairwise
 
 from pyspark_jms.amqp.link.log_reader import LogReader, digest_of
 from pyspark_jms.blocks.block import MessageBlock
@@ -139,13 +139,15 @@ class Log:
     def gap_in(self, taken: Taken) -> range | None:
         """Return the first offsets before or between these that were not received: deleted messages, or none.
 
-        One reception may have what came before and after the stream deleted the segment that was to come.
+        One reception may have what came before and after the stream deleted the segment that was to come. The offsets
+        of a link grow, so a block without a gap is known by its first and last one.
         """
         following = self.expected
-        for offset in chain.from_iterable(offsets for _, offsets in taken):
-            if following is not None and offset > following:
-                return range(following, offset)
-            following = offset + 1
+        for _, offsets in taken:
+            begin = offsets[0] if following is None else min(following, offsets[0])
+            if offsets[-1] - begin >= len(offsets):
+                return next(range(a + 1, b) for a, b in pairwise((begin - 1, *offsets)) if b > a + 1)
+            following = offsets[-1] + 1
         return None
 
     @property
