@@ -15,6 +15,7 @@ from registers import ReaderQuery
 from streaming import access, left, stopping
 from waiting import wait_until
 
+from pyspark_jms.amqp.link.transactions import Transactions
 from pyspark_jms.amqp.reading import Probe, ReaderLink
 from pyspark_jms.amqp.sink import AmqpSinkLink, CommitLedger, LedgerLink
 from pyspark_jms.amqp.source import AmqpSource, AmqpSourceLink
@@ -152,6 +153,38 @@ def test_messages_whose_consumer_was_closed_before_they_were_accepted_are_read_o
         assert sorted(running.texts(MESSAGES)) == sorted(f"text {n}" for n in range(MESSAGES))
         assert not running.plan()
     assert closed == [1]
+
+
+@pytest.mark.parametrize("readers", [1, pytest.param(2, marks=pytest.mark.deep)])
+@pytest.mark.parametrize("first", ["token", "messages"])
+@pytest.mark.parametrize("closed_at_once", ["token", "messages", "both"])
+def test_messages_whose_consumer_was_closed_once_they_were_accepted_are_read_once(
+    broker, queue, monkeypatch, readers, first, closed_at_once
+):
+    """When the transaction is rolled back, Artemis 2.55 keeps the last one for the consumer that has ended.
+
+    ``first``: after which acceptance is answered the consumers are closed.
+    """
+    put(broker, queue, *(f"text {n}" for n in range(MESSAGES)))
+    control, method, closed = broker.server.getActiveMQServerControl(), Transactions._await_answers, []
+
+    def closed_then(this, receiver):
+        method(this, receiver)
+        of = "messages" if receiver.remote_source.address == queue else "token"
+        links[of] = receiver
+        if not closed and of == first:
+            ending = [links[each] for each in links if closed_at_once in {each, "both"}]
+            closed.extend(end_consumers(control, each.remote_source.address.rpartition("::")[2]) for each in ending)
+            wait_until(lambda: not any(each.is_attached for each in ending))
+            this._connection.check_link(receiver)
+
+    links = {}
+    monkeypatch.setattr(Transactions, "_await_answers", closed_then)
+    running = ReaderQuery(broker, queue=queue, readers=readers)
+    with stopping(running.source):
+        assert sorted(running.texts(MESSAGES)) == sorted(f"text {n}" for n in range(MESSAGES))
+        assert not running.plan()
+    assert closed or (first, closed_at_once) == ("token", "messages")
 
 
 @pytest.mark.parametrize("queues", [1, pytest.param(12, marks=pytest.mark.deep)])

@@ -1,6 +1,7 @@
 """Exactly-once reads without Spark, and the registers that they leave at a broker."""
 
 import pickle
+import time
 import uuid
 
 import amqp_sending
@@ -9,6 +10,8 @@ from streaming import access, stopping
 from pyspark_jms.options.source import SourceOptions
 from pyspark_jms.source.readers.task import read_reader
 from pyspark_jms.spark.protocols import query_of, reading_of
+
+_LONGEST_SECONDS = 60
 
 
 class ReaderQuery:
@@ -58,10 +61,8 @@ class ReaderQuery:
 
     def texts(self, wanted):
         """Batches until so many rows were read, each committed."""
-        found = []
-        for _ in range(200):
-            if len(found) >= wanted:
-                break
+        found, end = [], time.monotonic() + _LONGEST_SECONDS
+        while len(found) < wanted and time.monotonic() < end:
             if self.plan():
                 found += [row["text"] for task in self.rows() for row in task]
                 self.commit()

@@ -40,6 +40,8 @@ class Transactions:
         self._declared: CoordinatorAnswer | None = None
         self._senders: dict[str, Sender] = {}
         """By address."""
+        self._has_answers = False
+        """Whether the broker has been asked to answer an acceptance of the open transaction."""
 
     # --- the beginning -------------------------------------------------------------------------
 
@@ -128,6 +130,7 @@ class Transactions:
         commit the rest. It carries out acceptances in order, so it is asked to answer the last one of each link.
         """
         txn_id, last = self.begin(), 1 if answered else 0
+        self._has_answers |= answered
         every = [(receiver, ids) for receiver, ids in accepted if ids]
         with self._connection.core():
             self.require_open(txn_id)
@@ -175,7 +178,7 @@ class Transactions:
     def _discharged(self, meanwhile: Callable[[], object] | None = None) -> CoordinatorAnswer:
         txn_id, coordinator = self.begin(), self._coordinator
         assert coordinator is not None
-        self._declared = None
+        self._declared, self._has_answers = None, False
         try:
             with self._connection.core():
                 answer = coordinator.discharge(txn_id)
@@ -198,9 +201,16 @@ class Transactions:
         return answer
 
     def roll_back(self) -> None:
-        """Never raises: the end of the connection rolls back too."""
+        """Never raises: the end of the connection rolls back too.
+
+        Only the end does it where an acceptance was answered: by a rollback Artemis 2.55 gives that message back to its
+        link alone, also to a link that has ended, and then nobody gets it.
+        """
         declared, self._declared = self._declared, None
         if declared is None or declared.txn_id is None or self._coordinator is None:
+            return
+        if self._has_answers:
+            self._connection.drop()
             return
         with contextlib.suppress(JMSError):
             with self._connection.core():
