@@ -28,6 +28,15 @@ def test_shows_what_is_there_and_leaves_it_untouched(spark, broker, queue):
     assert broker.consumer_count(queue) == 0
 
 
+def test_a_read_ends_with_a_line(broker, queue, caplog):
+    fill(broker, queue, 3)
+    options = SourceOptions.parse(
+        access(broker) | {"queue": queue, "selector": "n <> '0'", "idleTimeout": "300ms"}, "batch"
+    )
+    assert sum(batch.num_rows for batch in JmsPeek(options).read(None)) == 2
+    assert caplog.messages[-1] == f"= the read has ended: 2 rows of {queue}; nothing was removed"
+
+
 @pytest.mark.parametrize(
     ("bound", "seen"),
     [
