@@ -1,6 +1,8 @@
 """Java's arithmetic and order on values of one kind. Independent of dialects."""
 
 import math
+import operator as operators
+from typing import Any
 
 from jms_selector.syntax.kinds import BITS, INTEGRAL, Kind, to_float
 
@@ -15,15 +17,12 @@ def calculate(operator: str, left: float, right: float, kind: Kind) -> float | N
     return to_float(result) if kind is Kind.FLOAT else result
 
 
+_ARITHMETIC = {"+": operators.add, "-": operators.sub, "*": operators.mul}
+
+
 def _integer(operator: str, left: int, right: int, kind: Kind) -> int | None:
-    assert kind in BITS
-    match operator:
-        case "+":
-            return wrap(left + right, kind)
-        case "-":
-            return wrap(left - right, kind)
-        case "*":
-            return wrap(left * right, kind)
+    if operator in _ARITHMETIC:
+        return wrap(_ARITHMETIC[operator](left, right), kind)
     if right == 0:
         return None
     quotient = abs(left) // abs(right) * (1 if (left < 0) == (right < 0) else -1)
@@ -31,15 +30,10 @@ def _integer(operator: str, left: int, right: int, kind: Kind) -> int | None:
 
 
 def _floating(operator: str, left: float, right: float) -> float:
-    match operator:
-        case "+":
-            return left + right
-        case "-":
-            return left - right
-        case "*":
-            return left * right
-        case "/":
-            return _quotient(left, right)
+    if operator in _ARITHMETIC:
+        return float(_ARITHMETIC[operator](left, right))
+    if operator == "/":
+        return _quotient(left, right)
     if math.isinf(left) or right == 0 or math.isnan(left) or math.isnan(right):
         return math.nan
     return math.fmod(left, right)
@@ -60,16 +54,16 @@ def compare(operator: str, left: object, right: object, kind: Kind, *, total_ord
         a, b = utf16(a), utf16(b)
     elif kind in {Kind.FLOAT, Kind.DOUBLE} and total_order:
         a, b = _total_order_key(a), _total_order_key(b)
-    return bool(_OPERATORS[operator](a, b))
+    return bool(_COMPARE[operator](a, b))
 
 
-_OPERATORS = {
-    "=": lambda a, b: a == b,
-    "<>": lambda a, b: a != b,
-    "<": lambda a, b: a < b,
-    "<=": lambda a, b: a <= b,
-    ">": lambda a, b: a > b,
-    ">=": lambda a, b: a >= b,
+_COMPARE: dict[str, Any] = {
+    "=": operators.eq,
+    "<>": operators.ne,
+    "<": operators.lt,
+    "<=": operators.le,
+    ">": operators.gt,
+    ">=": operators.ge,
 }
 
 

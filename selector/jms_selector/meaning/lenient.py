@@ -7,13 +7,13 @@ broker evaluated, so no message that the broker selected is dropped.
 :func:`outcomes` evaluates one row. Tests compare the Arrow and Spark targets with it.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from functools import lru_cache
+from functools import lru_cache, reduce
 from itertools import product
 from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import Any, Generic, NamedTuple, TypeVar
 
 from jms_selector.errors import UnsupportedSelectorError
 from jms_selector.meaning.conversions import readings
@@ -25,19 +25,34 @@ from jms_selector.syntax.kinds import NULL, NUMERIC, Kind, Schema, Value
 from jms_selector.syntax.parse import parse
 from jms_selector.syntax.tree import And, Node, Not, Or, Selector, conditions, fold, names
 
-__all__ = ["MAX_NAMES", "NameLocation", "Outcomes", "expand_selector", "locate", "may_match", "outcomes"]
+__all__ = [
+    "MAX_NAMES",
+    "NameLocation",
+    "Outcomes",
+    "combine",
+    "conjunction",
+    "locate",
+    "may_match",
+    "outcomes",
+    "read_leniently",
+]
 
 MAX_NAMES = 2
 """Maximum number of properties in one condition whose types are combined. With more, every outcome is possible."""
 
 
-class Outcomes(NamedTuple):
-    """The truth values that are possible."""
+Possible = TypeVar("Possible")
 
-    true: bool
-    false: bool
-    unknown: bool
 
+class Outcomes(NamedTuple, Generic[Possible]):
+    """The truth values that are possible: a ``bool`` each for one row, or a mask each for the rows of a batch."""
+
+    true: Possible
+    false: Possible
+    unknown: Possible
+
+
+Combined = TypeVar("Combined", bound=Outcomes[Any])
 
 ALL = Outcomes(true=True, false=True, unknown=True)
 
@@ -98,18 +113,21 @@ def locate(dialect: Dialect, name: str, schema: Schema) -> NameLocation:
 
 
 @lru_cache(256)
-def expand_selector(selector: Selector) -> Node | None:
-    """The selector's tree, with two comparisons for each BETWEEN."""
+def _expanded(selector: Selector) -> Node | None:
     return None if selector.root is None else expand_between(selector.root)
 
 
-def lenient_dialect(dialect: str | Dialect) -> Dialect:
+def read_leniently(
+    selector: Selector | str, dialect: str | Dialect, *, convert: bool | None = None
+) -> tuple[Node | None, Dialect, bool]:
+    """Return the tree, with two comparisons for each BETWEEN, the rules, and whether texts are compared as numbers."""
     rules = dialect_of(dialect)
     if rules.faults_decide:
         raise UnsupportedSelectorError(
             f"The {rules.name} dialect evaluates a selector as a whole, so it cannot evaluate texts of unknown types."
         )
-    return rules
+    selector = parse(selector) if isinstance(selector, str) else selector
+    return _expanded(selector), rules, selector.convert if convert is None else convert
 
 
 def may_match(
@@ -131,46 +149,49 @@ def outcomes(
     *,
     schema: Schema,
     convert: bool | None = None,
-) -> Outcomes:
+) -> Outcomes[bool]:
     """The possible outcomes for one row of the schema (columns by name; ``properties`` is a mapping)."""
-    rules = lenient_dialect(dialect)
-    selector = parse(selector) if isinstance(selector, str) else selector
-    root = expand_selector(selector)
+    root, rules, converting = read_leniently(selector, dialect, convert=convert)
     if root is None:
         return Outcomes(true=True, false=False, unknown=False)
-    converting = selector.convert if convert is None else convert
+    return combine(root, lambda node: _condition(node, row, rules, schema, convert=converting), conjunction)
 
-    def visit(node: Node, operands: list[Outcomes]) -> Outcomes:
+
+def combine(
+    root: Node, outcomes_of: Callable[[Node], Combined], both: Callable[[Combined, Combined], Combined]
+) -> Combined:
+    """Combine the outcomes of conditions by AND, OR and NOT."""
+
+    def visit(node: Node, operands: list[Combined]) -> Combined:
         match node:
             case And():
-                return conjunction(operands)
+                return reduce(both, operands)
             case Or():
-                return negate_outcomes(conjunction(map(negate_outcomes, operands)))
+                return _negated(reduce(both, map(_negated, operands)))
             case Not():
-                return negate_outcomes(operands[0])
-        return _condition(node, row, rules, schema, convert=converting)
+                return _negated(operands[0])
+        return outcomes_of(node)
 
     return fold(root, visit, conditions)
 
 
-def negate_outcomes(one: Outcomes) -> Outcomes:
-    return Outcomes(one.false, one.true, one.unknown)
+def _negated(one: Combined) -> Combined:
+    return type(one)(one.false, one.true, one.unknown)
 
 
-def conjunction(operands: Iterable[Outcomes]) -> Outcomes:
+def conjunction(left: Combined, right: Combined) -> Combined:
     """Kleene's AND on sets of outcomes.
 
-    TRUE is possible if every operand may be TRUE. FALSE is possible if at least one operand may be FALSE. Unknown is
-    possible if at least one operand may be unknown while each of the others is TRUE or unknown.
+    TRUE is possible if both operands may be TRUE. FALSE is possible if one operand may be FALSE. Unknown is possible if
+    one operand may be unknown while the other one is TRUE or unknown.
     """
-    result = Outcomes(true=True, false=False, unknown=False)
-    for one in operands:
-        unknown = (result.unknown and (one.true or one.unknown)) or (one.unknown and result.true)
-        result = Outcomes(result.true and one.true, result.false or one.false, unknown)
-    return result
+    unknown = (left.unknown & (right.true | right.unknown)) | (right.unknown & left.true)
+    return type(left)(left.true & right.true, left.false | right.false, unknown)
 
 
-def _condition(node: Node, row: Mapping[str, Any], dialect: Dialect, schema: Schema, *, convert: bool) -> Outcomes:
+def _condition(
+    node: Node, row: Mapping[str, Any], dialect: Dialect, schema: Schema, *, convert: bool
+) -> Outcomes[bool]:
     used = names(node)
     choices = [candidates(row, name, dialect, schema) for name in used]
     if len(used) > MAX_NAMES or any(choice is None for choice in choices):

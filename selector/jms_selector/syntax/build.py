@@ -1,18 +1,23 @@
-"""lark's tree -> our tree, from the leaves up, without recursion: deep nesting cannot overflow the stack."""
+"""Text -> lark's tree, with the grammar of the dialect (``grammar*.lark``), -> our tree. Imports lark.
+
+Our tree is built from the leaves up, without recursion: deep nesting cannot overflow the stack.
+"""
 
 import re
-from functools import partialmethod
+from functools import lru_cache, partialmethod
+from importlib import resources
 from typing import Any, NoReturn
 
-from lark import Token, Tree
+from lark import Lark, Token, Tree
+from lark.exceptions import UnexpectedInput
 
-from jms_selector.errors import SelectorTooLargeError
+from jms_selector.errors import InvalidSelectorError, SelectorTooLargeError
 from jms_selector.syntax import check, literals
 from jms_selector.syntax.check import Item, RuleError
-from jms_selector.syntax.diagnose import hint_at
-from jms_selector.syntax.kinds import Kind
+from jms_selector.syntax.diagnose import diagnose, hint_at
+from jms_selector.syntax.dialects import Dialect
+from jms_selector.syntax.kinds import Kind, Schema
 from jms_selector.syntax.like import compile_like
-from jms_selector.syntax.reading import Reading
 from jms_selector.syntax.tree import (
     And,
     Arithmetic,
@@ -43,24 +48,62 @@ The parsers of Artemis and Classic recurse: 500 levels work, 1,000 cause a Stack
 _NESTING_RULES = frozenset({"group", "not_", "positive", "negative", "call"})
 
 
-class Builder:
-    """Calls, for each rule and alias of the grammar, the public method of that name."""
+@lru_cache
+def _lark(activemq: bool, hyphens: bool) -> Lark:  # noqa: FBT001 - positional, so that equal calls share a cache entry
+    folder = resources.files("jms_selector.syntax")
+    files = ("grammar.lark", "grammar_activemq.lark" if activemq else "grammar_spec.lark")
 
-    def __init__(self, reading: Reading) -> None:
-        self._reading = reading
-        self._dialect = reading.dialect
-        self._strict = reading.strict
+    def terminal(token: Token) -> Token:
+        name = literals.reserved_word(str(token), activemq=activemq)
+        return type(token).new_borrow_pos(name, token.value, token) if name else token
+
+    def hyphenated(definition: Any) -> None:
+        if definition.name == "NAME":
+            definition.pattern.value = r"[A-Za-z_$][A-Za-z0-9_$-]*"
+
+    return Lark(
+        "\n".join((folder / file).read_text("utf-8") for file in files),
+        parser="lalr",
+        lexer="basic",
+        maybe_placeholders=True,
+        lexer_callbacks={"NAME": terminal},
+        edit_terminals=hyphenated if hyphens else None,
+    )
+
+
+class Builder:
+    """Has, for each rule and alias of the grammar, a public method of that name, which makes a part of our tree."""
+
+    def __init__(
+        self, text: str, offset: int, dialect: Dialect, *, strict: bool, hyphens: bool, schema: Schema
+    ) -> None:
+        """``offset``: the length of the text's prefixes, from whose end lark counts positions. ``strict``: accept only
+        what the specification allows, and the headers of ``schema``. ``hyphens``: names may contain hyphens.
+        """
+        self._text, self._offset, self._body = text, offset, text[offset:]
+        self._dialect = dialect
+        self._strict, self._hyphens, self._schema = strict, hyphens, schema
         self._oversized: set[int] = set()
         """Positions of 9223372036854775808, which is valid only after a minus."""
 
-    def build(self, tree: Tree[Token] | Token) -> Node:
+    def build(self) -> Node:
         try:
-            root = check.require_condition(self._walk(tree))
+            root = check.require_condition(self._walk(self._lark_tree()))
         except RuleError as error:
-            self._reading.refuse(error.item.start, error.found, error.expected, error.hint)
+            self._refuse(error.item.start, error.found, error.expected, error.hint)
         if self._oversized:
-            self._reading.refuse(min(self._oversized), "9223372036854775808 is beyond the range of a long")
+            self._refuse(min(self._oversized), "9223372036854775808 is beyond the range of a long")
         return root
+
+    def _refuse(self, start: int, found: str, expected: tuple[str, ...] = (), hint: str = "") -> NoReturn:
+        raise InvalidSelectorError(self._text, start + self._offset, found, expected, hint) from None
+
+    def _lark_tree(self) -> Tree[Token] | Token:
+        try:
+            return _lark(self._dialect.activemq, self._hyphens).parse(self._body)
+        except UnexpectedInput as error:
+            found = diagnose(self._body, error, strict=self._strict)
+            self._refuse(found.position, found.found, found.expected, found.hint)
 
     def _walk(self, tree: Tree[Token] | Token) -> Item:
         results: list[Any] = []
@@ -86,9 +129,9 @@ class Builder:
     def _refuse_nesting(self, node: Any) -> NoReturn:
         while getattr(node, "children", None):
             node = node.children[0]
-        position = (getattr(node, "start_pos", None) or 0) + self._reading.offset
+        position = (getattr(node, "start_pos", None) or 0) + self._offset
         raise SelectorTooLargeError(
-            self._reading.text,
+            self._text,
             position,
             f"The selector nests parentheses, NOT and signs more than {MAX_NESTING} deep"
             f" (at character {position + 1:,}).",
@@ -100,25 +143,23 @@ class Builder:
     def property(self, token: Token) -> Item:
         start = token.start_pos or 0
         try:
-            literals.check_name(str(token), activemq=self._dialect.activemq, hyphens=self._reading.hyphens)
+            literals.check_name(str(token), activemq=self._dialect.activemq, hyphens=self._hyphens)
         except literals.LiteralError as error:
-            self._reading.refuse(start, error.found, hint=error.hint or hint_at(self._reading.body, start))
+            self._refuse(start, error.found, hint=error.hint or hint_at(self._body, start))
         return self._named(str(token), start)
 
     def quoted_property(self, token: Token) -> Item:
         start = token.start_pos or 0
         empty = str(token) == '""' and not self._dialect.activemq
-        allowed = self._dialect.quoted_names and not (self._strict or self._reading.hyphens)
+        allowed = self._dialect.quoted_names and not (self._strict or self._hyphens)
         if empty or not allowed:
-            self._reading.refuse(
-                start, f"{token} cannot stand here", hint="Write strings in single quotes: 'like this'."
-            )
+            self._refuse(start, f"{token} cannot stand here", hint="Write strings in single quotes: 'like this'.")
         return self._named(literals.string(token), start)
 
     def _named(self, name: str, start: int) -> Item:
         item = Item(Property(name), start)
         if self._strict:
-            check.require_specified_name(item, name, self._reading.schema)
+            check.require_specified_name(item, name, self._schema)
         return item
 
     def string(self, token: Token) -> Item:
@@ -129,7 +170,7 @@ class Builder:
         try:
             literal = literals.number(str(token), activemq=self._dialect.activemq)
         except literals.LiteralError as error:
-            self._reading.refuse(start, error.found, hint=error.hint)
+            self._refuse(start, error.found, hint=error.hint)
         if literal.kind is Kind.BIG and not self._dialect.activemq:
             self._oversized.add(start)
         return Item(literal, start)
@@ -154,9 +195,9 @@ class Builder:
         given = tuple(item.node for item in arguments if isinstance(item, Item))
         known = self._dialect.functions.get(function)
         if known is None:
-            self._reading.refuse(start, f"Unknown function {function}")
+            self._refuse(start, f"Unknown function {function}")
         if not known[0] <= len(given) <= known[1]:
-            self._reading.refuse(start, f"{function} does not take {len(given)} arguments")
+            self._refuse(start, f"{function} does not take {len(given)} arguments")
         return Item(Call(function, given), start)
 
     # --- calculations ----------------------------------------------------------------------------
@@ -165,9 +206,9 @@ class Builder:
         operands, operators = parts[::2], parts[1::2]
         if self._strict:
             for operand in operands:
-                check.require_numeric_value(operand, self._reading.schema)
+                check.require_numeric_value(operand, self._schema)
             if bad := next((o for o in operators if o == "%"), None):
-                self._reading.refuse(bad.start_pos, "% cannot stand here", ("+ - * or /",))
+                self._refuse(bad.start_pos, "% cannot stand here", ("+ - * or /",))
         node = Arithmetic(tuple(map(str, operators)), tuple(item.node for item in operands))
         return Item(node, operands[0].start)
 
@@ -175,13 +216,13 @@ class Builder:
 
     def positive(self, sign: Token, operand: Item) -> Item:
         if self._strict:
-            check.require_numeric_value(operand, self._reading.schema)
+            check.require_numeric_value(operand, self._schema)
         return Item(operand.node, sign.start_pos or 0, grouped=True)
 
     def negative(self, sign: Token, operand: Item) -> Item:
         start, node = sign.start_pos or 0, operand.node
         if self._strict:
-            check.require_numeric_value(operand, self._reading.schema)
+            check.require_numeric_value(operand, self._schema)
         if self._folds(operand):
             assert isinstance(node, Literal)
             self._oversized.discard(operand.start)
@@ -201,7 +242,7 @@ class Builder:
         return operand.node.kind in {Kind.INT, Kind.LONG, Kind.BIG, Kind.FLOAT, Kind.DOUBLE}
 
     def _suffixed(self, operand: Item) -> bool:
-        token = re.compile(r"\w+").match(self._reading.body, operand.start)
+        token = re.compile(r"\w+").match(self._body, operand.start)
         return token is not None and token[0][-1] in "lL"
 
     # --- comparisons -----------------------------------------------------------------------------
@@ -221,7 +262,7 @@ class Builder:
         for item in items:
             check.require_number(item)
             if self._strict:
-                check.require_numeric_value(item, self._reading.schema)
+                check.require_numeric_value(item, self._schema)
 
     def between(self, operand: Item, low: Item, high: Item, *, negated: bool = False) -> Item:
         self._ordered(operand, low, high)
@@ -240,7 +281,7 @@ class Builder:
         try:
             compile_like(node.pattern, character, activemq=self._dialect.activemq)
         except ValueError as error:
-            self._reading.refuse(pattern.start_pos or 0, str(error))
+            self._refuse(pattern.start_pos or 0, str(error))
         return Item(node, operand.start)
 
     not_like = partialmethod(like, negated=True)

@@ -1,7 +1,7 @@
 """Text -> tree: checks limits, prefixes and comments, and caches the result.
 
 The default grammar is the specification's; a broker's dialect uses that broker's grammar.
-:mod:`~jms_selector.syntax.grammar` builds lark's tree, and :mod:`~jms_selector.syntax.build` builds ours from it.
+:mod:`~jms_selector.syntax.build` builds the tree.
 """
 
 import re
@@ -38,10 +38,8 @@ def _parse(  # positional, so that equal calls share a cache entry
     name: str,
     schema: Schema = NO_HEADERS,
 ) -> Selector:
-    # Imported here because they import lark, which takes longer to import than this whole package.
+    # Imported here because it imports lark, which takes longer to import than this whole package.
     from jms_selector.syntax.build import Builder
-    from jms_selector.syntax.grammar import lark_tree
-    from jms_selector.syntax.reading import Reading
 
     dialect = dialect_of(name)
     if len(text) > MAX_LENGTH:
@@ -57,8 +55,8 @@ def _parse(  # positional, so that equal calls share a cache entry
     if strict:
         _refuse_comments(text)
     hyphens = prefixes.get(HYPHENS_PREFIX, False)
-    reading = Reading(text, len(text) - len(body), dialect, strict=strict, hyphens=hyphens, schema=schema)
-    return Selector(text, Builder(reading).build(lark_tree(reading)), prefixes.get(CONVERT_PREFIX, False))
+    builder = Builder(text, len(text) - len(body), dialect, strict=strict, hyphens=hyphens, schema=schema)
+    return Selector(text, builder.build(), prefixes.get(CONVERT_PREFIX, False))
 
 
 def _cut_prefixes(text: str, dialect: Dialect) -> tuple[str, dict[str, bool]]:

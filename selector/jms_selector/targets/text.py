@@ -5,7 +5,7 @@ point, headers have the broker's names, and names that are not plain identifiers
 """
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from jms_selector.errors import UnsupportedSelectorError
 from jms_selector.meaning.conversions import java_text
@@ -188,60 +188,51 @@ def translate(root: Node, dialect: Dialect) -> Node:
     """Replace names and values of headers by those of the broker, and escapes of patterns by portable escapes."""
     names = {jms: own for own, jms in dialect.aliases.items()}
 
+    def words_of(node: Node) -> Mapping[str, str] | None:
+        return dialect.words.get(names.get(node.name, "")) if isinstance(node, Property) else None
+
     def visit(node: Node, children: list[Node]) -> Node:
         match node:
             case Property(name):
-                _refuse_unseen_name(name, dialect)
+                if name in dialect.never_seen:
+                    raise UnsupportedSelectorError(f"{name} is always NULL in {dialect.name}'s selectors.")
                 return Property(names.get(name, name))
             case Like(operand, pattern, escape, negated):
+                if words_of(operand) is not None:
+                    raise _other_words(dialect)
                 portable = (pattern, escape)
                 if dialect.activemq:
                     portable = choose_portable_escape(compile_like(pattern, escape), escape)
-                return Like(_refuse_translated_header(operand, names, dialect), *portable, negated)
+                return Like(children[0] if isinstance(operand, Property) else operand, *portable, negated)
             case In(operand, values, negated):
-                words = _broker_words(operand, names, dialect)
+                words = words_of(operand)
                 if words is not None:
                     values = tuple(_translate_word(words, value, dialect) for value in values)
                 return In(children[0], values, negated)
             case Compare(operator):
                 left, right = children
-                left = _translate_side(left, node.right, names, dialect)
-                return Compare(operator, left, _translate_side(right, node.left, names, dialect))
+                left = _translate_side(left, words_of(node.right), dialect)
+                return Compare(operator, left, _translate_side(right, words_of(node.left), dialect))
         return node.with_children(children)
 
     return fold(root, visit)
 
 
-def _refuse_unseen_name(name: str, dialect: Dialect) -> None:
-    if name in dialect.never_seen:
-        raise UnsupportedSelectorError(f"{name} is always NULL in {dialect.name}'s selectors.")
+def _other_words(dialect: Dialect) -> UnsupportedSelectorError:
+    return UnsupportedSelectorError(f"{dialect.name} has other words for delivery modes.")
 
 
-def _broker_words(node: Node, names: dict[str, str], dialect: Dialect) -> "dict[str, str] | None":
-    if not isinstance(node, Property):
-        return None
-    words = dialect.words.get(names.get(node.name, ""))
-    return None if words is None else dict(words)
-
-
-def _translate_word(words: dict[str, str], value: object, dialect: Dialect) -> str:
+def _translate_word(words: Mapping[str, str], value: object, dialect: Dialect) -> str:
     """The broker's word for ``value``. Any other value is refused, because it may be a word of the broker."""
     if value not in words:
         raise UnsupportedSelectorError(f"{value!r} is not a delivery mode, so {dialect.name} cannot select by it.")
     return words[str(value)]
 
 
-def _translate_side(side: Node, other: Node, names: dict[str, str], dialect: Dialect) -> Node:
-    """``side`` of a comparison, translated if ``other`` is a header with other words at the broker."""
-    words = _broker_words(other, names, dialect)
+def _translate_side(side: Node, words: Mapping[str, str] | None, dialect: Dialect) -> Node:
+    """A side of a comparison, translated if the other side is a header that has ``words`` at the broker."""
     if words is None:
         return side
     if not isinstance(side, Literal):
-        raise UnsupportedSelectorError(f"{dialect.name} has other words for delivery modes.")
+        raise _other_words(dialect)
     return Literal(_translate_word(words, side.value, dialect), Kind.STRING) if side.kind is Kind.STRING else side
-
-
-def _refuse_translated_header(operand: Node, names: dict[str, str], dialect: Dialect) -> Node:
-    if _broker_words(operand, names, dialect) is not None:
-        raise UnsupportedSelectorError(f"{dialect.name} has other words for delivery modes.")
-    return translate(operand, dialect) if isinstance(operand, Property) else operand

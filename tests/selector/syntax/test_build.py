@@ -102,3 +102,31 @@ def test_strict_refuses_what_the_specification_does_not_allow(text, position, fa
     with pytest.raises(InvalidSelectorError, match=rf"\[JMS_INVALID_SELECTOR\].*{fact}") as caught:
         parse(text, strict=True)
     assert caught.value.position + 1 == position
+
+
+# --- the grammars ---
+
+
+def test_not_binds_tighter_in_activemq():
+    assert parse("NOT a = 1", dialect="artemis").root == Compare("=", Not(Property("a")), Literal(1, Kind.INT))
+    with pytest.raises(InvalidSelectorError):
+        parse("NOT a > 1", dialect="classic")
+
+
+def test_names_have_hyphens_only_after_the_prefix():
+    assert parse("hyphenated_props:a-5 = 0", dialect="artemis").root == Compare(
+        "=", Property("a-5"), Literal(0, Kind.INT)
+    )
+    assert isinstance(parse("a-5 = 0", dialect="artemis").root.left, Arithmetic)
+
+
+def test_two_minuses_are_a_comment_only_in_activemq():
+    text = "a = 8 --3\n"
+    assert evaluate(parse(text), Message.of(a=11)) is True
+    assert evaluate(parse(text, dialect="artemis"), Message.of(a=8), "artemis") is True
+
+
+def test_a_position_after_a_prefix_is_one_in_the_text():
+    with pytest.raises(InvalidSelectorError) as caught:
+        parse("hyphenated_props:a-b = =", dialect="artemis")
+    assert caught.value.position == len("hyphenated_props:a-b = ")

@@ -108,7 +108,7 @@ class SchemaColumns:
         absent = np.arange(size) == len(distinct)
         for text in self.dialect.null_texts:
             same = np.append(_mask(pc.equal(distinct, text)), False)
-            _add_values(column.kinds, Kind.NULL, same, None)
+            _add_value(column.kinds, same, NULL)
         return self._add_absent_values(location, column, absent)
 
     def _candidates_with_types(self, location: NameLocation, texts: pa.Array, types: pa.Array) -> Candidates:
@@ -137,17 +137,23 @@ class SchemaColumns:
         if location.absent is None:
             column.undecided = absent
         for value in location.absent or ():
-            data = None if value.kind is Kind.NULL else np.zeros(column.size, np.int64)
-            _add_values(column.kinds, value.kind, absent, data)
+            _add_value(column.kinds, absent, value)
         if location.may_be_null:
-            _add_values(column.kinds, Kind.NULL, np.ones(column.size, bool), None)
+            _add_value(column.kinds, np.ones(column.size, bool), NULL)
         return column
 
 
-def _add_values(kinds: dict[Kind, tuple[Mask, Any]], kind: Kind, member: Mask, data: Any) -> None:
-    """Add values to a kind. ``data`` is used only if the kind is new (an absent time is 0)."""
-    known = kinds.get(kind)
-    kinds[kind] = (member, data) if known is None else (known[0] | member, known[1])
+def _add_value(kinds: dict[Kind, tuple[Mask, Any]], member: Mask, value: Value) -> None:
+    """Add a value that absent ones may have. ``member``: the mask of these. Integral kinds share their data."""
+    before, _ = kinds.get(value.kind, (np.zeros_like(member), None))
+    data = None
+    if value is not NULL:
+        alike = {kind for kind in kinds if kind is value.kind or {kind, value.kind} <= BITS.keys()}
+        known = next((kinds[kind][1] for kind in alike), vectors.data(pa.array([]), value.kind, len(member)))
+        data = np.where(member, value.value, known)
+        for kind in alike:
+            kinds[kind] = (kinds[kind][0], data)
+    kinds[value.kind] = (before | member, data)
 
 
 def _replace_words(column: pa.Array, words: Mapping[int, str]) -> pa.Array:
@@ -246,7 +252,7 @@ def typed_column(table: pa.RecordBatch | pa.Table, name: str, dialect: Dialect) 
     own = dialect.aliases.get(name, name)
     if own not in table.schema.names or own in dialect.never_seen:
         absent: dict[Kind, tuple[Mask, Any]] = {}
-        _add_absent(absent, np.ones(1, bool), dialect.defaults.get(own, NULL))
+        _add_value(absent, np.ones(1, bool), dialect.defaults.get(own, NULL))
         return Candidates(np.zeros(rows, np.intp), 1, absent)
     column = table.column(own)
     column = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
@@ -259,19 +265,5 @@ def typed_column(table: pa.RecordBatch | pa.Table, name: str, dialect: Dialect) 
     size = len(distinct) + 1
     present = np.arange(size) < len(distinct)
     kinds = {kind: (present, vectors.data(distinct, kind, size))}
-    _add_absent(kinds, ~present, dialect.defaults.get(own, NULL))
+    _add_value(kinds, ~present, dialect.defaults.get(own, NULL))
     return Candidates(codes, size, kinds)
-
-
-def _add_absent(kinds: dict[Kind, tuple[Mask, Any]], absent: Mask, value: Value) -> None:
-    """Set absent values to ``value``. Integral kinds share their data."""
-    if value is NULL:
-        kinds[Kind.NULL] = (absent, None)
-        return
-    alike = {kind for kind in kinds if kind is value.kind or {kind, value.kind} <= BITS.keys()}
-    known = next((kinds[kind][1] for kind in alike), vectors.data(pa.array([]), value.kind, len(absent)))
-    data = np.where(absent, value.value, known)
-    for kind in alike:
-        kinds[kind] = (kinds[kind][0], data)
-    member, _ = kinds.get(value.kind, (np.zeros_like(absent), None))
-    kinds[value.kind] = (member | absent, data)

@@ -5,23 +5,22 @@
 the distinct values, and each row has the outcome of its value.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import reduce
 from itertools import product
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
 from jms_selector.errors import UnsupportedSelectorError
-from jms_selector.meaning.lenient import MAX_NAMES, expand_selector, lenient_dialect
+from jms_selector.meaning.lenient import MAX_NAMES, Outcomes, combine, conjunction, read_leniently
 from jms_selector.meaning.plan import NOT_COMPUTABLE, junction_children, plan_condition, to_negation_normal_form
 from jms_selector.syntax.dialects import Dialect
 from jms_selector.syntax.kinds import BITS, Kind, Schema
-from jms_selector.syntax.parse import parse
-from jms_selector.syntax.tree import And, Node, Not, Or, Selector, conditions, fold, names
+from jms_selector.syntax.tree import And, Node, Not, Or, Selector, fold, names
 from jms_selector.targets.arrow import vectors
 from jms_selector.targets.arrow.candidates import Candidates, SchemaColumns, typed_column
 from jms_selector.targets.text import render
@@ -31,12 +30,8 @@ __all__ = ["Masks", "exact", "keep", "masks"]
 Mask = NDArray[np.bool_]
 
 
-class Masks(NamedTuple):
+class Masks(Outcomes[Mask]):
     """The rows for which each outcome is possible. For a row in no mask, the broker throws an exception."""
-
-    true: Mask
-    false: Mask
-    unknown: Mask
 
 
 def keep(
@@ -76,7 +71,7 @@ def masks(
 ) -> Masks:
     """The possible outcomes of each row of the schema: the vectorised :func:`lenient.outcomes`."""
     return _fold_masks(
-        _BatchEvaluation.lenient(selector, batch, dialect, schema, convert=convert), batch.num_rows, _lenient_and
+        _BatchEvaluation.lenient(selector, batch, dialect, schema, convert=convert), batch.num_rows, conjunction
     )
 
 
@@ -91,37 +86,20 @@ def exact(
 # --- logic on masks --------------------------------------------------------------------------------
 
 
-def _fold_masks(evaluation: "_BatchEvaluation", rows: int, conjunction: Any) -> Masks:
+def _fold_masks(evaluation: "_BatchEvaluation", rows: int, both: Callable[[Masks, Masks], Masks]) -> Masks:
     if evaluation.root is None:
         return Masks(np.ones(rows, bool), np.zeros(rows, bool), np.zeros(rows, bool))
 
-    def visit(node: Node, operands: list[Masks]) -> Masks:
-        match node:
-            case And():
-                return reduce(conjunction, operands)
-            case Or():
-                return _negate_masks(reduce(conjunction, map(_negate_masks, operands)))
-            case Not():
-                return _negate_masks(operands[0])
+    def masks_of(node: Node) -> Masks:
         return Masks(*(evaluation.rows(node, outcome) for outcome in Masks._fields))
 
-    return fold(evaluation.root, visit, conditions)
-
-
-def _negate_masks(one: Masks) -> Masks:
-    return Masks(one.false, one.true, one.unknown)
-
-
-def _lenient_and(left: Masks, right: Masks) -> Masks:
-    unknown = (left.unknown & (right.true | right.unknown)) | (right.unknown & left.true)
-    return Masks(left.true & right.true, left.false | right.false, unknown)
+    return combine(evaluation.root, masks_of, both)
 
 
 def _broker_and(left: Masks, right: Masks) -> Masks:
     """The broker's AND, which does not evaluate the right side after FALSE or after an exception."""
-    evaluated_further = left.true | left.unknown
-    unknown = (left.unknown & (right.true | right.unknown)) | (right.unknown & left.true)
-    return Masks(left.true & right.true, left.false | (evaluated_further & right.false), unknown)
+    both, evaluated_further = conjunction(left, right), left.true | left.unknown
+    return Masks(both.true, left.false | (evaluated_further & right.false), both.unknown)
 
 
 # --- conditions on columns ------------------------------------------------------------------------
@@ -145,21 +123,18 @@ class _BatchEvaluation:
     def lenient(
         cls, selector: Selector | str, batch: Any, dialect: str | Dialect, schema: Schema, *, convert: bool | None
     ) -> "_BatchEvaluation":
-        rules = lenient_dialect(dialect)
-        selector = parse(selector) if isinstance(selector, str) else selector
+        root, rules, converting = read_leniently(selector, dialect, convert=convert)
         columns = SchemaColumns(batch, rules, schema)
-        converting = selector.convert if convert is None else convert
-        return cls(expand_selector(selector), rules, converting, batch.num_rows, columns.candidates, MAX_NAMES)
+        return cls(root, rules, converting, batch.num_rows, columns.candidates, MAX_NAMES)
 
     @classmethod
     def typed(cls, selector: Selector | str, table: Any, dialect: str | Dialect) -> "_BatchEvaluation":
-        rules = lenient_dialect(dialect)
-        selector = parse(selector) if isinstance(selector, str) else selector
+        root, rules, converting = read_leniently(selector, dialect)
 
         def candidates(name: str) -> Candidates:
             return typed_column(table, name, rules)
 
-        return cls(expand_selector(selector), rules, selector.convert, table.num_rows, candidates, 1 << 10, exact=True)
+        return cls(root, rules, converting, table.num_rows, candidates, 1 << 10, exact=True)
 
     def rows(self, node: Node, outcome: str) -> Mask:
         """The rows for which ``outcome`` of one condition is possible."""
