@@ -26,7 +26,7 @@ from pyspark_jms.jms.headers import PropertiesField
 from pyspark_jms.jms.subscription import Subscription
 from pyspark_jms.network.connection import closed_on
 
-__all__ = ["RECOGNITION", "AmqpSource", "AmqpSourceLink", "MessageAnswers", "identity_of", "recognition_of", "suspects"]
+__all__ = ["AmqpSource", "AmqpSourceLink", "MessageAnswers", "identity_of", "suspects"]
 
 
 class MessageAnswers:

@@ -15,9 +15,7 @@ import numpy.typing as npt
 from pyspark_jms.errors import IllegalStateError
 
 __all__ = [
-    "BlockPlace",
     "ByteArray",
-    "Index",
     "MessageBlock",
     "PartitionSlice",
     "Positions",

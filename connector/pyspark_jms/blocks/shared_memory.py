@@ -14,7 +14,7 @@ import numpy as np
 from pyspark_jms.blocks.block import ByteArray, MessageBlock, index_of
 from pyspark_jms.errors import IllegalStateError
 
-__all__ = ["SharedBlock", "SharedMemory", "memory_path", "new_memory"]
+__all__ = ["SharedMemory", "memory_path", "new_memory"]
 
 _POSITION_BYTES = 8
 

@@ -14,17 +14,7 @@ import pyarrow as pa
 
 from pyspark_jms.blocks.block import ByteArray, MessageBlock, StagedBlock, index_of, part_starts, positions_of
 
-__all__ = [
-    "STAGED_BYTES",
-    "Packed",
-    "compress",
-    "compressed_share",
-    "decompress",
-    "pack",
-    "pack_all",
-    "pieces_of",
-    "unpack",
-]
+__all__ = ["Packed", "pack_all", "unpack"]
 
 # --- LZ4 --------------------------------------------------------------------------------------------
 

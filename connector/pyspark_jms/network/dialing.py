@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 
 from pyspark_jms.network.address import Address
 
-__all__ = ["ResolveTimeoutError", "dial", "open_socket"]
+__all__ = ["ResolveTimeoutError", "open_socket"]
 
 _MIN_SECONDS = 0.1
 

@@ -10,7 +10,7 @@ from pyspark_jms.jms.secret_text import SecretText
 from pyspark_jms.network.address import Address, Protocol
 from pyspark_jms.network.certificates import present, trusting
 
-__all__ = ["ConnectionSettings", "ManagementState", "Password", "TlsSettings"]
+__all__ = ["ConnectionSettings", "Password", "TlsSettings"]
 
 _CONNECTING_PROCESS = (
     "the process that connects: the driver for a source, every executor for a sink, and for an exactly-once sink the"

@@ -21,7 +21,7 @@ from pyspark_jms.stomp.link.management import StompManagementLink
 from pyspark_jms.stomp.link.subscriptions import end_subscription, require_same_subscription
 from pyspark_jms.stomp.wire.frame import header_of
 
-__all__ = ["StompSource", "StompSourceLink", "recognition_of", "redelivered"]
+__all__ = ["StompSource", "StompSourceLink"]
 
 
 class StompSourceLink(Consumer):

@@ -15,7 +15,6 @@ from pyspark_jms.columns.arrays import Ints, Mask, Uint8s
 __all__ = [
     "LIST_CODES",
     "MAP_CODES",
-    "STRIP",
     "ByteReader",
     "CachedCursor",
     "Code",

@@ -47,7 +47,7 @@ from pyspark_jms.jms.headers import HEADERS, Annotation, Header, HeaderField, He
 from pyspark_jms.jms.model import DEFAULT_PRIORITY, DESTINATION_WORDS, HIGHEST_PRIORITY, DeliveryMode, Destination
 from pyspark_jms.jms.subscription import BodyChoice
 
-__all__ = ["columns_of", "decode"]
+__all__ = ["decode"]
 
 _ROW_PREFIX = len("temp-queue://") + len("/~") + 32
 """The most that JMSDestination, JMSReplyTo and delivery_id add to a name, in bytes."""

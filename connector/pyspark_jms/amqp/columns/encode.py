@@ -44,7 +44,7 @@ from pyspark_jms.columns.row_parts import blocks_of
 from pyspark_jms.columns.rows import BODY_TYPES, Codes, Rows, body_types, expiration_of
 from pyspark_jms.jms.model import OCTET_STREAM, BodyType, Destination
 
-__all__ = ["body", "content_types", "encode"]
+__all__ = ["encode"]
 
 
 def encode(

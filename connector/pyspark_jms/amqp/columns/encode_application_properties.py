@@ -64,11 +64,7 @@ from pyspark_jms.jms.conversions import ValueType
 from pyspark_jms.jms.headers import JMSX_FIELDS, PropertiesField
 from pyspark_jms.jms.rules import PROPERTY_TYPES
 
-__all__ = [
-    "ApplicationProperties",
-    "application_properties",
-    "uniform_entries",
-]
+__all__ = ["application_properties"]
 
 _GROUP_ID, _GROUP_SEQUENCE = "JMSXGroupID", "JMSXGroupSeq"
 _GROUP = (_GROUP_ID, _GROUP_SEQUENCE)

@@ -54,18 +54,7 @@ from pyspark_jms.errors import UnsupportedError
 from pyspark_jms.jms.headers import TEXT_FIELDS, Annotation, Header, HeaderType, PropertiesField
 from pyspark_jms.jms.model import DESTINATION_WORDS, DeliveryMode, Destination
 
-__all__ = [
-    "NO_KIND",
-    "Identity",
-    "RowAddresses",
-    "addresses_of",
-    "annotations",
-    "correlation_ids",
-    "delivery_times_of",
-    "header",
-    "properties",
-    "reply_addresses_of",
-]
+__all__ = ["Identity", "addresses_of", "annotations", "delivery_times_of", "header", "properties", "reply_addresses_of"]
 
 # --- destinations -----------------------------------------------------------------------------------
 

@@ -44,7 +44,6 @@ from pyspark_jms.jms.rules import AMQP_TYPES
 __all__ = [
     "IS_ELEMENT",
     "MARKERS",
-    "NUMBER",
     "EnvelopedError",
     "FlattenedEntries",
     "PropertyReader",

@@ -47,7 +47,6 @@ __all__ = [
     "field_at",
     "fingerprint_texts",
     "ids",
-    "is_pattern",
     "names_of",
     "numbers",
     "reply_to_of",

@@ -78,7 +78,7 @@ from pyspark_jms.jms.rules import shown_name
 from pyspark_jms.jms.subscription import MAX_ELEMENTS, BodyChoice, too_many
 from pyspark_jms.sentences import joined_faults
 
-__all__ = ["BlockContext", "BodyFacts", "delivery_id", "has_unheld_time", "read_body", "read_message"]
+__all__ = ["BlockContext", "has_unheld_time", "read_message"]
 
 _BYTE, _UINTS, _LONGS = map(codes_of, ("byte", "uint", "long"))
 _TIMES = codes_of("long", "timestamp")

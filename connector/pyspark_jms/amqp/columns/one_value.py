@@ -20,7 +20,6 @@ __all__ = [
     "STRINGS",
     "SYMBOLS",
     "binary",
-    "decimal_text",
     "element_text",
     "number",
     "property_text",

@@ -37,9 +37,7 @@ from pyspark_jms.jms.subscription import MAX_ELEMENTS
 
 __all__ = [
     "NO_BODY",
-    "CompoundCursor",
     "Entries",
-    "Entry",
     "Field",
     "Fields",
     "NeededParts",

@@ -12,14 +12,7 @@ from pyspark_jms.jms.dialect import BrokerDialect
 from pyspark_jms.jms.features import Feature, Refusal
 from pyspark_jms.management.attributes import Management
 
-__all__ = [
-    "ACTIVEMQ_HEADERS",
-    "COMPRESSED_PROPERTY",
-    "IGNORED_PROPERTIES",
-    "IGNORED_PROPERTY_PREFIXES",
-    "SIZE_PROPERTY",
-    "Dialect",
-]
+__all__ = ["ACTIVEMQ_HEADERS", "COMPRESSED_PROPERTY", "IGNORED_PROPERTIES", "SIZE_PROPERTY", "Dialect"]
 
 IGNORED_PROPERTIES = ANY_BROKER.names | {"JMSXDeliveryCount"}
 """Application properties that a broker adds when it converts a message, without a meaning of their own."""

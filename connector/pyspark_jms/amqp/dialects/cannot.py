@@ -2,15 +2,7 @@
 
 from pyspark_jms.jms.features import Feature, Refusal
 
-__all__ = [
-    "NO_TRANSACTIONS",
-    "ONE_ENTITY",
-    "OTHER_BROKER",
-    "OVER_AMQP",
-    "no_exactly_once_reads",
-    "no_exactly_once_writes",
-    "no_topics",
-]
+__all__ = ["NO_TRANSACTIONS", "ONE_ENTITY", "OTHER_BROKER", "OVER_AMQP", "no_exactly_once_writes", "no_topics"]
 
 
 def no_exactly_once_reads(reason: str) -> Refusal:

@@ -27,7 +27,7 @@ from pyspark_jms.jms.features import Feature
 from pyspark_jms.management.queue_rules import require_own
 from pyspark_jms.network.settings import ConnectionSettings
 
-__all__ = ["MISSING_SECONDS", "Admit", "TokenLedger", "ledger_register", "opened"]
+__all__ = ["Admit", "TokenLedger", "ledger_register", "opened"]
 
 _log = logging.getLogger("pyspark_jms.link")
 

@@ -48,7 +48,7 @@ from pyspark_jms.network.dialing import open_socket
 from pyspark_jms.network.failures import SECURITY_REMEDY, connection_lost, first_that_answers, late, unreachable
 from pyspark_jms.network.settings import ConnectionSettings
 
-__all__ = ["QUIET_SECONDS", "Connection", "Stream", "connect", "error_of"]
+__all__ = ["QUIET_SECONDS", "Connection", "connect", "error_of"]
 
 LinkToPeer = TypeVar("LinkToPeer", Receiver, Sender, Coordinator)
 _log = logging.getLogger("pyspark_jms.link")

@@ -34,7 +34,7 @@ from pyspark_jms.jms.subscription import Subscription
 from pyspark_jms.network.connection import OnConnection, StateCondition, closed_on
 from pyspark_jms.network.settings import ConnectionSettings
 
-__all__ = ["Acknowledgement", "Acknowledger", "Consumer", "ReaderConsumer", "attach", "check_receiver"]
+__all__ = ["Consumer", "ReaderConsumer", "attach", "check_receiver"]
 
 _log = logging.getLogger("pyspark_jms.link")
 

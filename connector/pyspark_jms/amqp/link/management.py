@@ -37,14 +37,7 @@ from pyspark_jms.management.attributes import READ
 from pyspark_jms.management.link import ManagementLink, Reply, unknown_resource
 from pyspark_jms.network.settings import ConnectionSettings
 
-__all__ = [
-    "AmqpManagementLink",
-    "DescribedQueue",
-    "NodeManagementLink",
-    "describe_queue",
-    "open_amqp_management",
-    "refuse_stream",
-]
+__all__ = ["AmqpManagementLink", "describe_queue", "open_amqp_management", "refuse_stream"]
 
 _log = logging.getLogger("pyspark_jms.link")
 _CREDIT = 1_000

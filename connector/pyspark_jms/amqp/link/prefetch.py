@@ -16,7 +16,7 @@ from pyspark_jms.blocks.dead_letter import OversizedMessage
 from pyspark_jms.errors import ReceiptTimeoutError
 from pyspark_jms.jms.subscription import ASSUMED_MESSAGE_BYTES, Subscription
 
-__all__ = ["LOST_CREDIT", "MAX_CREDIT", "CreditWindow", "Prefetch"]
+__all__ = ["Prefetch"]
 
 _log = logging.getLogger("pyspark_jms.link")
 

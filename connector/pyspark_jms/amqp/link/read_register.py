@@ -24,16 +24,7 @@ from pyspark_jms.errors import JMSError
 from pyspark_jms.network.connection import StateCondition
 from pyspark_jms.network.settings import ConnectionSettings
 
-__all__ = [
-    "DEFAULT_PREFIX",
-    "ReadRegister",
-    "RegisterName",
-    "connected",
-    "driver_container",
-    "keep",
-    "queue_at",
-    "tokens_of",
-]
+__all__ = ["DEFAULT_PREFIX", "ReadRegister", "RegisterName", "driver_container", "queue_at", "tokens_of"]
 
 _log = logging.getLogger("pyspark_jms.link")
 

@@ -51,7 +51,7 @@ from pyspark_jms.amqp.wire.types import (
 from pyspark_jms.amqp.wire.values import malformed
 from pyspark_jms.jms.secret_text import SecretBytes
 
-__all__ = ["Connection", "Peer", "Session"]
+__all__ = ["Connection", "Session"]
 
 _MIN_IDLE_SECONDS = 1.0
 """A peer may state a shorter idle time-out. A client that obeyed 1 ms would do nothing else than send empty frames."""

@@ -31,7 +31,7 @@ from pyspark_jms.blocks.block import MessageBlock
 from pyspark_jms.blocks.dead_letter import OversizedMessage
 from pyspark_jms.errors import MessageTooLargeError, PrefetchExceededError
 
-__all__ = ["Receiver", "Transfers", "plain_handle", "ranges_of"]
+__all__ = ["Receiver", "Transfers", "plain_handle"]
 
 _UNSETTLED, _FIRST = 0, 0
 _SEQUENCE, _HALF = 1 << 32, 1 << 31  # RFC 1982 serial numbers

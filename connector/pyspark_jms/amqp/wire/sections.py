@@ -38,7 +38,6 @@ __all__ = [
     "fingerprint",
     "id_text",
     "sections",
-    "skip",
     "stable_id",
     "time_ms",
     "value_end",

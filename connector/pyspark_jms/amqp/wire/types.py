@@ -17,7 +17,6 @@ from pyspark_jms.sentences import with_article
 __all__ = [
     "AMQP_HEADER",
     "EMPTY_FRAME",
-    "MAX_FRAME_BYTES",
     "MIN_MAX_FRAME_BYTES",
     "SASL_HEADER",
     "Accepted",

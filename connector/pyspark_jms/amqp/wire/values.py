@@ -17,7 +17,6 @@ from pyspark_jms.amqp.wire.sections import FOOTER, Buffer, MalformedMessageError
 from pyspark_jms.errors import MalformedFrameError
 
 __all__ = [
-    "MAX_DEPTH",
     "Described",
     "Symbol",
     "TypedValue",

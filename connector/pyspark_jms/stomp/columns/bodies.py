@@ -32,15 +32,7 @@ from pyspark_jms.stomp.columns.headers import HeaderTexts
 from pyspark_jms.stomp.columns.lines import Fault
 from pyspark_jms.stomp.dialects.base import BodyRule, Dialect
 
-__all__ = [
-    "Bodies",
-    "BodyTypes",
-    "detect_body_types",
-    "force_body_type",
-    "lost_bodies",
-    "read_bodies",
-    "read_xml",
-]
+__all__ = ["BodyTypes", "detect_body_types", "force_body_type", "lost_bodies", "read_bodies"]
 
 _TEXT, _BYTES, _MAP, _STREAM, _OBJECT, _MESSAGE = range(len(BODY_TYPE_NAMES))
 _AFTER_HEADERS = 1 << 62

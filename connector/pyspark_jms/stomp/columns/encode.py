@@ -39,7 +39,7 @@ from pyspark_jms.stomp.columns.encode_headers import (
 )
 from pyspark_jms.stomp.dialects.base import Dialect
 
-__all__ = ["body_of", "encode", "receipt_of"]
+__all__ = ["encode", "receipt_of"]
 
 
 def encode(

@@ -22,7 +22,7 @@ from pyspark_jms.columns.arrays import (
 )
 from pyspark_jms.stomp.wire.frame import ESCAPE_CODES
 
-__all__ = ["UnescapedData", "escape_column", "unescape_buffer"]
+__all__ = ["escape_column", "unescape_buffer"]
 
 _BACKSLASH = ord("\\")
 _JOINT = pa.scalar(b"\\", pa.binary())

@@ -23,19 +23,7 @@ from pyspark_jms.jms.model import HIGHEST_PRIORITY, DeliveryMode, Destination, D
 from pyspark_jms.stomp.columns.lines import Fault, Lines
 from pyspark_jms.stomp.dialects.base import Dialect
 
-__all__ = [
-    "HeaderTexts",
-    "Headers",
-    "Layout",
-    "by_names",
-    "by_template",
-    "destinations",
-    "layout_of",
-    "stable_ids",
-    "times",
-    "truths",
-    "with_properties",
-]
+__all__ = ["HeaderTexts", "Headers", "layout_of"]
 
 
 @dataclass(frozen=True, slots=True)

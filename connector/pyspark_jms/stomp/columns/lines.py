@@ -31,7 +31,7 @@ from pyspark_jms.sentences import MAX_FAULTS_SHOWN
 from pyspark_jms.stomp.columns.escapes import unescape_buffer
 from pyspark_jms.stomp.columns.frames import COMMAND_LENGTH, FrameBounds
 
-__all__ = ["AlikeLines", "Fault", "Lines", "MixedLines", "NotPlainError", "split_lines", "wanted_lines"]
+__all__ = ["Fault", "Lines", "NotPlainError", "split_lines", "wanted_lines"]
 
 _LF, _CR, _COLON, _BACKSLASH = 10, 13, 58, 92
 _NOT_ASCII = 0x80

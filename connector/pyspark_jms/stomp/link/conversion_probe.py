@@ -22,7 +22,7 @@ from pyspark_jms.stomp.dialects import Dialect
 from pyspark_jms.stomp.link.connection import Connection, connect
 from pyspark_jms.stomp.wire.frame import Frame, encode_frame, header_of, parse_frame
 
-__all__ = ["MAX_PROBED", "is_redelivered", "other_messages", "pass_redelivered", "probe_queue", "spend_attempt"]
+__all__ = ["probe_queue"]
 
 _log = logging.getLogger("pyspark_jms.link")
 

@@ -25,7 +25,7 @@ from pyspark_jms.network.connection import StateCondition
 from pyspark_jms.network.failures import SECURITY_REMEDY, connection_lost, late
 from pyspark_jms.stomp.dialects import DIALECTS, Dialect
 
-__all__ = ["ACK_REMEDY", "Listener", "Replies", "error_of", "error_text"]
+__all__ = ["ACK_REMEDY", "Listener", "Replies"]
 
 _REASON_SECONDS = 2.0
 """The broker closes the connection before that."""

@@ -14,7 +14,7 @@ from pyspark_jms.blocks.block import MessageBlock
 from pyspark_jms.blocks.dead_letter import OversizedMessage, too_large
 from pyspark_jms.errors import MalformedFrameError, MessageTooLargeError
 
-__all__ = ["MAX_HEADER_BYTES", "FrameScanner"]
+__all__ = ["FrameScanner"]
 
 MAX_HEADER_BYTES = 16 << 20
 """A header block without an end is not STOMP. Artemis accepts values of some 100 KB and 2,000 headers; 16 MB is enough
