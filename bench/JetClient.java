@@ -20,7 +20,8 @@ import org.apache.activemq.artemis.jms.client.ActiveMQConnectionFactory;
 /**
  * Hazelcast Jet for comparison: its JMS source with Artemis' client and protocol (CORE), to a sink that does nothing.
  *
- * Each line on standard input is a job: queue, messages, processing guarantee. The client prints "ready" when
+ * Each line on standard input is a job: queue, messages, processing guarantee, parallelism. Exactly-once drops messages
+ * whose id it has seen, so they need one. The client prints "ready" when
  * the job runs, and "done" when its source has returned the last message. A snapshot once a second acknowledges.
  */
 public final class JetClient {
@@ -43,7 +44,7 @@ public final class JetClient {
             pipeline.readFrom(Sources.jmsQueueBuilder(() -> new ActiveMQConnectionFactory(url))
                     .connectionParams(user, password).destinationName(job[0]).maxGuarantee(guarantee)
                     .build(JetClient::read))
-                .withoutTimestamps().setLocalParallelism(1).writeTo(Sinks.noop());
+                .withoutTimestamps().setLocalParallelism(Integer.parseInt(job[3])).writeTo(Sinks.noop());
             SEEN.set(0);
             JobConfig config = new JobConfig().setProcessingGuarantee(guarantee)
                 .setSnapshotIntervalMillis(SNAPSHOT_MILLIS);

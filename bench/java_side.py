@@ -133,14 +133,14 @@ class JetSide(JavaSide):
     flags = ("--add-opens", "java.base/java.lang=ALL-UNNAMED", "--add-opens", "java.base/sun.nio.ch=ALL-UNNAMED")
     packages = ("com.hazelcast:hazelcast:5.7.0",)
 
-    def read(self, job: Job, guarantee: str) -> Measured:
+    def read(self, job: Job, guarantee: str, *, parallelism: int = 1) -> Measured:
         """Measures from the moment the broker resumes the full queue until the source has returned the last message.
 
         The snapshot that acknowledges the last ones is not waited for: some messages may come back.
         """
         held = self._broker.server.locateQueue(job.queue)
         held.pause()
-        measured = self._run(job, f"{job.queue} {job.messages} {guarantee}", held.resume)
+        measured = self._run(job, f"{job.queue} {job.messages} {guarantee} {parallelism}", held.resume)
         self._write_line("end")
         self._expect("ended")
         deadline = time.monotonic() + job.time_limit

@@ -30,6 +30,7 @@ OURS = (
 PEERS = (
     "read.naive", "read.java", "read.java_transacted", "read.stomp_py", "read.rate", "write.java",
     "read.amqp.java", "read.amqp.proton", "write.amqp.java", "read.jet_none", "read.jet_at_least_once",
+    "read.amqp.sent_by_java.jms", "read.jet_exactly_once", "read.amqp.sent_by_java.once",
 )  # fmt: skip
 QUICK = (*OURS, "read.journal", "read.naive")
 AXIS = ("write.jms", "write.raw", "read.raw", "read.jms")
@@ -65,7 +66,7 @@ class Stage:
             side = stack.enter_context(SparkSide(broker))
             side.spark.dataSource.register(NaiveSource)
             reason = JavaSide.missing() if java else None
-            in_java = (case for case in PEERS if ".java" in case or ".jet" in case)
+            in_java = (case for case in PEERS if "java" in case or ".jet" in case)
             skipped = dict.fromkeys(in_java, reason) if reason else {}
             clients = {"core": JavaSide(broker), "qpid": JavaSide(broker, amqp=True)} if java and not reason else {}
             for client in clients.values():
@@ -105,6 +106,7 @@ class Variant:
         amqp, once = {"brokerUrl": self.stage.broker.amqp_url}, {"deliveryGuarantee": "exactly-once"}
         journal = once | {"journalLocation": str(side.folder / "journal")}
         readings = {"read.jms": {}, "read.journal": journal, "read.amqp.jms": amqp, "read.amqp.once": amqp | once}
+        readings |= {"read.amqp.sent_by_java.jms": amqp, "read.amqp.sent_by_java.once": amqp | once | {"readers": "2"}}
         with self._open:
             for case, options in readings.items():
                 if case in self.cases:
@@ -137,6 +139,18 @@ class Variant:
 # --- cases ---------------------------------------------------------------------------------------
 
 
+def _query_reads_of_java(name: str) -> _Case:
+    """The same messages that Jet's source reads: from a producer whose client gives each an id."""
+
+    def case(variant: Variant) -> Measured:
+        reading = variant.readings[name]
+        reading.wake()
+        variant.stage.java["core"].send(reading.job)
+        return reading.measure()
+
+    return case
+
+
 def _query_reads(name: str, fill: _Client = raw.fill) -> _Case:
     """Fills the queue of a query that is awake, and lets it read."""
 
@@ -161,13 +175,15 @@ def _java_reads(client: str, acknowledgement: str, queue: str = _CLIENTS, fill: 
     return lambda variant: variant.stage.java[client].drain(variant.filled(queue, fill), acknowledgement)
 
 
-def _jet_reads(guarantee: str) -> _Case:
+def _jet_reads(guarantee: str, parallelism: int = 1) -> _Case:
     def case(variant: Variant) -> Measured:
         jet = variant.stage.jet
         assert jet is not None
         queue = f"bench.jet.{time.time_ns()}"  # messages of the round before may come back
         variant.stage.broker.create_queue(queue)
-        return _purged(variant, queue, jet.read(variant.filled(queue), guarantee))
+        job = variant.on(queue)
+        variant.stage.java["core"].send(job)
+        return _purged(variant, queue, jet.read(job, guarantee, parallelism=parallelism))
 
     return case
 
@@ -220,6 +236,9 @@ _CASES: dict[str, _Case] = {
     "read.amqp.core.jms": _query_reads("read.amqp.jms"),
     "read.jet_none": _jet_reads("NONE"),
     "read.jet_at_least_once": _jet_reads("AT_LEAST_ONCE"),
+    "read.jet_exactly_once": _jet_reads("EXACTLY_ONCE", parallelism=2),
+    "read.amqp.sent_by_java.jms": _query_reads_of_java("read.amqp.sent_by_java.jms"),
+    "read.amqp.sent_by_java.once": _query_reads_of_java("read.amqp.sent_by_java.once"),
     "read.amqp.java": _java_reads("qpid", "transacted", _AMQP, raw_amqp.fill),
     "read.amqp.proton": _client_reads(peers.proton, "bench.proton", raw_amqp.fill),
 }

@@ -64,12 +64,12 @@ def test_spark(spark, job):
 
 
 @pytest.mark.deep
-@pytest.mark.parametrize("guarantee", ["NONE", "AT_LEAST_ONCE"])
+@pytest.mark.parametrize("guarantee", ["NONE", "AT_LEAST_ONCE", "EXACTLY_ONCE"])
 def test_jet_reads_every_message(broker, job, guarantee):
     reason = JavaSide.missing()
     if reason:
         pytest.skip(reason)
     broker.create_queue(job.queue)
-    raw.send(job)
-    with JetSide(broker) as jet:
-        assert jet.read(job, guarantee).messages == MESSAGES
+    with JavaSide(broker) as java, JetSide(broker) as jet:
+        java.send(job)
+        assert jet.read(job, guarantee, parallelism=2).messages == MESSAGES
