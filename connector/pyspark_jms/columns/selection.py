@@ -152,8 +152,15 @@ def _hidden(selector: jms_selector.Selector, dialect: str) -> frozenset[str]:
 
 def require_evaluable(selector: SelectorOptions | None, target: Target) -> None:
     """Raise the error of a selector that no broker can evaluate which this may be."""
-    if selector is not None:
+    if selector is None:
+        return
+    try:
         target.require_any(lambda dialect: selection(selector, dialect.name, dialect.selector_dialect))
+    except SelectorResidualError as error:
+        if len(target.dialects) == 1:
+            raise
+        fact = f"No broker that broker=auto may meet evaluates the whole selector. For example: {error.fact}"
+        raise SelectorResidualError(fact, error.remedy) from None
 
 
 @lru_cache(64)
@@ -178,7 +185,7 @@ def selection(selector: SelectorOptions, broker: str, selector_dialect: str | No
         ) from None
     if pushed.residual is not None and selector.in_spark != "residual":
         raise SelectorResidualError(
-            f"{broker} cannot evaluate the whole selector: {'; '.join(pushed.warnings)}.",
+            f"{broker} cannot evaluate the whole selector: {'; '.join(each.rstrip('.') for each in pushed.warnings)}.",
             "With selectorInSpark=residual, Spark evaluates this part: messages that do not match it are consumed and"
             " dropped, and other consumers of a queue lose them. Or filter the DataFrame.",
         )

@@ -11,6 +11,7 @@ from pyspark_jms.columns.schema import ARROW_SCHEMA
 from pyspark_jms.columns.selection import SelectorOptions, selection
 from pyspark_jms.errors import InvalidSelectorError, SelectorIgnoredError, SelectorResidualError, UnsupportedError
 from pyspark_jms.jms.model import DestinationKind
+from pyspark_jms.options.source import SourceOptions
 from pyspark_jms.stomp.dialects import DIALECTS
 
 QUEUE, TOPIC = DestinationKind.QUEUE, DestinationKind.TOPIC
@@ -90,6 +91,15 @@ def test_a_part_that_stays_is_refused_or_sparks():
     assert sequences(split.apply(rows({"color": "red"}, redelivered=True), QUEUE)) == []
     with pytest.raises(SelectorIgnoredError):  # the other part is checked
         split.apply(rows({"color": "blue"}), QUEUE)
+
+
+@pytest.mark.parametrize(
+    ("broker", "fact"), [("artemis", "artemis cannot"), ("auto", "No broker that broker=auto may")]
+)
+def test_before_the_broker_is_known_no_broker_is_accused(broker, fact):
+    given = {"brokerUrl": "amqp://localhost:5672", "user": "u", "password": "p", "queue": "q", "broker": broker}
+    with pytest.raises(SelectorResidualError, match=rf"_RESIDUAL\] {fact}"):
+        SourceOptions.parse(given | {"selector": "JMSReplyTo = 'x'"})
 
 
 def test_what_marks_an_envelope_is_the_brokers_business_alone():
