@@ -17,7 +17,7 @@ from typing import Self
 from bench.job import Job, Measured, orders
 from bench.processes import Meter
 from pyspark_jms.testing import EmbeddedArtemis
-from pyspark_jms.tools.testing.jars import broker_classpath, resolve
+from pyspark_jms.tools.testing.jars import ARTEMIS_PACKAGES, resolve
 from pyspark_jms.tools.testing.java import find_java
 
 __all__ = ["JavaSide", "JetSide"]
@@ -47,7 +47,7 @@ class JavaSide:
 
     def __enter__(self) -> Self:
         self._folder = Path(tempfile.mkdtemp(prefix="bench-java-"))
-        classpath = os.pathsep.join([*broker_classpath(), *resolve(self.packages)])
+        classpath = os.pathsep.join([*resolve(ARTEMIS_PACKAGES), *resolve(self.packages)])
         try:
             self._compile(classpath)
             self._process = self._start(os.pathsep.join([str(self._folder), classpath]))

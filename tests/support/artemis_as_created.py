@@ -81,11 +81,11 @@ class ArtemisAsCreated(EmbeddedArtemis):
         artemis, properties = jvm.org.apache.activemq.artemis, jvm.java.lang.System
         properties.setProperty("artemis.instance", str(self.directory / "created"))
         properties.setProperty("java.security.auth.login.config", str(self.configuration.parent / "login.config"))
-        self._embedded = artemis.core.server.embedded.EmbeddedActiveMQ()
-        self._embedded.setConfigResourcePath(self.configuration.as_uri())
-        self._embedded.setSecurityManager(artemis.spi.core.security.ActiveMQJAASSecurityManager("activemq"))
-        self._embedded.start()
-        self._server = self._embedded.getActiveMQServer()
+        embedded = artemis.core.server.embedded.EmbeddedActiveMQ()
+        embedded.setConfigResourcePath(self.configuration.as_uri())
+        embedded.setSecurityManager(artemis.spi.core.security.ActiveMQJAASSecurityManager("activemq"))
+        embedded.start()
+        self._server = embedded.getActiveMQServer()
         if not self._server.isActive():
             raise EmbeddedBrokerError("The broker did not become active.", tail(self.log))
 

@@ -13,7 +13,7 @@ from pathlib import Path
 import root_fs
 
 from pyspark_jms.tools.testing.config import Acceptor, AddressSettings, User, broker_xml
-from pyspark_jms.tools.testing.jars import ARTEMIS_VERSION, broker_classpath
+from pyspark_jms.tools.testing.jars import ARTEMIS_PACKAGES, ARTEMIS_VERSION, resolve
 
 NAME = f"apache/artemis:{ARTEMIS_VERSION}-alpine"
 """The version in docker-compose.yml."""
@@ -84,7 +84,7 @@ def _lay_out(root: root_fs.RootFileSystem) -> None:
     root.programs(*PROGRAMS)
     root.java("opt/java")
     library = root.folder("/opt/artemis/lib")
-    for jar in broker_classpath():
+    for jar in resolve(ARTEMIS_PACKAGES):
         shutil.copy(jar, library)
     (root / "opt/artemis/broker.xml").write_text(configuration(Path(INSTANCE) / "data"))
     (root / "opt/artemis/login.config").write_text(LOGIN)

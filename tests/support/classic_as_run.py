@@ -60,10 +60,10 @@ class ClassicAsRun(EmbeddedClassic):
         properties.setProperty("activemq.data", str(self.directory / "data"))
         properties.setProperty("java.security.auth.login.config", str(self.configuration.parent / "login.config"))
         uri = "xbean:" + self.configuration.as_uri().replace("///", "/")  # others are remote files to Classic
-        self._service = jvm.org.apache.activemq.broker.BrokerFactory.createBroker(uri)
-        self._service.setUseShutdownHook(False)
-        self._service.start()
-        if not self._service.waitUntilStarted():
+        self._server = jvm.org.apache.activemq.broker.BrokerFactory.createBroker(uri)
+        self._server.setUseShutdownHook(False)
+        self._server.start()
+        if not self._server.waitUntilStarted():
             raise EmbeddedBrokerError("The broker did not start.", tail(self.log))
 
     def connection_factory(self):

@@ -59,7 +59,7 @@ class Classic(EmbeddedClassic):
     def _boot(self, jvm):
         super()._boot(jvm)
         for url in (f"tcp://{self.host}:{self.openwire_port}", f"mqtt://{self.host}:{self.mqtt_port}"):
-            self._service.startTransportConnector(self._service.addConnector(url))
+            self._server.startTransportConnector(self._server.addConnector(url))
 
 
 class _WithMqtt:

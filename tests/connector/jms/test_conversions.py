@@ -17,7 +17,7 @@ from py4j.protocol import Py4JJavaError
 from jms_selector.syntax.kinds import to_float
 from pyspark_jms.errors import JMSError, MessageFormatError, NullValueError, NumberFormatError
 from pyspark_jms.jms.conversions import BASE64, READABLE_AS, ValueType, convert, parse, render
-from pyspark_jms.tools.testing.jars import broker_classpath
+from pyspark_jms.tools.testing.jars import ARTEMIS_PACKAGES, resolve
 from pyspark_jms.tools.testing.java import JavaMachine
 
 TYPES = [*ValueType]
@@ -237,7 +237,7 @@ def test_base64_agrees_with_python(text):
 
 @pytest.fixture(scope="module")
 def jvm(tmp_path_factory):
-    machine = JavaMachine(broker_classpath(), log=tmp_path_factory.mktemp("java") / "java.log").connect()
+    machine = JavaMachine(resolve(ARTEMIS_PACKAGES), log=tmp_path_factory.mktemp("java") / "java.log").connect()
     yield machine.jvm
     machine.kill()
 

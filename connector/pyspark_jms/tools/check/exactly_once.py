@@ -2,15 +2,16 @@
 
 The permissions are tried with a staging queue and a ledger of the check's own, which are empty or deleted afterwards.
 In a staging queue that queries use, nothing is changed.
-The settings of their addresses are read with management.
+The settings of their addresses are read with management: a broker with a harmful setting confirms every request, and
+deletes or withholds messages later.
 """
 
 import contextlib
 import json
 import uuid
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 from pyspark_jms.amqp.link.commit_ledger import ledger_register
@@ -32,19 +33,41 @@ from pyspark_jms.errors import (
 from pyspark_jms.jms.features import Feature
 from pyspark_jms.jms.model import Destination, DestinationKind, DurableSubscription
 from pyspark_jms.management.link import ManagementLink
-from pyspark_jms.management.queue_facts import queue_facts
+from pyspark_jms.management.queue_facts import QueueFacts, queue_facts, with_settings
+from pyspark_jms.management.queue_rules import Effect, judge, patience_for
 from pyspark_jms.network.connection import StateCondition
 from pyspark_jms.network.settings import ConnectionSettings
-from pyspark_jms.tools.check.address_settings import UNDETECTING_ACCEPTORS, AddressNeeds, settings_finding
 from pyspark_jms.tools.check.findings import Finding, Verdict, note, problem
 
-__all__ = ["ExactlyOnce"]
+__all__ = ["AddressNeeds", "ExactlyOnce", "settings_finding"]
 
 _NAME = "check"
 """All runs use one name, because the broker may keep an auto-created address for ever."""
 _STAGING, _OWNER = RegisterName(f"{DEFAULT_PREFIX}{_NAME}", 0), LedgerOwner("query", _NAME)
 _LEDGER = _OWNER.queue
 _TOKEN_SECONDS = 5.0
+_UNDETECTING_ACCEPTORS = "undetectingAcceptors"
+"""A key beside those of Artemis: the acceptors that ignore duplicate ids."""
+
+
+@dataclass(frozen=True, slots=True)
+class AddressNeeds:
+    """What is kept in addresses of one prefix, and what it needs of their settings."""
+
+    name: str
+    """The name of the finding."""
+
+    feature: Feature
+    """What they are to the table of queue facts."""
+
+    match: str
+    """The addresses, as in the broker's configuration."""
+
+    patience: float | None = None
+    """Seconds that a query waits for its token; None: those of ``queue_rules.PATIENCE``."""
+
+    has_first_token: bool = False
+    """True: the broker must drop a second first token, by its duplicate id."""
 
 
 class ExactlyOnce:
@@ -165,33 +188,6 @@ class _LedgerTrial(NamedTuple):
     drops_duplicates: bool
 
 
-def _shown(management: ManagementLink, needs: AddressNeeds, address: str) -> dict[str, Any]:
-    """Return the settings of the address. If it has first tokens, add those of the broker's cache of duplicate ids."""
-    broker, shown = management.words.broker_resource, management.settings_of(address)
-    if not needs.has_first_token:
-        return shown
-    cache = {
-        "idCacheSize": management.attribute(broker, "IDCacheSize"),
-        "persistIDCache": management.attribute(broker, "persistIDCache"),
-    }
-    return cache | shown | {UNDETECTING_ACCEPTORS: _undetecting_acceptors(management)}
-
-
-def _undetecting_acceptors(management: ManagementLink) -> list[str]:
-    """Return the names of the acceptors that ignore duplicate ids over AMQP."""
-    try:
-        acceptors = json.loads(management.attribute(management.words.broker_resource, "acceptorsAsJSON"))
-    except InvalidDestinationError:
-        return []
-    options = {each["name"]: {**each.get("params", {}), **each.get("extraProps", {})} for each in acceptors}
-    return [
-        name
-        for name, each in options.items()
-        if "AMQP" in str(each.get("protocols", "AMQP")).upper()
-        and str(each.get("amqpDuplicateDetection", "true")).lower() == "false"
-    ]
-
-
 def _register_of(address: str) -> RegisterName:
     """The queue of a reader ends in its number. Without a number it is that of the first reader."""
     return RegisterName.of(address) or RegisterName(address, 0)
@@ -244,6 +240,99 @@ def _drops_duplicates(register: Register[CommitToken], token: CommitToken) -> bo
     for _ in range(2):
         register.create(token, once=True, duplicate_id=identifier)
     return len(register.take()) - before == 1
+
+
+# --- the settings of addresses -----------------------------------------------------------------------
+
+
+def _shown(management: ManagementLink, needs: AddressNeeds, address: str) -> dict[str, Any]:
+    """Return the settings of the address. If it has first tokens, add those of the broker's cache of duplicate ids."""
+    broker, shown = management.words.broker_resource, management.settings_of(address)
+    if not needs.has_first_token:
+        return shown
+    cache = {
+        "idCacheSize": management.attribute(broker, "IDCacheSize"),
+        "persistIDCache": management.attribute(broker, "persistIDCache"),
+    }
+    return cache | shown | {_UNDETECTING_ACCEPTORS: _undetecting_acceptors(management)}
+
+
+def _undetecting_acceptors(management: ManagementLink) -> list[str]:
+    """Return the names of the acceptors that ignore duplicate ids over AMQP."""
+    try:
+        acceptors = json.loads(management.attribute(management.words.broker_resource, "acceptorsAsJSON"))
+    except InvalidDestinationError:
+        return []
+    options = {each["name"]: {**each.get("params", {}), **each.get("extraProps", {})} for each in acceptors}
+    return [
+        name
+        for name, each in options.items()
+        if "AMQP" in str(each.get("protocols", "AMQP")).upper()
+        and str(each.get("amqpDuplicateDetection", "true")).lower() == "false"
+    ]
+
+
+def settings_finding(
+    needs: AddressNeeds, shown: Iterable[Mapping[str, Any]], found: Iterable[QueueFacts] = ()
+) -> Finding:
+    """``shown``: the settings of each address, as the broker's management shows them, and those of the broker's cache
+    of duplicate ids. ``found``: the queues that are there.
+    """
+    every = list(shown)
+    would_be = [with_settings(QueueFacts(name=needs.match, exists=False), each) for each in every]
+    of_queues = [fault for facts in [*would_be, *found] for fault in _faults_of_queue(needs, facts)]
+    others = [fault for facts, each in zip(would_be, every, strict=True) for fault in _others(needs, facts, each)]
+    faults = list(dict.fromkeys([*of_queues, *others]))
+    details = {"addresses": needs.match, "settings": every}
+    if not faults:
+        return Finding(needs.name, f"the broker keeps what queries store in {needs.match}", details=details)
+    value = f"{needs.match}: {'; '.join(fault.value for fault in faults)}"
+    advice = f"In the address-setting of {needs.match}: {'; '.join(fault.advice for fault in faults)}."
+    is_problem = any(fault.verdict is Verdict.PROBLEM for fault in faults)
+    return (problem if is_problem else note)(needs.name, value, advice, details)
+
+
+def _faults_of_queue(needs: AddressNeeds, facts: QueueFacts) -> Iterator[Finding]:
+    for each in judge(facts, needs.feature, patience=needs.patience):
+        fault = problem if each.effect is Effect.REFUSE else note
+        yield fault(needs.name, f"a queue there {each.sentence}", each.remedy)
+
+
+def _others(needs: AddressNeeds, facts: QueueFacts, settings: Mapping[str, Any]) -> Iterator[Finding]:
+    """Yield what no query refuses."""
+    if facts.max_delivery_attempts and not facts.dead_letter_address:
+        yield note(
+            needs.name,
+            f"there is no dead-letter-address, so a token is deleted after {facts.max_delivery_attempts} deliveries",
+            "set a dead-letter-address, from which the token can be moved back",
+        )
+    if 0 < (facts.redelivery_delay or 0) < patience_for(needs.feature, needs.patience):
+        yield note(
+            needs.name,
+            f"redelivery-delay is up to {facts.redelivery_delay:g} s, for which a restart after a crash may wait",
+            "set redelivery-delay to 0",
+        )
+    if needs.has_first_token:
+        yield from _id_cache(needs, settings)
+
+
+def _id_cache(needs: AddressNeeds, settings: Mapping[str, Any]) -> Iterator[Finding]:
+    """One id is enough: only first tokens have one. A negative size is no limit."""
+    harm = "so a batch whose token is lost is written again"
+    if acceptors := ", ".join(settings.get(_UNDETECTING_ACCEPTORS, ())):
+        yield note(
+            needs.name,  # whether the query uses such an acceptor, the trial of the ledger finds out
+            f"amqpDuplicateDetection is false at acceptor {acceptors}, {harm} by clients of this acceptor",
+            "remove amqpDuplicateDetection from the acceptor in broker.xml",
+        )
+    if int(settings.get("idCacheSize", 1)) == 0:
+        yield problem(needs.name, f"id-cache-size is 0, {harm}", "set id-cache-size to 20000, the broker's default")
+    elif not settings.get("persistIDCache", True):
+        yield problem(
+            needs.name,
+            f"persist-id-cache is false, {harm} after a restart of the broker",
+            "remove persist-id-cache from the core element of broker.xml",
+        )
 
 
 _LEDGER_NEEDS = AddressNeeds("ledger settings", Feature.COMMIT_LEDGER, f"{LEDGER_PREFIX}#", has_first_token=True)

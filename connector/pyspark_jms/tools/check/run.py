@@ -28,7 +28,7 @@ from pyspark_jms.source.links import SourceProtocol
 from pyspark_jms.source.queues import tried_out
 from pyspark_jms.stomp.link.connection import connect
 from pyspark_jms.stomp.source import StompSource
-from pyspark_jms.tools.check import deliveries, messages
+from pyspark_jms.tools.check import trials
 from pyspark_jms.tools.check.broker import (
     amqp_findings,
     clock_finding,
@@ -192,8 +192,8 @@ def _scratch_queue(check: Check) -> Iterator[Finding]:
         yield Finding.of_error("scratch queue", error, Verdict.PROBLEM)
         return
     try:
-        yield from messages.body_rule(queue)
-        yield from deliveries.window(queue)
+        yield from trials.body_rule(queue)
+        yield from trials.window(queue)
     except EndedEarly as end:
         advice = "Let no other program use this queue, and remove what an interrupted check has left there."
         with contextlib.suppress(JMSError, EndedEarly):
@@ -350,13 +350,13 @@ _TRIALS = (
     Trial("staged messages", ("amqp", "queue", "management"), _staged),
     Trial("staged messages", ("stomp", "queue", "management"), _staged_over_stomp),
     Trial("received messages", ("queue", "receive"), _received),
-    _tried("transactions", deliveries.transactions),
-    _tried("bodies", messages.bodies),
-    _tried("headers and properties", messages.headers_and_properties),
-    _tried("large message", messages.large_message),
-    _tried("selector", deliveries.selector),
-    _tried("browse", deliveries.browse),
-    _tried("end of queue", deliveries.end_of_queue, "amqp"),
-    _tried("acknowledgements", deliveries.acknowledgements),
-    _tried("missing queue", deliveries.missing_queue),
+    _tried("transactions", trials.transactions),
+    _tried("bodies", trials.bodies),
+    _tried("headers and properties", trials.headers_and_properties),
+    _tried("large message", trials.large_message),
+    _tried("selector", trials.selector),
+    _tried("browse", trials.browse),
+    _tried("end of queue", trials.end_of_queue, "amqp"),
+    _tried("acknowledgements", trials.acknowledgements),
+    _tried("missing queue", trials.missing_queue),
 )

@@ -151,6 +151,13 @@ class ScratchQueue:
             )
             yield Reader(link, condition, self._source, self.run, self._deadline)
 
+    def receive(self, count: int, seconds: float = _ARRIVAL_SECONDS) -> list[Row]:
+        """Return and acknowledge messages of this run, as ``Reader.receive`` and ``Reader.acknowledge`` do."""
+        with self.reader() as reader:
+            found = reader.receive(count, seconds)
+            reader.acknowledge()
+        return found
+
     def require_alone(self) -> None:
         """Raise ``EndedEarly`` if the queue has a message that this run did not send."""
         with self.reader(every=True, window_bytes=_LOOK_BYTES) as reader:

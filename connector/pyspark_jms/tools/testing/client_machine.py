@@ -17,10 +17,10 @@ from py4j.protocol import Py4JError, Py4JJavaError
 
 from pyspark_jms.errors import EmbeddedBrokerError
 from pyspark_jms.network.connection import closed_on
-from pyspark_jms.tools.testing.external import ExternalBroker
 from pyspark_jms.tools.testing.jars import ARTEMIS_PACKAGES, QPID_PACKAGES, resolve
 from pyspark_jms.tools.testing.java import JavaMachine
 from pyspark_jms.tools.testing.lifecycle import JavaBroker
+from pyspark_jms.tools.testing.operations import ExternalBroker
 
 __all__ = ["ClientMachine", "client_machine"]
 

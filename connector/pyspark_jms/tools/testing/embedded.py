@@ -1,7 +1,8 @@
 """An Apache Artemis broker in its own Java virtual machine. Needs Python and Java, and a package registry once."""
 
+import contextlib
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -10,10 +11,10 @@ from pyspark_jms.tools.testing.config import Acceptor, AddressSettings, Tls, Use
 from pyspark_jms.tools.testing.jars import ARTEMIS_PACKAGES
 from pyspark_jms.tools.testing.java import tail
 from pyspark_jms.tools.testing.lifecycle import JavaBroker
-from pyspark_jms.tools.testing.operations import Broker
+from pyspark_jms.tools.testing.operations import Broker, ExternalBroker
 from pyspark_jms.tools.testing.ports import free_port
 
-__all__ = ["EmbeddedArtemis"]
+__all__ = ["EmbeddedArtemis", "broker"]
 
 # Measured: with the serial collector and only the first compiler, the broker starts fastest and takes 140 MB. Under
 # load that broker pauses for seconds, so a benchmark uses the options of a server.
@@ -67,8 +68,6 @@ class EmbeddedArtemis(JavaBroker, Broker):
         self._address_settings = (_general_settings(max_delivery_attempts), *address_settings)
         self._acceptor_options = dict(acceptor_options or {})
         self._java_options = (f"-Xmx{heap}", *(_BENCHMARK_MACHINE if benchmark else _DEMO_MACHINE))
-        self._embedded: Any = None
-        self._server: Any = None
 
     @property
     def url(self) -> str:
@@ -88,13 +87,7 @@ class EmbeddedArtemis(JavaBroker, Broker):
             return self.url
         return f"stomp://{self.host}:{self.plain_port}" if self.plain_port else None
 
-    @property
-    def server(self) -> Any:
-        self._require_running()
-        return self._server
-
     def connection_factory(self) -> Any:
-        """Return a Jakarta JMS connection factory for clients in the broker's virtual machine."""
         return self.jvm.org.apache.activemq.artemis.jms.client.ActiveMQConnectionFactory("vm://0")
 
     # --- starting ----------------------------------------------------------------------------
@@ -127,12 +120,12 @@ class EmbeddedArtemis(JavaBroker, Broker):
         for user in self._users:
             accounts.addUser(user.name, user.password)
             accounts.addRole(user.name, user.name)
-        self._embedded = artemis.core.server.embedded.EmbeddedActiveMQ()
-        self._embedded.setConfigResourcePath((self.directory / "broker.xml").as_uri())
+        embedded = artemis.core.server.embedded.EmbeddedActiveMQ()
+        embedded.setConfigResourcePath((self.directory / "broker.xml").as_uri())
         login = "org.apache.activemq.artemis.spi.core.security.jaas.InVMLoginModule"
-        self._embedded.setSecurityManager(artemis.spi.core.security.ActiveMQJAASSecurityManager(login, accounts))
-        self._embedded.start()
-        self._server = self._embedded.getActiveMQServer()
+        embedded.setSecurityManager(artemis.spi.core.security.ActiveMQJAASSecurityManager(login, accounts))
+        embedded.start()
+        self._server = embedded.getActiveMQServer()
         if not self._server.isActive():  # for instance because a port is in use
             raise EmbeddedBrokerError("The broker did not become active.", tail(self.log))
 
@@ -142,11 +135,7 @@ class EmbeddedArtemis(JavaBroker, Broker):
         self._wait_until_ready(deadline, port or 0, tls=tls)
 
     def _shut_down(self) -> None:
-        self._embedded.stop()
-
-    def _end(self) -> None:
-        super()._end()
-        self._embedded = self._server = None
+        self._server.stop()
 
 
 def _general_settings(max_delivery_attempts: int) -> AddressSettings:
@@ -169,3 +158,15 @@ def _tls_options(tls: Tls, directory: Path) -> dict[str, str]:
         return options
     trust = {"trustStoreType": "PEMCA", "trustStorePath": str(tls.client_ca), "needClientAuth": "true"}
     return options | trust
+
+
+@contextlib.contextmanager
+def broker(**embedded: Any) -> Iterator[Broker]:
+    """Yield the broker that JMS_BROKER_URL, _USER and _PASSWORD name, or else ``EmbeddedArtemis(**embedded)``."""
+    url = os.environ.get("JMS_BROKER_URL")
+    if not url:
+        with EmbeddedArtemis(**embedded) as artemis:
+            yield artemis
+        return
+    get = os.environ.get
+    yield ExternalBroker(url, get("JMS_BROKER_USER", "artemis"), get("JMS_BROKER_PASSWORD", "artemis"))

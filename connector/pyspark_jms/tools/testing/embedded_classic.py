@@ -56,7 +56,6 @@ class EmbeddedClassic(JavaBroker, Broker):
         self._users = (User(user, password), *users)
         self._scheduler = scheduler
         self._java_options = (f"-Xmx{heap}", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
-        self._service: Any = None
 
     @property
     def amqp_url(self) -> str:
@@ -64,12 +63,6 @@ class EmbeddedClassic(JavaBroker, Broker):
         messages as JMS messages, and not as bytes.
         """
         return f"amqp://{self.host}:{self.amqp_port}"
-
-    @property
-    def server(self) -> Any:
-        """The running ``org.apache.activemq.broker.BrokerService``."""
-        self._require_running()
-        return self._service
 
     def connection_factory(self) -> Any:
         return self.jvm.org.apache.activemq.ActiveMQConnectionFactory(f"vm://{_NAME}?create=false")
@@ -92,7 +85,7 @@ class EmbeddedClassic(JavaBroker, Broker):
         service.setPlugins(self._plugins(jvm))
         service.addConnector(f"stomp://{self.host}:{self.port}")
         service.addConnector(f"{self.amqp_url}?transport.transformer=jms")
-        self._service = service
+        self._server = service
         service.start()
         if not service.waitUntilStarted():
             raise EmbeddedBrokerError("The broker did not start.", f"See its log {self.log}.")
@@ -114,12 +107,8 @@ class EmbeddedClassic(JavaBroker, Broker):
         return plugins
 
     def _shut_down(self) -> None:
-        self._service.stop()
-        self._service.waitUntilStopped()
-
-    def _end(self) -> None:
-        super()._end()
-        self._service = None
+        self._server.stop()
+        self._server.waitUntilStopped()
 
     # --- queues ----------------------------------------------------------------------------------
 

@@ -26,7 +26,6 @@ __all__ = [
     "QPID_PACKAGES",
     "QPID_VERSION",
     "ResolverSettings",
-    "broker_classpath",
     "cache_directory",
     "resolve",
 ]
@@ -100,10 +99,6 @@ class _Packages(NamedTuple):
 
 def cache_directory() -> Path:
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "pyspark-jms"
-
-
-def broker_classpath() -> list[str]:
-    return resolve(ARTEMIS_PACKAGES)
 
 
 def resolve(

@@ -16,9 +16,9 @@ from py4j.protocol import Py4JJavaError
 from pyspark_jms.jms.model import BodyType, DeliveryMode, Destination, DestinationKind
 from pyspark_jms.network.connection import closed_on
 from pyspark_jms.tools.testing.client_machine import client_machine
-from pyspark_jms.tools.testing.external import ExternalBroker
 from pyspark_jms.tools.testing.java import JavaTypes, strings
 from pyspark_jms.tools.testing.lifecycle import JavaBroker
+from pyspark_jms.tools.testing.operations import ExternalBroker
 
 __all__ = ["JmsClient", "JmsMessage", "Typed"]
 

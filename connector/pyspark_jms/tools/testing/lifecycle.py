@@ -163,6 +163,9 @@ class JavaBroker(OwnBroker):
     """Of its jars, which the first start may download."""
 
     _machine: JavaMachine | None = None
+    _server: Any = None
+    """The broker's main object, which ``_boot`` sets."""
+
     _excluded: tuple[str, ...] = ()
     _java_options: Sequence[str] = ()
 
@@ -198,6 +201,12 @@ class JavaBroker(OwnBroker):
     def gateway(self) -> Any:
         """The py4j gateway to the broker's JVM, for instance for arrays."""
         return self._running_machine.gateway
+
+    @property
+    def server(self) -> Any:
+        """The running ``ActiveMQServer`` of Artemis, or ``BrokerService`` of Classic."""
+        self._require_running()
+        return self._server
 
     @property
     def _running_machine(self) -> JavaMachine:
@@ -236,10 +245,7 @@ class JavaBroker(OwnBroker):
     def _end(self) -> None:
         if self._machine is not None:
             self._machine.kill()
-        self._machine = None
-
-    def _release(self, _reference: Any) -> None:
-        self.gateway.detach(_reference)
+        self._machine = self._server = None
 
 
 def _claim(directory: Path, host: str, ports: Sequence[int]) -> IO[str]:

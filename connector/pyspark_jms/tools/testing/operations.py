@@ -4,11 +4,12 @@ import contextlib
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Never
+from urllib.parse import urlsplit
 
 from pyspark_jms.errors import EmbeddedBrokerError
 
-__all__ = ["Broker", "DeadLetter"]
+__all__ = ["Broker", "DeadLetter", "ExternalBroker"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,17 +51,14 @@ class Broker(ABC):
     def server(self) -> Any:
         """The running ``org.apache.activemq.artemis.core.server.ActiveMQServer``."""
 
-    @abstractmethod
-    def _release(self, _reference: Any) -> None:
-        """Release a Java object, which py4j would otherwise keep for ever."""
-
     @contextlib.contextmanager
     def _releasing(self, reference: Any) -> Iterator[Any]:
+        """Release a Java object at the end: py4j would keep it for ever."""
         try:
             yield reference
         finally:
             if reference is not None:
-                self._release(reference)
+                self.gateway.detach(reference)
 
     @contextlib.contextmanager
     def _queue(self, name: str) -> Iterator[Any]:
@@ -144,3 +142,33 @@ def _dead_letter(message: Any) -> DeadLetter:
         queue=None if queue is None else str(queue),
         message_id=int(message.getMessageID() if origin is None else origin),
     )
+
+
+# --- a broker of another process ---------------------------------------------------------------------
+
+
+class ExternalBroker(Broker):
+    """A running broker of another process. Methods that need the broker's JVM raise an error."""
+
+    def __init__(self, url: str, user: str = "artemis", password: str = "artemis") -> None:
+        first = urlsplit(url.partition(",")[0])
+        if first.hostname is None or first.port is None:
+            raise EmbeddedBrokerError(f"JMS_BROKER_URL={url} is not an address.", "Use stomp://HOST:PORT.")
+        self.host, self.port = first.hostname, first.port
+        self.user, self.password = user, password
+        self._url = url
+
+    @property
+    def url(self) -> str:
+        return self._url
+
+    def __repr__(self) -> str:
+        return f"<ExternalBroker {self.url} user={self.user}>"
+
+    def _refuse(self) -> Never:
+        raise EmbeddedBrokerError(
+            f"Only an embedded broker has this method, and the broker {self.url} is not embedded.",
+            "Unset JMS_BROKER_URL, or skip the test.",
+        )
+
+    jvm = gateway = server = property(_refuse)

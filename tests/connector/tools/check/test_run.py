@@ -19,7 +19,7 @@ from pyspark_jms.network.address import Address
 from pyspark_jms.network.settings import ConnectionSettings, Password
 from pyspark_jms.stomp.dialects import DIALECTS
 from pyspark_jms.testing import JmsClient
-from pyspark_jms.tools.check import deliveries, messages
+from pyspark_jms.tools.check import trials
 from pyspark_jms.tools.check.findings import Finding, Verdict, failed
 from pyspark_jms.tools.check.run import _TRIALS, Check, Trial, _goes_on, _scratch_queue, _without, run_checks
 from pyspark_jms.tools.check.scratch_queue import Reader, ScratchQueue
@@ -226,7 +226,7 @@ def test_concurrent_runs_do_not_receive_each_others_messages(broker, queue, scra
 
 
 def test_a_body_that_is_read_as_another_type(scratch_queue, monkeypatch, named):
-    monkeypatch.setattr(messages, "_RULE", (("text", "text"), ("bytes", b"x" * 1_001)))
+    monkeypatch.setattr(trials, "_RULE", (("text", "text"), ("bytes", b"x" * 1_001)))
     monkeypatch.setattr(Reader, "receive", read_as_texts)
     found = named(scratch_queue)["body rule"]
     assert (found.verdict, found.value) == (Verdict.PROBLEM, "sent text, bytes; read as text, text")
@@ -237,7 +237,7 @@ def read_as_texts(self, *given, receive=Reader.receive):
 
 
 def test_a_window_without_effect(scratch_queue, monkeypatch, named):
-    monkeypatch.setattr(deliveries, "_WINDOW_BYTES", 1 << 20)
+    monkeypatch.setattr(trials, "_WINDOW_BYTES", 1 << 20)
     assert named(scratch_queue)["window"].verdict is Verdict.PROBLEM
 
 

@@ -11,8 +11,9 @@ from pathlib import Path
 import pytest
 from waiting import await_count, await_value, wait_until
 
+from pyspark_jms import testing
 from pyspark_jms.errors import EmbeddedBrokerError
-from pyspark_jms.testing import AddressSettings, EmbeddedArtemis, Tls, User
+from pyspark_jms.testing import AddressSettings, EmbeddedArtemis, ExternalBroker, Tls, User
 
 pytestmark = pytest.mark.broker
 
@@ -249,3 +250,22 @@ def test_repr_holds_no_password(tmp_path):
     assert "hush" not in repr(broker._users)
     broker._configure()
     assert not any("sesame" in file.read_text(errors="replace") for file in tmp_path.glob("*.*") if file.is_file())
+
+
+def test_a_named_broker_is_used_instead(broker, connect, monkeypatch):
+    monkeypatch.setenv("JMS_BROKER_URL", broker.url)
+    monkeypatch.setenv("JMS_BROKER_USER", broker.user)
+    monkeypatch.setenv("JMS_BROKER_PASSWORD", broker.password)
+    with testing.broker(heap="not even looked at") as named:
+        assert isinstance(named, ExternalBroker)
+        assert (named.url, named.host, named.port) == (broker.url, broker.host, broker.port)
+        _, answer = connect(named)
+        assert answer.startswith("CONNECTED")
+
+
+def test_without_a_named_broker_an_embedded_one_is_started(monkeypatch, tmp_path):
+    monkeypatch.delenv("JMS_BROKER_URL", raising=False)
+    with testing.broker(directory=tmp_path) as embedded:
+        assert isinstance(embedded, EmbeddedArtemis)
+        assert embedded.running
+    assert not embedded.running

@@ -9,9 +9,9 @@ import pytest
 
 from pyspark_jms.errors import EmbeddedBrokerError
 from pyspark_jms.tools.testing.jars import (
+    ARTEMIS_PACKAGES,
     ARTEMIS_VERSION,
     ResolverSettings,
-    broker_classpath,
     cache_directory,
     resolve,
 )
@@ -122,7 +122,7 @@ def test_cache_is_the_users(monkeypatch, tmp_path):
 
 @pytest.mark.broker
 def test_the_brokers_jars_are_of_one_version():
-    artemis = [Path(jar).name for jar in broker_classpath() if "org.apache.artemis" in jar]
+    artemis = [Path(jar).name for jar in resolve(ARTEMIS_PACKAGES) if "org.apache.artemis" in jar]
     assert any("stomp-protocol" in name for name in artemis)
     assert all(ARTEMIS_VERSION in name for name in artemis if "artemis-" in name)
 

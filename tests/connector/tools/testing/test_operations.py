@@ -3,7 +3,7 @@ from addresses import types_of
 from waiting import await_count, await_value, wait_until
 
 from pyspark_jms.errors import EmbeddedBrokerError
-from pyspark_jms.testing import DeadLetter, JmsClient
+from pyspark_jms.testing import DeadLetter, ExternalBroker, JmsClient
 
 
 def test_counts_follow_a_consumer(broker, connect, queue):
@@ -55,3 +55,32 @@ def test_dead_letters_have_their_original_queue(broker, queue):
     by_hand, moved = broker.dead_letters(dead)
     assert by_hand.queue is None
     assert moved == DeadLetter(queue=queue, message_id=42)
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        lambda broker: broker.message_count("q"),
+        lambda broker: broker.delivery_counts("q"),
+        lambda broker: broker.dead_letters(),
+        lambda broker: broker.create_queue("q"),
+        lambda broker: broker.create_queue("q", topic=True),
+        lambda broker: broker.purge("q"),
+        lambda broker: broker.jvm,
+    ],
+)
+def test_operations_that_need_the_jvm_are_errors(question):
+    with pytest.raises(EmbeddedBrokerError, match=r"\[JMS_EMBEDDED_BROKER\].*stomp://somewhere:61613"):
+        question(ExternalBroker("stomp://somewhere:61613"))
+
+
+def test_a_failover_list_and_no_password_in_the_repr():
+    named = ExternalBroker("stomp+ssl://one:1,stomp+ssl://two:2", "me", "sesame")
+    assert (named.host, named.port) == ("one", 1)
+    assert repr(named) == "<ExternalBroker stomp+ssl://one:1,stomp+ssl://two:2 user=me>"
+
+
+@pytest.mark.parametrize("wrong", ["localhost", "stomp://localhost", "61613"])
+def test_an_invalid_address_is_an_error(wrong):
+    with pytest.raises(EmbeddedBrokerError, match=rf"\[JMS_EMBEDDED_BROKER\] JMS_BROKER_URL={wrong} "):
+        ExternalBroker(wrong)

@@ -1,21 +1,26 @@
-"""What is said of what came, and what came again."""
+"""What is said of what came, what came otherwise, and what came again."""
+
+from datetime import UTC, datetime, timedelta
 
 import pytest
 from proton_broker import ProtonBroker
 
 from pyspark_jms.amqp.dialects import AMQP
 from pyspark_jms.stomp.dialects import DIALECTS
-from pyspark_jms.tools.check.deliveries import (
+from pyspark_jms.tools.check.findings import Verdict
+from pyspark_jms.tools.check.scratch_queue import ScratchQueue
+from pyspark_jms.tools.check.trials import (
+    _PROPERTIES,
     _came_back,
     _compared,
+    _headers,
     _order,
+    _properties,
     _recognised,
     _redelivered,
     selector,
     transactions,
 )
-from pyspark_jms.tools.check.findings import Verdict
-from pyspark_jms.tools.check.scratch_queue import ScratchQueue
 
 
 def rows(numbers, *, again=False, ids=True):
@@ -82,3 +87,46 @@ def test_an_echo_of_the_selector_is_no_proof_and_a_refused_coordinator_is_a_note
         assert (found.verdict, queue.uses_transactions) == (Verdict.NOTE, False)
         (found,) = selector(queue)
         assert found.value == "of 2 messages that match and 2 that do not, 2 and 2 came; the dialect does not use it"
+
+
+# --- headers and properties that arrive otherwise ---
+
+NOW = datetime(2026, 11, 26, tzinfo=UTC)
+SENT = {
+    "JMSCorrelationID": "correlation",
+    "JMSType": "kind",
+    "JMSReplyTo": "queue://scratch",
+    "JMSPriority": 7,
+    "JMSDeliveryMode": 2,
+}
+ROW = SENT | {"JMSMessageID": "ID:1", "JMSTimestamp": NOW, "JMSExpiration": NOW + timedelta(hours=1)}
+VALUES = [(name, value) for name, _, value in _PROPERTIES]
+TYPES = [(name, kind) for name, kind, _ in _PROPERTIES if kind != "string"]
+
+
+@pytest.mark.parametrize(
+    ("changes", "verdict", "said"),
+    [
+        ({}, Verdict.FINE, "all arrived"),
+        ({"JMSPriority": 4}, Verdict.NOTE, "JMSPriority is 4;"),
+        ({"JMSMessageID": None}, Verdict.NOTE, "JMSMessageID is null;"),
+        ({"JMSExpiration": NOW + timedelta(hours=2)}, Verdict.NOTE, "JMSExpiration is in 2.0 hours and not in 1;"),
+    ],
+)
+def test_headers(changes, verdict, said):
+    found = _headers(SENT, ROW | changes, NOW)
+    assert found.verdict is verdict
+    assert said in found.value
+
+
+@pytest.mark.parametrize(
+    ("values", "types", "verdicts"),
+    [
+        (VALUES, TYPES, [Verdict.FINE, Verdict.FINE]),
+        (VALUES, [], [Verdict.FINE, Verdict.NOTE]),
+        (VALUES[1:], TYPES, [Verdict.PROBLEM, Verdict.FINE]),
+        (None, None, [Verdict.PROBLEM, Verdict.NOTE]),
+    ],
+)
+def test_properties(values, types, verdicts):
+    assert [each.verdict for each in _properties({"properties": values, "property_types": types})] == verdicts
