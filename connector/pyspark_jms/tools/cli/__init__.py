@@ -1,4 +1,4 @@
-"""``pyspark-jms``: the commands of the connector. Each command is a module; ``_COMMANDS`` lists them."""
+"""``pyspark-jms``: the commands of the connector. Modules add them to the parser."""
 
 import argparse
 import sys
@@ -7,23 +7,10 @@ from collections.abc import Sequence
 from jms_selector.cli import exit_code
 from pyspark_jms import __version__
 from pyspark_jms.errors import JMSError
-from pyspark_jms.tools.cli import broker, check, demo, move, peek, send, staging, subscriptions
-from pyspark_jms.tools.cli.command import Command, text_of
+from pyspark_jms.tools.cli import broker, check, move, peek, send, staging, subscriptions
+from pyspark_jms.tools.cli.command import text_of
 
 __all__ = ["main"]
-
-_COMMANDS: tuple[Command, ...] = (
-    demo.COMMAND,
-    broker.COMMAND,
-    check.COMMAND,
-    send.COMMAND,
-    peek.COMMAND,
-    subscriptions.SUBSCRIBE,
-    subscriptions.UNSUBSCRIBE,
-    move.COMMAND,
-    staging.COMMAND,
-)
-"""In the order of ``pyspark-jms --help``."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -45,11 +32,13 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action="version", version=f"pyspark-jms {__version__}")
     commands = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
-    for command in _COMMANDS:
-        own = commands.add_parser(
-            command.name, help=command.help, description=command.description, epilog=command.epilog
-        )
-        own.set_defaults(run=command.run)
-        if command.add_arguments is not None:
-            command.add_arguments(own)
+    broker.add_demo(commands)
+    broker.add_broker(commands)
+    check.add_command(commands)
+    send.add_command(commands)
+    peek.add_command(commands)
+    subscriptions.add_subscribe(commands)
+    subscriptions.add_unsubscribe(commands)
+    move.add_command(commands)
+    staging.add_command(commands)
     return parser

@@ -1,4 +1,4 @@
-"""``pyspark-jms broker``: an Artemis broker on this machine, until Ctrl-C."""
+"""``pyspark-jms broker`` and ``demo``: an Artemis broker on this machine until Ctrl-C, or for a Spark job."""
 
 import argparse
 import os
@@ -8,19 +8,28 @@ import time
 from typing import TYPE_CHECKING
 
 from pyspark_jms.errors import EmbeddedBrokerError
-from pyspark_jms.tools.cli.command import Command
+from pyspark_jms.tools.cli.command import Commands
 
 if TYPE_CHECKING:
     from pyspark_jms.tools.testing.embedded import EmbeddedArtemis
 
-__all__ = ["COMMAND"]
+__all__ = ["add_broker", "add_demo"]
 
 _DEFAULT_PASSWORD = "artemis"  # noqa: S105 - the default of every Artemis container, and printed: not a secret
 _USUAL = {False: 5672, True: 5671}
 """Whether with TLS → the port of AMQP."""
 
 
-def _add_arguments(parser: argparse.ArgumentParser) -> None:
+def add_broker(commands: Commands) -> None:
+    parser = commands.add_parser(
+        "broker",
+        help="run an Artemis broker on this machine, without Docker",
+        description="Run an Apache Artemis broker until Ctrl-C or SIGTERM. Needs Java 17 or newer. The first start "
+        "downloads the broker's jars with Spark's resolver of packages. Messages are stored in --dir.",
+        epilog="When the broker is ready, it prints one line with URL and user. The line has the password only if it "
+        "is the default password.",
+    )
+    parser.set_defaults(run=_run)
     add = parser.add_argument
     shown = "(default: %(default)s)"
     add("--dir", default="artemis-data", help=f"folder for messages, configuration and broker.log {shown}")
@@ -129,13 +138,21 @@ def _ready_line(broker: "EmbeddedArtemis", seconds: float) -> str:
     return f"{urls} user={broker.user}{shown} (ready in {seconds:.1f} s, data in {broker.directory}; Ctrl-C stops it)"
 
 
-COMMAND = Command(
-    name="broker",
-    help="run an Artemis broker on this machine, without Docker",
-    description="Run an Apache Artemis broker until Ctrl-C or SIGTERM. Needs Java 17 or newer. The first start "
-    "downloads the broker's jars with Spark's resolver of packages. Messages are stored in --dir.",
-    epilog="When the broker is ready, it prints one line with URL and user. The line has the password only if it "
-    "is the default password.",
-    add_arguments=_add_arguments,
-    run=_run,
-)
+# --- demo ---------------------------------------------------------------------------------------------
+
+
+def add_demo(commands: Commands) -> None:
+    parser = commands.add_parser(
+        "demo",
+        help="run a broker and a Spark job that routes orders; takes a minute",
+        description="Start a broker, send orders to a queue, run a Spark job that reads, enriches and routes them to "
+        "other queues, and compare the result with the expected one. Needs Java 17 or newer. The first run downloads "
+        "the broker's jars. All other files are removed at the end.",
+    )
+    parser.set_defaults(run=_run_demo)
+
+
+def _run_demo(_options: argparse.Namespace) -> int:
+    from pyspark_jms.tools import demo
+
+    return demo.run()

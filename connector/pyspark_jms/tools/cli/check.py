@@ -11,17 +11,30 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
 from pyspark_jms.errors import InvalidOptionError, OptionConflictError
-from pyspark_jms.tools.cli.command import Command, add_access, is_ascii_json, source_options
+from pyspark_jms.tools.cli.command import Commands, add_access, is_ascii_json, source_options
 
 if TYPE_CHECKING:
     from pyspark_jms.tools.check.findings import Finding
 
-__all__ = ["COMMAND"]
+__all__ = ["add_command"]
 
 _REPORT = "conformance.md"
 
 
-def _add_arguments(parser: argparse.ArgumentParser) -> None:
+def add_command(commands: Commands) -> None:
+    parser = commands.add_parser(
+        "check",
+        help="find out what a broker can do for a user, and what is on a queue",
+        description="Connect, test on a scratch queue the features that source and sink need, and print their "
+        "guarantees on this broker. With --queue, also print the depth of a queue, its body types, messages that "
+        "cannot be received over STOMP, and over AMQP how many of its messages are in staging queues of exactly-once "
+        "reads; the messages stay on the queue. With --conformance, send test messages instead, to that queue, which "
+        "must be empty, or to a new one, and compare what the broker does with what the connector assumes. The exit "
+        "code is 1 if there is a problem.",
+        epilog="To inspect a queue, and over AMQP the address settings that exactly-once queries depend on, the user "
+        "needs the permission `manage`. Without it, the other checks run.",
+    )
+    parser.set_defaults(run=_run)
     add = parser.add_argument
     shown = "(default: %(default)s)"
     add_access(parser)
@@ -111,19 +124,3 @@ def _opened(path: Path) -> TextIO:
         raise InvalidOptionError(
             f"--report {path} cannot be written: {error.strerror}.", "Name another file."
         ) from None
-
-
-COMMAND = Command(
-    name="check",
-    help="find out what a broker can do for a user, and what is on a queue",
-    description="Connect, test on a scratch queue the features that source and sink need, and print their "
-    "guarantees on this broker. With --queue, also print the depth of a queue, its body types, messages "
-    "that cannot be received over STOMP, and over AMQP how many of its messages are in staging queues of exactly-once "
-    "reads; the messages stay on the queue. With --conformance, send test messages instead, to that queue, which must "
-    "be empty, or to a new one, and compare what the broker does with what the connector assumes. The exit code is 1 "
-    "if there is a problem.",
-    epilog="To inspect a queue, and over AMQP the address settings that exactly-once queries depend on, the user needs "
-    "the permission `manage`. Without it, the other checks run.",
-    add_arguments=_add_arguments,
-    run=_run,
-)

@@ -6,8 +6,7 @@ import re
 import sys
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Self, TextIO, TypeVar
+from typing import TYPE_CHECKING, Self, TextIO, TypeAlias, TypeVar
 
 from pyspark_jms.errors import InvalidOptionError, JMSSecurityError, OptionError
 from pyspark_jms.jms.secret_text import SecretText
@@ -18,7 +17,7 @@ if TYPE_CHECKING:
     from pyspark_jms.options.source import SourceOptions
 
 __all__ = [
-    "Command",
+    "Commands",
     "ProgressLine",
     "add_access",
     "is_ascii_json",
@@ -28,15 +27,8 @@ __all__ = [
 ]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Command:
-    name: str
-    help: str
-    description: str
-    run: Callable[[argparse.Namespace], int]
-    """Returns the exit code. A ``JMSError`` is printed, and the exit code is 1."""
-    add_arguments: Callable[[argparse.ArgumentParser], None] | None = None
-    epilog: str | None = None
+Commands: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"  # noqa: SLF001 - has no public name
+"""Where a command adds its parser, with the default ``run``: options → exit code. A ``JMSError`` of it is printed."""
 
 
 # --- a terminal that is not UTF-8 ----------------------------------------------------------------------

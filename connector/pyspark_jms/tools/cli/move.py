@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from pyspark_jms.errors import InvalidDestinationError, InvalidOptionError, JMSSecurityError, UnsupportedError
 from pyspark_jms.sentences import counted
-from pyspark_jms.tools.cli.command import Command, ProgressLine, add_access, is_ascii_json, source_options
+from pyspark_jms.tools.cli.command import Commands, ProgressLine, add_access, is_ascii_json, source_options
 
 if TYPE_CHECKING:
     from pyspark_jms.network.settings import ConnectionSettings
@@ -15,12 +15,26 @@ if TYPE_CHECKING:
     from pyspark_jms.source.links import Reading
     from pyspark_jms.tools.moving.engine import ConnectMover, Moved
 
-__all__ = ["COMMAND"]
+__all__ = ["add_command"]
 
 _OVER_AMQP = "Move them over AMQP, which carries every body: --broker-url amqp://HOST:5672."
 
 
-def _add_arguments(parser: argparse.ArgumentParser) -> None:
+def add_command(commands: Commands) -> None:
+    parser = commands.add_parser(
+        "move",
+        help="move dead letters back to their queue, or messages to another queue",
+        description="Move messages from a queue to the queues that they came from, as Artemis and Classic note them "
+        "in dead letters, or to the queue --to. Dead letters of this connector name their queue in the property "
+        "spark_jms_source, which any producer can set: the command prints the queues and their counts, and with "
+        "--yes it moves these messages. Body, headers and properties stay; JMSMessageID and JMSTimestamp are new, "
+        "and the messages do not expire. No message is lost: over AMQP each is acknowledged and sent in one "
+        "transaction; over STOMP it is sent first, so a lost connection may leave it on both queues. Messages that "
+        "cannot be moved stay, with the reason, and the exit code is 1.",
+        epilog="A message that a consumer refuses again and that comes back during the move is left, too: the "
+        "property spark_jms_moved marks it.",
+    )
+    parser.set_defaults(run=_run)
     add = parser.add_argument
     add_access(parser)
     add("--queue", required=True, metavar="NAME", help="queue to take the messages from, usually a dead-letter queue")
@@ -185,20 +199,3 @@ def _described(moved: "Moved", options: argparse.Namespace) -> str:
     if options.to is None:
         lines += [f"  {count:,} to {queue}" for queue, count in moved.targets.most_common()]
     return "\n".join(lines)
-
-
-COMMAND = Command(
-    name="move",
-    help="move dead letters back to their queue, or messages to another queue",
-    description="Move messages from a queue to the queues that they came from, as Artemis and Classic "
-    "note them in dead letters, or to the queue --to. Dead letters of this connector name their queue in the property "
-    "spark_jms_source, which any producer can set: the command prints the queues and their counts, and with --yes it "
-    "moves these messages. Body, headers and properties stay; JMSMessageID and "
-    "JMSTimestamp are new, and the messages do not expire. No message is lost: over AMQP each is acknowledged and sent "
-    "in one transaction; over STOMP it is sent first, so a lost connection may leave it on both queues. Messages that "
-    "cannot be moved stay, with the reason, and the exit code is 1.",
-    epilog="A message that a consumer refuses again and that comes back during the move is left, too: the property "
-    "spark_jms_moved marks it.",
-    add_arguments=_add_arguments,
-    run=_run,
-)

@@ -5,15 +5,23 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from pyspark_jms.tools.cli.command import Command, add_access, is_ascii_json, source_options
+from pyspark_jms.tools.cli.command import Commands, add_access, is_ascii_json, source_options
 
-__all__ = ["COMMAND"]
+__all__ = ["add_command"]
 
 _SHOWN_CHARACTERS = 200
 _BODIES = ("text", "bytes", "map", "stream")
 
 
-def _add_arguments(parser: argparse.ArgumentParser) -> None:
+def add_command(commands: Commands) -> None:
+    parser = commands.add_parser(
+        "peek",
+        help="show the first messages of a queue; they stay there",
+        description="Show messages with their headers, properties and bodies. They stay on the queue. While the "
+        "command runs, other consumers may not see them.",
+        epilog="What --json prints can be sent again: pyspark-jms send --json-lines.",
+    )
+    parser.set_defaults(run=_run)
     add = parser.add_argument
     add_access(parser)
     add("--queue", required=True, metavar="NAME", help="queue to look at")
@@ -62,14 +70,3 @@ def _one_line(body: object) -> str:
 
 def _cut(text: str) -> str:
     return text if len(text) <= _SHOWN_CHARACTERS else f"{text[:_SHOWN_CHARACTERS]}… ({len(text):,} characters)"
-
-
-COMMAND = Command(
-    name="peek",
-    help="show the first messages of a queue; they stay there",
-    description="Show messages with their headers, properties and bodies. They stay on the queue. While the command "
-    "runs, other consumers may not see them.",
-    epilog="What --json prints can be sent again: pyspark-jms send --json-lines.",
-    add_arguments=_add_arguments,
-    run=_run,
-)

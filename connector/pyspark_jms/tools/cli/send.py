@@ -10,15 +10,26 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 from pyspark_jms.errors import InvalidOptionError, MissingOptionError
 from pyspark_jms.sentences import counted
-from pyspark_jms.tools.cli.command import Command, ProgressLine, add_access, sink_options
+from pyspark_jms.tools.cli.command import Commands, ProgressLine, add_access, sink_options
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["COMMAND"]
+__all__ = ["add_command"]
 
 
-def _add_arguments(parser: argparse.ArgumentParser) -> None:
+def add_command(commands: Commands) -> None:
+    parser = commands.add_parser(
+        "send",
+        help="send a text, a file, or lines of JSON to a queue or topic",
+        description="Send messages in one transaction, all of them or none, where the broker has transactions. A "
+        'line of --json-lines is an object with the columns of the sink, as {"text": "hello", "properties": {"id": '
+        '5}, "JMSType": "order"}; bytes are base64. A line may name its destination as queue://NAME if neither '
+        "--queue nor --topic is given. `peek --json` prints such lines.",
+        epilog="For many messages, --option transaction=10000 commits every 10,000: after an error, the messages of "
+        "earlier transactions stay sent.",
+    )
+    parser.set_defaults(run=_run)
     add_access(parser, side="sink")
     where = parser.add_mutually_exclusive_group()
     where.add_argument("--queue", metavar="NAME", help="queue to send to")
@@ -135,17 +146,3 @@ def _body(options: argparse.Namespace) -> dict[str, Any]:
 
 def _unreadable(name: str, error: OSError) -> InvalidOptionError:
     return InvalidOptionError(f"File {name} cannot be read: {error.strerror}.", "Check its name and permissions.")
-
-
-COMMAND = Command(
-    name="send",
-    help="send a text, a file, or lines of JSON to a queue or topic",
-    description="Send messages in one transaction, all of them or none, where the broker has transactions. A line of "
-    '--json-lines is an object with the columns of the sink, as {"text": "hello", "properties": {"id": 5}, "JMSType": '
-    '"order"}; bytes are base64. A line may name its destination as queue://NAME if neither --queue nor --topic is '
-    "given. `peek --json` prints such lines.",
-    epilog="For many messages, --option transaction=10000 commits every 10,000: after an error, the messages of "
-    "earlier transactions stay sent.",
-    add_arguments=_add_arguments,
-    run=_run,
-)

@@ -8,51 +8,57 @@ from typing import TYPE_CHECKING, Any
 
 from pyspark_jms.errors import InvalidDestinationError, UnsupportedError
 from pyspark_jms.sentences import counted
-from pyspark_jms.tools.cli.command import Command, add_access, source_options
+from pyspark_jms.tools.cli.command import Commands, add_access, source_options
 
 if TYPE_CHECKING:
     from pyspark_jms.amqp.link.read_register import RegisterName
     from pyspark_jms.network.settings import ConnectionSettings
 
-__all__ = ["COMMAND"]
+__all__ = ["add_command"]
 
 _DEFAULT_PREFIX = "pyspark-jms.staging."
 
 
-def _add_arguments(parser: argparse.ArgumentParser) -> None:
+def add_command(commands: Commands) -> None:
+    parser = commands.add_parser(
+        "staging",
+        help="list, show or delete the staging queues of exactly-once reads over AMQP",
+        description="Staging queues of exactly-once reads over AMQP: list them, show what one has, or delete one.",
+        epilog="The staging queue of a deleted checkpoint stays on the broker until an operator deletes it. While a "
+        "query uses a staging queue, the broker refuses to delete it.",
+    )
     actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
-    for name, text in (
-        ("list", "list the staging queues of a broker, and whether a query uses them; needs the permission manage"),
-        ("show", "show what a staging queue has, by browsing"),
-        ("drop", "delete a staging queue, its messages and its token"),
+    for name, run, text in (
+        (
+            "list",
+            _list,
+            "list the staging queues of a broker, and whether a query uses them; needs the permission manage",
+        ),
+        ("show", _show, "show what a staging queue has, by browsing"),
+        ("drop", _drop, "delete a staging queue, its messages and its token"),
     ):
         own = actions.add_parser(name, help=text, description=text.capitalize() + ".")
+        own.set_defaults(run=run)
         add_access(own)
-        own.add_argument("--json", action="store_true", help="print JSON")
+        add = own.add_argument
+        add("--json", action="store_true", help="print JSON")
         if name == "list":
-            own.add_argument(
+            add(
                 "--prefix",
                 default=_DEFAULT_PREFIX,
                 metavar="TEXT",
                 help="beginning of the names of staging queues (default: %(default)s)",
             )
         else:
-            own.add_argument(
+            add(
                 "--queue",
                 required=True,
                 metavar="NAME",
                 help="the staging queue, as list names it; without its number, those of all readers of the query",
             )
-            own.add_argument(
-                "--client-id", metavar="ID", help="the query's option clientId, if it reads a durable subscription"
-            )
+            add("--client-id", metavar="ID", help="the query's option clientId, if it reads a durable subscription")
         if name == "drop":
-            own.add_argument("--yes", action="store_true", help="delete it: without this option nothing is deleted")
-
-
-def _run(options: argparse.Namespace) -> int:
-    run = {"list": _list, "show": _show, "drop": _drop}[options.action]
-    return run(options, _settings(options))
+            add("--yes", action="store_true", help="delete it: without this option nothing is deleted")
 
 
 def _settings(options: argparse.Namespace) -> "ConnectionSettings":
@@ -64,10 +70,10 @@ def _settings(options: argparse.Namespace) -> "ConnectionSettings":
     return settings
 
 
-def _list(options: argparse.Namespace, settings: "ConnectionSettings") -> int:
+def _list(options: argparse.Namespace) -> int:
     from pyspark_jms.tools.registers import list_registers
 
-    found = list_registers(settings, options.prefix)
+    found = list_registers(_settings(options), options.prefix)
     if options.json:
         print(json.dumps([asdict(each) for each in found], indent=2))
         return 0
@@ -92,9 +98,10 @@ def _registers(options: argparse.Namespace, settings: "ConnectionSettings") -> l
     )
 
 
-def _show(options: argparse.Namespace, settings: "ConnectionSettings") -> int:
+def _show(options: argparse.Namespace) -> int:
     from pyspark_jms.tools.registers import show_register
 
+    settings = _settings(options)
     shown = [asdict(show_register(settings, each)) for each in _registers(options, settings)]
     printed = shown if len(shown) > 1 else shown[0]
     print(json.dumps(printed, indent=2) if options.json else "\n\n".join(map(_lines, shown)))
@@ -114,9 +121,10 @@ def _text(value: object) -> str:
     return str(value)
 
 
-def _drop(options: argparse.Namespace, settings: "ConnectionSettings") -> int:
+def _drop(options: argparse.Namespace) -> int:
     from pyspark_jms.tools.registers import drop_registers, require_registers, show_register
 
+    settings = _settings(options)
     registers = _registers(options, settings)
     shown = [show_register(settings, each) for each in registers]
     (drop_registers if options.yes else require_registers)(settings, registers)
@@ -127,14 +135,3 @@ def _drop(options: argparse.Namespace, settings: "ConnectionSettings") -> int:
         what = f"{counted(each.messages)} in {counted(each.blocks, 'block')}"
         print(f"{each.name}: deleted, with {what}" if options.yes else f"{each.name} has {what}. --yes deletes them")
     return 0 if options.yes else 1
-
-
-COMMAND = Command(
-    name="staging",
-    help="list, show or delete the staging queues of exactly-once reads over AMQP",
-    description="Staging queues of exactly-once reads over AMQP: list them, show what one has, or delete one.",
-    epilog="The staging queue of a deleted checkpoint stays on the broker until an operator deletes it. While a query "
-    "uses a staging queue, the broker refuses to delete it.",
-    add_arguments=_add_arguments,
-    run=_run,
-)

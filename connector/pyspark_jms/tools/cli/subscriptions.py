@@ -2,11 +2,10 @@
 
 import argparse
 import json
-from functools import partial
 
-from pyspark_jms.tools.cli.command import Command, add_access, is_ascii_json, source_options
+from pyspark_jms.tools.cli.command import Commands, add_access, is_ascii_json, source_options
 
-__all__ = ["SUBSCRIBE", "UNSUBSCRIBE"]
+__all__ = ["add_subscribe", "add_unsubscribe"]
 
 
 def _add_arguments(parser: argparse.ArgumentParser, topic: str) -> None:
@@ -17,10 +16,32 @@ def _add_arguments(parser: argparse.ArgumentParser, topic: str) -> None:
     add("--client-id", metavar="ID", help="the query's option clientId; without it, the subscription is shared")
 
 
-def _add_subscribe(parser: argparse.ArgumentParser) -> None:
+def add_subscribe(commands: Commands) -> None:
+    parser = commands.add_parser(
+        "subscribe",
+        help="create a durable topic subscription before its first query starts",
+        description="Create a durable subscription: the broker keeps the topic's messages for it from now on. Start "
+        "the query with the same topic, subscriptionName, clientId and selector. An existing subscription stays as "
+        "it is; another selector is refused.",
+        epilog="A subscription without a consumer fills the broker's storage. `unsubscribe` deletes it.",
+    )
+    parser.set_defaults(run=_subscribe)
     _add_arguments(parser, "topic to subscribe to")
     parser.add_argument("--selector", metavar="TEXT", help="the query's option selector")
     parser.add_argument("--json", action="store_true", help="print JSON")
+
+
+def add_unsubscribe(commands: Commands) -> None:
+    parser = commands.add_parser(
+        "unsubscribe",
+        help="delete a durable topic subscription that no query reads any more",
+        description="Delete a durable subscription with all its messages. The broker refuses it while a consumer "
+        "reads the subscription (RabbitMQ does not refuse it).",
+        epilog="The subscription of a stopped query stays, so that no message is lost. A subscription without a "
+        "consumer fills the broker's storage.",
+    )
+    parser.set_defaults(run=_unsubscribe)
+    _add_arguments(parser, "topic of the subscription")
 
 
 def _named(options: argparse.Namespace) -> dict[str, str | None]:
@@ -55,26 +76,3 @@ def _unsubscribe(options: argparse.Namespace) -> int:
     reading_of(parsed).protocol.end_subscription(parsed.connection, parsed.destinations[0], parsed.durable)
     print(f"{parsed.durable}: ended")
     return 0
-
-
-SUBSCRIBE = Command(
-    name="subscribe",
-    help="create a durable topic subscription before its first query starts",
-    description="Create a durable subscription: the broker keeps the topic's messages for it from now on. Start the "
-    "query with the same topic, subscriptionName, clientId and selector. An existing subscription stays as it is; "
-    "another selector is refused.",
-    epilog="A subscription without a consumer fills the broker's storage. `unsubscribe` deletes it.",
-    add_arguments=_add_subscribe,
-    run=_subscribe,
-)
-
-UNSUBSCRIBE = Command(
-    name="unsubscribe",
-    help="delete a durable topic subscription that no query reads any more",
-    description="Delete a durable subscription with all its messages. The broker refuses it while a consumer reads "
-    "the subscription (RabbitMQ does not refuse it).",
-    epilog="The subscription of a stopped query stays, so that no message is lost. A subscription without a "
-    "consumer fills the broker's storage.",
-    add_arguments=partial(_add_arguments, topic="topic of the subscription"),
-    run=_unsubscribe,
-)

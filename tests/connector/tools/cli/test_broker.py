@@ -144,3 +144,11 @@ def test_an_error_is_one_message_and_code_1(capsys, monkeypatch, tmp_path):
 def test_tls_options_without_a_certificate(capsys):
     assert cli.main(["broker", "--tls-key", "key.pem"]) == 1
     assert "--tls-cert." in capsys.readouterr().err
+
+
+def test_the_demo_has_no_arguments(capsys):
+    """``tests/connector/tools/test_demo.py`` runs the command."""
+    with pytest.raises(SystemExit) as ended:
+        cli.main(["demo", "--fast"])
+    assert ended.value.code == 2
+    assert "unrecognized arguments: --fast" in capsys.readouterr().err

@@ -8,19 +8,9 @@ import pytest
 from addresses import types_of
 
 from pyspark_jms.tools import cli
-from pyspark_jms.tools.cli import _COMMANDS
 from pyspark_jms.tools.cli.command import ProgressLine, add_access, source_options
 
 SECRET = "s3cr3t"
-
-
-def test_names_are_unique_and_texts_are_sentences():
-    names = [command.name for command in _COMMANDS]
-    assert len(set(names)) == len(names)
-    for command in _COMMANDS:
-        assert command.help[0].islower()
-        assert command.description.endswith(".")
-        assert command.epilog is None or command.epilog.endswith(".")
 
 
 # --- a line that shows how far a long command is -----------------------------------------------------

@@ -1,3 +1,4 @@
+import argparse
 import io
 import json
 import sys
@@ -8,8 +9,21 @@ from pyspark_jms import __version__
 from pyspark_jms.tools import cli
 
 
+def commands():
+    """The name and the parser of each command."""
+    (action,) = (each for each in cli._parser()._actions if isinstance(each, argparse._SubParsersAction))
+    return zip(action._choices_actions, action.choices.values(), strict=True)
+
+
+def test_texts_are_sentences():
+    for listed, parser in commands():
+        assert listed.help[0].islower()
+        assert parser.description.endswith(".")
+        assert parser.epilog is None or parser.epilog.endswith(".")
+
+
 def test_help_and_version(capsys):
-    names = [command.name for command in cli._COMMANDS]
+    names = [listed.dest for listed, _ in commands()]
     for arguments in (["--help"], *([name, "--help"] for name in names), ["--version"]):
         with pytest.raises(SystemExit) as ended:
             cli.main(arguments)
