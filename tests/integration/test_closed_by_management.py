@@ -286,22 +286,51 @@ def test_a_task_of_a_sink_is_repeated_without_loss(broker, queue, monkeypatch, l
     url, once = broker.url if link is StompSinkLink else broker.amqp_url, link is LedgerLink
     given = access(broker) | {"brokerUrl": url, "queue": queue}
     options = SinkOptions.parse(given | ({"deliveryGuarantee": "exactly-once"} if once else {}))
-    owner = LedgerOwner("query", uuid.uuid4().hex)
-    this = LedgerTask(owner=owner, write="w/0", partition=0, batch=0, execution="e", may_be_repeated=False)
     texts = [f"text {n}" for n in range(MESSAGES)]
     rows = [pa.RecordBatch.from_pydict({"text": texts[n : n + 20]}) for n in range(0, MESSAGES, 20)]
-    for attempt in range(5):
-        try:
-            if once:
-                send_exactly_once(CommitLedger(options.connection, owner), options, this, iter(rows))
-            else:
-                send_at_least_once(link, options, iter(rows))
-            break
-        except (ConnectionLostError, TransactionRolledBackError):
-            this = replace(this, may_be_repeated=True, execution=f"e{attempt}")
+    if once:
+        write_once(options, rows)
+    else:
+        repeated(lambda _: send_at_least_once(link, options, iter(rows)))
     assert closed or nth > 1
     read = run(reading_of(SourceOptions.parse(given)))
     assert sorted(read) == sorted(texts)
+
+
+def test_a_ledger_whose_consumer_was_closed_once_its_token_was_accepted_has_it_again(broker, queue, monkeypatch):
+    control, method, closed = broker.server.getActiveMQServerControl(), Transactions._await_answers, []
+
+    def closed_then(this, receiver):
+        method(this, receiver)
+        if not closed:
+            closed.append(end_consumers(control, receiver.remote_source.address.rpartition("::")[2]))
+            wait_until(lambda: not receiver.is_attached)
+            this._connection.check_link(receiver)
+
+    monkeypatch.setattr(Transactions, "_await_answers", closed_then)
+    options = SinkOptions.parse(access(broker, "amqp") | {"queue": queue, "deliveryGuarantee": "exactly-once"})
+    write_once(options, [pa.RecordBatch.from_pydict({"text": [f"text {n}" for n in range(MESSAGES)]})])
+    assert closed == [1]
+    assert left(broker, queue, MESSAGES) == MESSAGES
+
+
+def write_once(options, rows):
+    owner = LedgerOwner("query", uuid.uuid4().hex)
+    task = LedgerTask(owner=owner, write="w/0", partition=0, batch=0, execution="e", may_be_repeated=False)
+
+    def send(attempt):
+        this = replace(task, may_be_repeated=attempt > 0, execution=f"e{attempt}")
+        send_exactly_once(CommitLedger(options.connection, owner), options, this, iter(rows))
+
+    repeated(send)
+
+
+def repeated(send):
+    """Call ``send`` with the number of the attempt, until it raises no error for which Spark would repeat a task."""
+    for attempt in range(5):
+        with contextlib.suppress(ConnectionLostError, TransactionRolledBackError):
+            send(attempt)
+            return
 
 
 def close_connection(control, connection):
