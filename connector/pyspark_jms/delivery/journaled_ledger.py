@@ -5,15 +5,14 @@ messages due for acknowledgement, and ``finish`` deletes them. A message without
 it is redelivered, also by the next process. If its segment is deleted first, a tombstone recognises it.
 """
 
-from collections import deque
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
-from itertools import pairwise
+from itertools import chain, pairwise
 
 import numpy as np
 
-from pyspark_jms.blocks.block import MessageBlock, PartitionSlice, Positions, fit, part_starts, positions_of
+from pyspark_jms.blocks.block import MessageBlock, PartitionSlice, part_starts, positions_of
 from pyspark_jms.delivery.journal.contents import SegmentInfo, StoredBlock
 from pyspark_jms.delivery.journal.segment import Segment
 from pyspark_jms.delivery.journal.store import JournalStore
@@ -29,7 +28,7 @@ from pyspark_jms.delivery.subscription_ledger import (
 )
 from pyspark_jms.errors import DataLossError
 
-__all__ = ["Backlog", "JournaledLedger", "partitions_of"]
+__all__ = ["JournaledLedger", "partitions_of"]
 
 
 @dataclass(slots=True)
@@ -74,7 +73,6 @@ class JournaledLedger(DeliveryLedger[_Durable]):
         self._sources = list(sources)
         self._partition_bytes = partition_bytes
         self._received: list[list[MessageRange]] = [[] for _ in sources]
-        self._backlog = Backlog()
         start = self._reach(start, fail_on_data_loss=fail_on_data_loss)
         self._store.release(start)
         self.offered = self.done = start
@@ -82,7 +80,7 @@ class JournaledLedger(DeliveryLedger[_Durable]):
             for source in self._sources_of(known.source):
                 source.expect(known.id, ExpectedRedelivery(known.fingerprint, MessageState.LOST))
         for info in store.segments(start):
-            self._count(store.read(info.first), max(0, start - info.first))
+            self._add(store.read(info.first), max(0, start - info.first))
 
     def _sources_of(self, name: str) -> Iterator[ExpectedRedeliveries]:
         for origin, source in self._by_origin.items():
@@ -106,28 +104,29 @@ class JournaledLedger(DeliveryLedger[_Durable]):
         self._store.skip_to(start)
         return start
 
-    def _count(self, segment: Segment, skipped: int = 0) -> None:
-        """A segment's messages wait, save for the first ``skipped``."""
-        self._backlog.add(positions_of(segment.block.ends)[skipped:] - segment.block.start(skipped))
+    def _add(self, segment: Segment, skipped: int = 0) -> None:
+        """A segment's messages wait, without their bytes, and without the first ``skipped``."""
+        sizes_only = MessageBlock(ends=segment.block.ends)
+        self._backlog.add(MessageRange(0, sizes_only, skipped, len(segment), MessageState.DURABLE))
 
     # --- received ------------------------------------------------------------------------------
 
     @property
     def waiting_messages(self) -> int:
-        return self._backlog.messages + sum(len(range_) for ranges in self._received for range_ in ranges)
+        return super().waiting_messages + sum(map(len, chain.from_iterable(self._received)))
 
     @property
     def waiting_bytes(self) -> int:
-        return self._backlog.size + sum(range_.size for ranges in self._received for range_ in ranges)
+        return super().waiting_bytes + sum(range_.size for range_ in chain.from_iterable(self._received))
 
     @property
     def in_flight_messages(self) -> int:
-        received = sum(len(range_) for ranges in self._received for range_ in ranges)
+        received = sum(map(len, chain.from_iterable(self._received)))
         return received + sum(len(ack.ids) for each in self._ledgers for ack in each.rounds)
 
     @property
     def in_flight_bytes(self) -> int:
-        received = sum(range_.size for ranges in self._received for range_ in ranges)
+        received = sum(range_.size for range_ in chain.from_iterable(self._received))
         return received + sum(ack.what.size for each in self._ledgers for ack in each.rounds)
 
     def receive(
@@ -161,7 +160,7 @@ class JournaledLedger(DeliveryLedger[_Durable]):
         segment = self._segment(subscription, range_)
         self._store.append(segment)
         range_.state = WITH_JOURNAL.after(range_.state, Event.STORE)
-        self._count(segment)
+        self._add(segment)
         ids = [identifier for identifier in range_.ids if identifier is not None]
         self._ledgers[subscription].add_round(ids, _Durable({}, range_.size, segment.first), range_.state)
 
@@ -183,9 +182,11 @@ class JournaledLedger(DeliveryLedger[_Durable]):
 
     def offer(self, *, max_messages: int | None, max_bytes: int | None) -> int:
         """End the next batch: what is durable, at least one message. Record it and where its partitions start."""
-        ends = self._backlog.take(max_messages=max_messages, max_bytes=max_bytes)
-        if len(ends):
+        ranges = self._backlog.take(max_messages=max_messages, max_bytes=max_bytes)
+        if ranges:
             IN_JOURNAL.after(MessageState.DURABLE, Event.OFFER)
+            sizes = [np.diff(positions_of(each.block.ends), prepend=0)[each.first : each.last] for each in ranges]
+            ends = np.cumsum(np.concatenate(sizes))
             end = self.offered + len(ends)
             # A process that died before Spark logged the offset may have recorded this batch already.
             if self._store.batch(self.offered, end) is None:
@@ -254,47 +255,3 @@ def _lost_between(sequence: int, oldest: int, following: int) -> DataLossError:
         "Give the journalLocation that belongs to the checkpoint. With failOnDataLoss=false the query goes on with what"
         " there is.",
     )
-
-
-# --- the sizes of the messages that wait to be offered -----------------------------------------------
-
-
-class Backlog:
-    """First in, first out."""
-
-    def __init__(self) -> None:
-        self._ends: deque[Positions] = deque()  # of each block: bytes up to each of its messages
-        self.messages = 0
-        self.size = 0
-        """Bytes of the messages."""
-
-    def add(self, ends: Positions) -> None:
-        """Consecutive messages: where each ends, counted from the beginning of the first."""
-        if len(ends):
-            self._ends.append(ends)
-            self.messages += len(ends)
-            self.size += int(ends[-1])
-
-    def take(self, *, max_messages: int | None, max_bytes: int | None) -> Positions:
-        """Return where each message of the next batch ends. The first fits always."""
-        taken: list[Positions] = []
-        messages, size = 0, 0
-        while self._ends:
-            ends = self._ends[0]
-            fits = fit(
-                ends,
-                size=None if max_bytes is None else max_bytes - size,
-                messages=None if max_messages is None else max_messages - messages,
-                at_least_one=not messages,
-            )
-            if not fits:
-                break
-            self._ends.popleft()
-            if fits < len(ends):
-                self._ends.appendleft(ends[fits:] - ends[fits - 1])
-            taken.append(ends[:fits] + size)
-            messages += fits
-            size += int(ends[fits - 1])
-        self.messages -= messages
-        self.size -= size
-        return np.concatenate(taken) if taken else np.empty(0, np.int64)

@@ -62,8 +62,6 @@ class Ledger(DeliveryLedger[_Finished]):
     starts from: an earlier process received what is below it. ``connections``: how many subscriptions read a source.
     """
 
-    waiting_messages = 0
-    waiting_bytes = 0
     in_flight_messages = 0
     in_flight_bytes = 0
 
@@ -76,7 +74,6 @@ class Ledger(DeliveryLedger[_Finished]):
         """Identities of the messages that ``receive`` did not take in."""
         self._lost_messages = [0] * self.subscriptions
         """How many redeliveries of each subscription's last lost connection were expected."""
-        self._waiting: deque[MessageRange] = deque()
         self._batches: deque[Batch] = deque()
         self._start = start
         self.offered = self.done = start
@@ -124,30 +121,13 @@ class Ledger(DeliveryLedger[_Finished]):
     # --- offered -------------------------------------------------------------------------------
 
     def offer(self, *, max_messages: int | None, max_bytes: int | None) -> int:
-        ranges: list[MessageRange] = []
-        messages, size = 0, 0
-        while self._waiting:
-            range_ = self._waiting[0]
-            fits = range_.fit(
-                size=None if max_bytes is None else max_bytes - size,
-                messages=None if max_messages is None else max_messages - messages,
-                at_least_one=not messages,
-            )
-            if not fits:
-                break
-            taken, rest = range_.split(fits)
-            self._waiting.popleft()
-            if len(rest):
-                self._waiting.appendleft(rest)
-            taken.state = WITHOUT_JOURNAL.after(taken.state, Event.OFFER)
-            ranges.append(taken)
-            messages += len(taken)
-            size += taken.size
+        ranges = self._backlog.take(max_messages=max_messages, max_bytes=max_bytes)
+        for range_ in ranges:
+            range_.state = WITHOUT_JOURNAL.after(range_.state, Event.OFFER)
         if ranges:
-            self.waiting_messages -= messages
-            self.waiting_bytes -= size
-            self._batches.append(Batch(self.offered, self.offered + messages, tuple(ranges)))
-            self.offered += messages
+            end = self.offered + sum(map(len, ranges))
+            self._batches.append(Batch(self.offered, end, tuple(ranges)))
+            self.offered = end
         return self.offered
 
     def batch(self, start: int, end: int) -> Batch | None:
@@ -241,12 +221,9 @@ class Ledger(DeliveryLedger[_Finished]):
         self._forget_oldest(source, max(MAX_EXPECTED, lost))
 
     def _forget_received(self, subscription: int, blocks: Sequence[MessageBlock]) -> None:
-        forgotten = [range_ for range_ in self._waiting if range_.subscription == subscription]
-        self._waiting = deque(range_ for range_ in self._waiting if range_.subscription != subscription)
+        forgotten = self._backlog.forget(subscription)
         for range_ in forgotten:
             range_.state = WITHOUT_JOURNAL.after(range_.state, Event.LOSE)
-        self.waiting_messages -= sum(len(range_) for range_ in forgotten)
-        self.waiting_bytes -= sum(range_.size for range_ in forgotten)
         self._drop(forgotten)
         source = self._ledgers[subscription].source
         new = source.unknown(blocks)
@@ -288,9 +265,7 @@ class Ledger(DeliveryLedger[_Finished]):
     # --- counting ------------------------------------------------------------------------------
 
     def _add(self, range_: MessageRange) -> None:
-        self._waiting.append(range_)
-        self.waiting_messages += len(range_)
-        self.waiting_bytes += range_.size
+        self._backlog.add(range_)
         self.in_flight_messages += len(range_)
         self.in_flight_bytes += range_.size
 

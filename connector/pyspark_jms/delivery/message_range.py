@@ -1,12 +1,14 @@
 """Consecutive received messages: what the ledgers move from state to state, and batches are made of. Pure."""
 
+from collections import deque
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Self, TypeVar
 
 from pyspark_jms.blocks.block import MessageBlock, fit
 from pyspark_jms.delivery.states import MessageState
 
-__all__ = ["Batch", "MessageRange"]
+__all__ = ["Backlog", "Batch", "Bounds", "MessageRange"]
 
 
 @dataclass(slots=True)
@@ -65,12 +67,75 @@ class MessageRange:
         """Return what ``blocks.block.fit`` returns for the messages of the range."""
         return fit(self.block.ends, self.first, self.last, size=size, messages=messages, at_least_one=at_least_one)
 
-    def split(self, messages: int) -> "tuple[MessageRange, MessageRange]":
+    def split(self, messages: int) -> tuple[Self, Self]:
+        """Return the first messages, and the others. No message of a range that is split has ``moved``."""
         middle = self.first + messages
-        return (
-            MessageRange(self.subscription, self.block, self.first, middle, self.state),
-            MessageRange(self.subscription, self.block, middle, self.last, self.state),
-        )
+        return replace(self, last=middle), replace(self, first=middle)
+
+
+R = TypeVar("R", bound=MessageRange)
+
+
+_NO_LIMIT = 1 << 62
+
+
+class Bounds:
+    """What is left of the limits of a batch, or of a batch read."""
+
+    def __init__(self, messages: int | None, size: int | None, *, at_least_one: bool = True) -> None:
+        """None is no limit. ``at_least_one``: the first message of all has room, whatever its size."""
+        self.messages, self.size = (_NO_LIMIT if most is None else most for most in (messages, size))
+        self._at_least_one = at_least_one
+        self.is_used_up = False
+        """Whether a message was left out, or one more would be."""
+
+    @property
+    def is_left(self) -> bool:
+        return self.messages > 0 and self.size > 0
+
+    def take(self, waiting: deque[R]) -> list[R]:
+        """Remove the first messages that have room, and return them."""
+        found: list[R] = []
+        while waiting and not self.is_used_up:
+            range_ = waiting.popleft()
+            fits = range_.fit(size=self.size, messages=self.messages, at_least_one=self._at_least_one)
+            taken, rest = range_.split(fits)
+            if len(taken):
+                found.append(taken)
+                self._at_least_one = False
+                self.messages -= len(taken)
+                self.size -= taken.size
+            if len(rest):
+                waiting.appendleft(rest)
+            self.is_used_up = len(rest) > 0 or not self.is_left
+        return found
+
+
+class Backlog:
+    """What waits for a batch, the oldest first: so many ``messages``, with ``size`` bytes together."""
+
+    def __init__(self) -> None:
+        self._ranges: deque[MessageRange] = deque()
+        self.messages = self.size = 0
+
+    def add(self, range_: MessageRange) -> None:
+        self._ranges.append(range_)
+        self._count([range_], 1)
+
+    def take(self, *, max_messages: int | None, max_bytes: int | None) -> list[MessageRange]:
+        """Remove the next batch, at least one message, and return it."""
+        return self._count(Bounds(max_messages, max_bytes).take(self._ranges), -1)
+
+    def forget(self, subscription: int) -> list[MessageRange]:
+        """Remove what was received on this subscription, and return it."""
+        forgotten = [range_ for range_ in self._ranges if range_.subscription == subscription]
+        self._ranges = deque(range_ for range_ in self._ranges if range_.subscription != subscription)
+        return self._count(forgotten, -1)
+
+    def _count(self, ranges: list[MessageRange], sign: int) -> list[MessageRange]:
+        self.messages += sign * sum(map(len, ranges))
+        self.size += sign * sum(range_.size for range_ in ranges)
+        return ranges
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ from itertools import chain, islice, pairwise, repeat
 from typing import Generic, TypeVar
 
 from pyspark_jms.blocks.block import MessageBlock
-from pyspark_jms.delivery.message_range import MessageRange
+from pyspark_jms.delivery.message_range import Backlog, MessageRange
 from pyspark_jms.delivery.state_table import StateTable
 from pyspark_jms.delivery.states import Event, MessageState
 from pyspark_jms.errors import OtherBrokerError
@@ -285,6 +285,8 @@ class DeliveryLedger(ABC, Generic[T]):
 
     def __init__(self, ledgers: list[SubscriptionLedger[T]]) -> None:
         self._ledgers = ledgers
+        self._backlog = Backlog()
+        """What is durable, where there is a journal."""
         self.recognised = 0
         """Redelivered messages that were recognised: each is dropped, its first delivery counts."""
 
@@ -293,13 +295,13 @@ class DeliveryLedger(ABC, Generic[T]):
         return len(self._ledgers)
 
     @property
-    @abstractmethod
     def waiting_messages(self) -> int:
         """Received, durable or not, and in no batch."""
+        return self._backlog.messages
 
     @property
-    @abstractmethod
-    def waiting_bytes(self) -> int: ...
+    def waiting_bytes(self) -> int:
+        return self._backlog.size
 
     @property
     @abstractmethod

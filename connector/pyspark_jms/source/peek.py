@@ -9,13 +9,14 @@ them until then.
 import contextlib
 import logging
 import time
+from collections import deque
 from collections.abc import Iterator, Sequence
 from functools import partial
 from typing import Any
 
 from pyspark_jms.blocks.block import MessageBlock, PartitionSlice
 from pyspark_jms.columns.schema import WantedColumns
-from pyspark_jms.delivery.message_range import MessageRange
+from pyspark_jms.delivery.message_range import Bounds, MessageRange
 from pyspark_jms.errors import ConnectionLostError, UnsupportedError
 from pyspark_jms.jms.model import Destination
 from pyspark_jms.jms.subscription import Subscription, both_selectors
@@ -26,12 +27,11 @@ from pyspark_jms.source.end_of_queue import CountedQueue, end_of_look, take_brow
 from pyspark_jms.source.links import Reading, SourceLink
 from pyspark_jms.source.task_inputs import rows_of
 
-__all__ = ["Bounds", "Look", "peek"]
+__all__ = ["Look", "peek"]
 
 _log = logging.getLogger("pyspark_jms.source")
 _POLL_SECONDS = 0.05
 _DEFAULT_MESSAGES, _DEFAULT_BYTES = 10_000, 64 << 20
-_NO_LIMIT = 1 << 62
 _WINDOW_PER_SIZE = 2
 """The bounds of the read end it, not the prefetch window: Artemis counts the bytes of a CORE text twice."""
 _BROWSE_MESSAGES = 1 << 15
@@ -79,30 +79,6 @@ def _warn_of_missing(queue: str) -> None:
         " the name that its producers send to; the broker may also have deleted the queue when it was empty",
         queue,
     )
-
-
-class Bounds:
-    """What is left of the bounds of a read, which are of all its queues together, or of one that is read whole."""
-
-    def __init__(self, messages: int, size: int) -> None:
-        self.messages, self.size = messages, size
-        self._is_begun = False
-        self.is_used_up = False
-        """Whether a message was left out, or one more would be."""
-
-    @property
-    def is_left(self) -> bool:
-        return self.messages > 0 and self.size > 0
-
-    def take(self, come: MessageRange) -> MessageRange:
-        """The first messages that have room. The first one of all has, whatever its size."""
-        fits = come.fit(size=self.size, messages=self.messages, at_least_one=not self._is_begun)
-        taken = come.split(fits)[0]
-        self._is_begun = self._is_begun or fits > 0
-        self.messages -= fits
-        self.size -= taken.size
-        self.is_used_up = fits < len(come) or not self.is_left
-        return taken
 
 
 class Look:
@@ -198,14 +174,14 @@ class Look:
     def _shows_as_many(self, without: Sequence[str]) -> bool:
         again = Look(self._reading, self._destination, None, without=without)
         again._started_ms = self._started_ms
-        for _ in again.ranges(Bounds(self._met + 1, _NO_LIMIT)):
+        for _ in again.ranges(Bounds(self._met + 1, None)):
             if not set(without).isdisjoint(again._first_ids):
                 self._is_first_unknown = True
                 return False
         return again._met == self._met and not again._met_later
 
     def _whole_queue(self) -> Bounds:
-        return Bounds(0 if self._counted.has_shown_all(self._met) else _NO_LIMIT, _NO_LIMIT)
+        return Bounds(0 if self._counted.has_shown_all(self._met) else None, None)
 
     def _count_matching(self, link: SourceLink) -> None:
         """Let the count be that of the messages that match: a broker that looks for them is silent, for seconds if the
@@ -255,8 +231,7 @@ class Look:
                 earlier = block.slice(0, self._sent_before_start(link, block))
                 unexpired = link.unexpired(earlier, self._started_ms)
                 self._expired += len(earlier) - len(unexpired)
-                shown = bounds.take(MessageRange(0, unexpired, 0, len(unexpired)))
-                if shown:
+                for shown in bounds.take(deque([MessageRange(0, unexpired, 0, len(unexpired))])):
                     self._shown += len(shown)
                     yield shown, link
                 if bounds.is_used_up or self._met_later or (self._is_whole and self._counted.has_shown_all(self._met)):

@@ -16,13 +16,14 @@ from pyspark_jms.amqp.link.producer import Producer
 from pyspark_jms.amqp.sink import AmqpSinkLink
 from pyspark_jms.amqp.source import AmqpSource
 from pyspark_jms.amqp.wire.types import Target
+from pyspark_jms.delivery.message_range import Bounds
 from pyspark_jms.errors import InvalidDestinationError, UnsupportedError
 from pyspark_jms.management.queue_facts import QueueFacts
 from pyspark_jms.options.sink import SinkOptions
 from pyspark_jms.options.source import SourceOptions
 from pyspark_jms.sink.sending import send_at_least_once
 from pyspark_jms.source.links import Reading
-from pyspark_jms.source.peek import Bounds, Look, peek
+from pyspark_jms.source.peek import Look, peek
 from pyspark_jms.source.subscriptions import create_subscription
 from pyspark_jms.spark.protocols import reading_of
 from pyspark_jms.testing import PERMISSIONS, AddressSettings, EmbeddedArtemis, EmbeddedClassic, User

@@ -2,13 +2,14 @@
 
 import logging
 import time
-from collections.abc import Sequence
+from collections import deque
+from collections.abc import Iterable, Sequence
 from itertools import pairwise
 
 from pyspark_jms.amqp.reading import ReaderLink, ReadSource
 from pyspark_jms.blocks.block import MessageBlock
 from pyspark_jms.blocks.dead_letter import DeadLetter
-from pyspark_jms.delivery.message_range import MessageRange
+from pyspark_jms.delivery.message_range import Bounds, MessageRange
 from pyspark_jms.delivery.register.reader import MAX_SOURCE_DELIVERIES
 from pyspark_jms.delivery.register.token import LoneMessage
 from pyspark_jms.source.diverting import Diverter
@@ -224,19 +225,16 @@ class TaskIntake:
 
     def _add(self, ranges: list[MessageRange]) -> bool:
         """Add as many as a batch may have, at least one, and give the rest back. Return whether there is no rest."""
-        for at, range_ in enumerate(ranges):
-            size, most = self._options.max_bytes - self._value.size, self._options.max_messages
-            left = None if most is None else most - len(self._value)
-            taken, rest = range_.split(range_.fit(size=size, messages=left, at_least_one=not len(self._value)))
-            if len(taken):
-                self._value.add(taken)
-            if len(rest):
-                self._release([rest, *ranges[at + 1 :]])
-                self.gave_back = True
-                return False
-        return True
+        value, most, waiting = self._value, self._options.max_messages, deque(ranges)
+        left = None if most is None else most - len(value)
+        for taken in Bounds(left, self._options.max_bytes - value.size, at_least_one=not len(value)).take(waiting):
+            value.add(taken)
+        if waiting:
+            self._release(waiting)
+            self.gave_back = True
+        return not waiting
 
-    def _release(self, ranges: list[MessageRange]) -> None:
+    def _release(self, ranges: Iterable[MessageRange]) -> None:
         """Give messages back: they return to the head of their queue, in their order."""
         for range_ in ranges:
             self._sources[range_.subscription].release([each for each in range_.ids if each is not None])

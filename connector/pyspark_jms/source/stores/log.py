@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from pyspark_jms.amqp.link.log_reader import LogReader, digest_of
-from pyspark_jms.delivery.message_range import Batch, MessageRange
+from pyspark_jms.delivery.message_range import Batch, Bounds, MessageRange
 from pyspark_jms.errors import DataLossError, IllegalStateError
 from pyspark_jms.network.connection import StateCondition
 from pyspark_jms.source.admission import IDLE_SECONDS, BatchDecision, BatchTrigger, Waiting
@@ -92,17 +92,17 @@ class LogStore:
             positions, read = dict(self._begin[0]), dict(self._begin[1])
         begin, last = dict[str, int](), dict[str, Piece]()
         for piece in pieces:
-            name = self._logs[piece.range_.subscription].name
-            begin.setdefault(name, piece.offsets[piece.range_.first])
+            name = self._logs[piece.subscription].name
+            begin.setdefault(name, piece.offsets[piece.first])
             last[name] = piece
-        for name, known in ((name, piece.last) for name, piece in last.items()):
+        for name, known in ((name, piece.last_message) for name, piece in last.items()):
             positions[name], read[name] = known.offset + 1, known.digest
         if not pieces and (positions, read) == (_parsed(start)[1], _digests(start)):
             return start
         if pieces:
             self._admission.note_batch()
-            self._end = sequence + sum(len(piece.range_) for piece in pieces)
-            self._batches[self._end] = [piece.range_ for piece in pieces]
+            self._end = sequence + sum(map(len, pieces))
+            self._batches[self._end] = list[MessageRange](pieces)
         return {_SEQUENCE: self._end, _POSITIONS: positions, _READ: read, _FROM: begin}
 
     def _await_messages(self) -> bool:
@@ -112,7 +112,7 @@ class LogStore:
             self._run.stop.check()
             self._received += sum(log.receive() for log in self._logs)
             pieces = [piece for log in self._logs for piece in log.waiting]
-            messages, size = sum(len(each.range_) for each in pieces), sum(each.range_.size for each in pieces)
+            messages, size = sum(map(len, pieces)), sum(each.size for each in pieces)
             verdict = self._admission.verdict(Waiting(messages, size, no_room=False), self._received)
             if verdict in {BatchDecision.BATCH, BatchDecision.ASK}:
                 return True
@@ -133,21 +133,8 @@ class LogStore:
 
     def _next_pieces(self) -> list[Piece]:
         """Return what fits into a batch, from each log in turn."""
-        size, messages = self._options.max_bytes, self._options.max_messages
-        pieces: list[Piece] = []
-        for log in self._logs:
-            while log.waiting:
-                fits = log.waiting[0].range_.fit(size=size, messages=messages, at_least_one=not pieces)
-                if not fits:
-                    return pieces
-                piece, rest = log.waiting.popleft().split(fits)
-                pieces.append(piece)
-                size -= piece.range_.size
-                messages = None if messages is None else messages - fits
-                if len(rest.range_):
-                    log.waiting.appendleft(rest)
-                    return pieces
-        return pieces
+        bounds = Bounds(self._options.max_messages, self._options.max_bytes)
+        return [piece for log in self._logs for piece in bounds.take(log.waiting)]
 
     # --- what tasks read -----------------------------------------------------------------------
 
@@ -208,7 +195,7 @@ class LogStore:
         """Return the metrics. What was received and is not in a finished batch is in flight."""
         del watched
         in_flight = [range_ for ranges in self._batches.values() for range_ in ranges]
-        in_flight += [piece.range_ for log in self._logs for piece in log.waiting]
+        in_flight += [piece for log in self._logs for piece in log.waiting]
         return {
             _SEQUENCE: self._end,
             "positions": {log.name: log.position for log in self._logs},

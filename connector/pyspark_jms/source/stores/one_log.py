@@ -43,20 +43,13 @@ class _Known:
 
 
 @dataclass(slots=True)
-class Piece:
-    """Messages of one block, and the offset of each message of the block."""
-
-    range_: MessageRange
-    offsets: Sequence[int]
+class Piece(MessageRange):
+    offsets: Sequence[int] = ()
+    """The offset of each message of the block."""
 
     @property
-    def last(self) -> _Known:
-        at = self.range_.last - 1
-        return _Known(self.offsets[at], digest_of(self.range_.block, at))
-
-    def split(self, messages: int) -> "tuple[Piece, Piece]":
-        first, rest = self.range_.split(messages)
-        return Piece(first, self.offsets), Piece(rest, self.offsets)
+    def last_message(self) -> _Known:
+        return _Known(self.offsets[self.last - 1], digest_of(self.block, self.last - 1))
 
 
 class Log:
@@ -128,7 +121,7 @@ class Log:
             come += len(block)
             wanted = sum(self.target is None or each < self.target for each in offsets)
             if wanted:
-                self.waiting.append(Piece(MessageRange(self._subscription, block, 0, wanted), offsets))
+                self.waiting.append(Piece(self._subscription, block, 0, wanted, offsets=offsets))
             self._go_behind(_Known.last_of(block, offsets))
             self.expected = self.position
         return come

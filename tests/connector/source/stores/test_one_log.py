@@ -23,9 +23,9 @@ def log():
 def test_what_came_moves_the_position_also_over_gaps():
     one = log()
     assert one.keep([*taken(4, 5), *taken(9)]) == 3
-    assert (one.position, [piece.last.offset for piece in one.waiting]) == (10, [5, 9])
+    assert (one.position, [piece.last_message.offset for piece in one.waiting]) == (10, [5, 9])
     first, rest = one.waiting[0].split(1)
-    assert (first.last.offset, rest.last.offset) == (4, 5)
+    assert (first.last_message.offset, rest.last_message.offset) == (4, 5)
 
 
 def test_a_gap_is_known_after_the_first_message_only():
@@ -44,7 +44,7 @@ def test_available_now_keeps_nothing_that_was_sent_after_its_start():
     assert not one.has_ended
     one.keep(taken(4, 5, 6, 7))
     assert one.has_ended
-    assert [len(piece.range_) for piece in one.waiting] == [2]
+    assert [len(piece) for piece in one.waiting] == [2]
     one.keep(taken(8))
     assert len(one.waiting) == 1
 
