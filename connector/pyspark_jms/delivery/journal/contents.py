@@ -124,8 +124,6 @@ class SegmentInfo:
     """Proves to a reader in another process that the file at this path is this segment."""
     stored: float
     """When it was written, in seconds since 1970."""
-    acknowledged: bool = False
-    """Whether the broker's receipt for all of it has been recorded."""
 
 
 def info_of(segment: Segment, path: Path, encoded: Encoded, now: float) -> SegmentInfo:

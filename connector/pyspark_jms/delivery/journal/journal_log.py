@@ -82,10 +82,6 @@ class JournalLog:
         """Durable with the next entry that is durable on return."""
         self._append({"subscribed": round(seconds, 1)}, durable=False)
 
-    def drop_acknowledged(self, first: int) -> None:
-        """Drop the receipt of a deleted segment. The file keeps its entry until the next rewrite."""
-        self.acknowledged.discard(first)
-
     def close(self) -> None:
         if self._appender is not None:
             self._appender.close()

@@ -18,6 +18,7 @@ from typing import Self
 
 from pyspark_jms.delivery.journal.contents import (
     LOCK_NAME,
+    META_NAME,
     JournalIdentity,
     SegmentInfo,
     info_of,
@@ -29,11 +30,11 @@ from pyspark_jms.delivery.journal.contents import (
 )
 from pyspark_jms.delivery.journal.folder import Folder
 from pyspark_jms.delivery.journal.journal_log import JournalLog, Position
-from pyspark_jms.delivery.journal.lock import WriterGuard, WriterLock
+from pyspark_jms.delivery.journal.lock import WriterLock
 from pyspark_jms.delivery.journal.pending_receipts import Fingerprints, PendingReceipts, UnacknowledgedMessage
 from pyspark_jms.delivery.journal.segment import Segment, encode
 from pyspark_jms.delivery.journal.unconfirmed import UnconfirmedRange
-from pyspark_jms.errors import IllegalStateError, JournalError
+from pyspark_jms.errors import IllegalStateError, JournalError, JournalLockedError
 
 
 class JournalStore:
@@ -50,7 +51,7 @@ class JournalStore:
         self.meta = JournalIdentity.load(folder, clock())
         self._folder = folder
         self._lock = lock
-        self._guard = WriterGuard(folder, lock)
+        self._meta_file = folder.identity(META_NAME)
         self._log = JournalLog.load(folder)
         self._clock = clock
         self._segments: dict[int, SegmentInfo] = {}
@@ -110,14 +111,28 @@ class JournalStore:
         self._log.acknowledged &= self._segments.keys()
 
     def require_writer(self) -> None:
-        """``JournalLockedError`` unless this process still is the writer of the journal that it opened."""
-        self._guard.require()
+        """``JournalLockedError`` unless this journal and its lock are the files that were opened.
+
+        Call it before each write and each acknowledgement: a clean-up job, or a file system that lost the lock, can
+        give the folder to a second writer.
+        """
+        self._lock.require()
+        if self._folder.identity(META_NAME) != self._meta_file:
+            raise JournalLockedError(
+                f"The file {META_NAME} of journal {self.path} was removed or replaced: this is another journal now.",
+                "Start the query again with the journalLocation of its checkpoint.",
+            )
+
+    def _require_open(self, event: str) -> None:
+        if not self._lock.held:
+            raise IllegalStateError(f"Event {event} in a journal that is closed.")
+        self.require_writer()
 
     # --- messages ------------------------------------------------------------------------------
 
     def append(self, segment: Segment) -> SegmentInfo:
         """Durable on return: its messages may be acknowledged."""
-        self._guard.require_open("append")
+        self._require_open("append")
         if segment.first != self._next:
             raise IllegalStateError(f"Event append({segment!r}) in a journal that goes on at {self._next}.")
         encoded = encode(segment)
@@ -136,7 +151,7 @@ class JournalStore:
         deletions. A crash after the position leaves files, which the next ``open`` deletes. Returns the
         tombstones that expired: their messages are not recognised any more.
         """
-        self._guard.require_open("release")
+        self._require_open("release")
         if upto > self._next:
             raise IllegalStateError(f"Event release({upto}) in a journal that goes on at {self._next}.")
         if upto <= self.position.oldest:
@@ -151,20 +166,20 @@ class JournalStore:
 
     def _delete(self, info: SegmentInfo) -> None:
         self._folder.delete(segment_name(info.first))
-        self._log.drop_acknowledged(info.first)
+        self._log.acknowledged.discard(info.first)  # the file keeps the entry until it is rewritten
         del self._segments[info.first]
 
     def replace(self, lost: str) -> None:
         """Durable on return: a checkpoint of the journal ``lost`` continues with this one."""
-        self._guard.require_open("replace")
+        self._require_open("replace")
         meta = replace(self.meta, replaces=(*self.meta.replaces, lost))
         meta.store(self._folder)
         self.meta = meta
-        self._guard.meta_replaced()
+        self._meta_file = self._folder.identity(META_NAME)
 
     def skip_to(self, sequence: int) -> None:
         """Continue at ``sequence`` in a journal without segments: the messages below it are lost."""
-        self._guard.require_open("skip_to")
+        self._require_open("skip_to")
         if self._segments or sequence < self._next:
             raise IllegalStateError(
                 f"Event skip_to({sequence}) in a journal {self.position} of {len(self._segments)} segments."
@@ -180,7 +195,7 @@ class JournalStore:
         Not synced. After a crash that undoes the record, its messages wait for a redelivery that does not come, at last
         in a tombstone. That costs some bytes, and no message.
         """
-        self._guard.require_open("mark_acknowledged")
+        self._require_open("mark_acknowledged")
         if first >= self._next:
             raise IllegalStateError(f"Event mark_acknowledged({first}) in a journal that goes on at {self._next}.")
         self._receipts.confirm_all(first)
@@ -192,12 +207,12 @@ class JournalStore:
         Recorded when all messages of a segment or tombstone are confirmed. Until then only this process knows it,
         and a crash does no harm.
         """
-        self._guard.require_open("confirm")
+        self._require_open("confirm")
         self._receipts.confirm(is_of, ids)
 
     def note_subscribed(self, seconds: float) -> None:
         """The query was subscribed to all its sources for so much longer. Tombstones age by this time only."""
-        self._guard.require_open("note_subscribed")
+        self._require_open("note_subscribed")
         self._receipts.note_subscribed(seconds)
 
     # --- batches -------------------------------------------------------------------------------
@@ -207,7 +222,7 @@ class JournalStore:
 
         The same batch may be recorded again, with the same partitions: Spark may have read it already.
         """
-        self._guard.require_open("record_batch")
+        self._require_open("record_batch")
         bounds = [start, *starts, end]
         if not self.position.oldest <= start < end <= self._next or bounds != sorted(bounds):
             raise IllegalStateError(
@@ -255,11 +270,7 @@ class JournalStore:
     def segments(self, start: int = 0, end: int | None = None) -> list[SegmentInfo]:
         """Yield, in order, the segments that hold any of the sequences ``start`` to ``end`` (not included)."""
         limit = self._next if end is None else end
-        return [
-            replace(info, acknowledged=info.first not in self._receipts)
-            for info in self._segments.values()
-            if info.last > start and info.first < limit
-        ]
+        return [info for info in self._segments.values() if info.last > start and info.first < limit]
 
     def read(self, first: int) -> Segment:
         """The segment that begins with this sequence, verified again. Its bytes are mapped, not copied."""

@@ -254,7 +254,7 @@ class Committer(Machine[CommitState, Command]):
     def _peeked(self, seen: steps.Peeked[CommitToken]) -> Command:
         """Take what cannot be browsed: the user may lack the permission, or a transaction has the token."""
         if seen.tokens and not needs_renewal(seen.tokens):
-            return self._foreign(seen.tokens) or self._done(_merged(seen.tokens))
+            return self._foreign(seen.tokens) or self._done(merged(stored.token for stored in seen.tokens))
         return self._take(patient=bool(seen.tokens))
 
     def _take(self, *, patient: bool) -> Command:
@@ -266,7 +266,7 @@ class Committer(Machine[CommitState, Command]):
             return self._absent_token()
         if stop := self._foreign(taken.tokens):
             return stop
-        token = _merged(taken.tokens)
+        token = merged(stored.token for stored in taken.tokens)
         self._set(token=token, lost_second=False)
         if stop := self._later(token):
             return stop
@@ -341,7 +341,3 @@ class Committer(Machine[CommitState, Command]):
             case Finish(write):
                 return token.with_finished(write)
         return token
-
-
-def _merged(tokens: Sequence[StoredToken[CommitToken]]) -> CommitToken:
-    return merged(stored.token for stored in tokens)

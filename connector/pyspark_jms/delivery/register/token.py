@@ -42,6 +42,10 @@ class LoneMessage:
     """How many of them were received since the last death, under this limit."""
 
 
+_LEFT_OUT = frozenset({"drained", "alone", "metrics"})
+"""Fields that the text of a token does not have if they are empty."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Token:
     """The last message of a value: what the reader received in its last batch."""
@@ -69,22 +73,9 @@ class Token:
     """For the progress of the query."""
 
     def text(self) -> str:
-        values: dict[str, Any] = {
-            "stream": self.stream,
-            "name": self.name,
-            "reader": self.reader,
-            "batch": self.batch,
-            "blocks": self.blocks,
-            "first": self.first,
-            "next": self.next,
-        }
-        if self.drained:
-            values["drained"] = True
-        if self.alone is not None:
-            values["alone"] = asdict(self.alone)
-        if self.metrics:
-            values["metrics"] = dict(self.metrics)
-        return json.dumps(values, separators=(",", ":"))
+        values = asdict(self) | {"metrics": dict(self.metrics)}
+        given = {name: value for name, value in values.items() if value or name not in _LEFT_OUT}
+        return json.dumps(given, separators=(",", ":"))
 
     def body(self) -> bytes:
         return self.text().encode()
@@ -94,23 +85,17 @@ class Token:
         """Raise ``ValueError`` if the text is not a token."""
         match json.loads(text):
             case {
-                "stream": str(stream),
-                "name": str(name),
-                "reader": int(reader),
-                "batch": int(batch),
-                "blocks": int(blocks),
-                "first": int(first),
-                "next": int(next_),
+                "stream": str(),
+                "name": str(),
+                "reader": int(),
+                "batch": int(),
+                "blocks": int(),
+                "first": int(),
+                "next": int(),
                 **rest,
-            }:
+            } as found:
                 return cls(
-                    stream=stream,
-                    name=name,
-                    reader=reader,
-                    batch=batch,
-                    blocks=blocks,
-                    first=first,
-                    next=next_,
+                    **{name: value for name, value in found.items() if name not in rest},
                     drained=rest.get("drained") is True,
                     alone=_alone(rest.get("alone")),
                     metrics=_metrics(rest.get("metrics", {})),
@@ -190,16 +175,7 @@ class Offset:
         return tuple(reader for reader, batch in enumerate(self.used) if batch == self.batch and self.batch)
 
     def text(self) -> str:
-        values = {
-            "stream": self.stream,
-            "address": self.address,
-            "broker": self.broker,
-            "batch": self.batch,
-            "names": list(self.names),
-            "used": list(self.used),
-            "next": list(self.next),
-        }
-        return json.dumps(values, separators=(",", ":"))
+        return json.dumps(asdict(self), separators=(",", ":"))
 
     @classmethod
     def parse(cls, text: str) -> Self:

@@ -16,6 +16,7 @@ import model_broker
 import pytest
 from model_broker import block_of
 
+from pyspark_jms.delivery.journal.contents import LOCK_NAME, META_NAME
 from pyspark_jms.delivery.journal.journal_log import Position
 from pyspark_jms.delivery.journal.pending_receipts import UnacknowledgedMessage
 from pyspark_jms.delivery.journal.segment import Segment
@@ -115,9 +116,9 @@ def test_what_was_appended_is_there_for_the_next_process(store, again):
     assert view(later) == before
     assert later.meta == store.meta
     assert later.position == Position(0, 5)
-    assert [(i.first, i.last, i.source, i.dialect, i.acknowledged) for i in later.segments()] == [
-        (0, 3, QUEUE, "artemis", False),
-        (3, 5, OTHER, "artemis", False),
+    assert [(i.first, i.last, i.source, i.dialect) for i in later.segments()] == [
+        (0, 3, QUEUE, "artemis"),
+        (3, 5, OTHER, "artemis"),
     ]
     assert later.bytes_used == sum(Path(info.path).stat().st_size for info in later.segments())
 
@@ -135,7 +136,7 @@ def test_receipts(store, again):
     store.append(messages(3, 5))
     store.mark_acknowledged(0)
     store.mark_acknowledged(0)
-    assert [info.acknowledged for info in store.segments()] == [True, False]
+    assert [info.first for info in store.segments() if not store.known(info.first)] == [0]
     assert set(store.unacknowledged()) == known(3, 5)
     assert set(again().unacknowledged()) == known(3, 5)
 
@@ -146,7 +147,7 @@ def test_a_segment_is_acknowledged_when_each_of_its_messages_came_again(store, a
     store.confirm(QUEUE.__eq__, [b"id0", b"id2", b"id4", b"unknown"])
     assert set(store.unacknowledged()) == known(1, 2) | known(3, 5, OTHER)
     store.confirm(QUEUE.__eq__, [b"id1"])
-    assert [info.acknowledged for info in store.segments()] == [True, False]
+    assert [info.first for info in store.segments() if not store.known(info.first)] == [0]
     assert set(again().unacknowledged()) == known(3, 5, OTHER)
 
 
@@ -302,7 +303,7 @@ def test_golden_journal_of_format_1(tmp_path):
     store = opened(shutil.copytree(GOLDEN, tmp_path / "journal"))
     assert store.meta.id == "55f7199fa11ceb750517ab69c8f66af9"
     assert store.position == Position(3, 9)
-    assert [(info.first, info.last, info.acknowledged) for info in store.segments()] == [(3, 7, True), (7, 9, False)]
+    assert [(info.first, info.last) for info in store.segments()] == [(3, 7), (7, 9)]
     assert store.batch(3, 9) == [5, 7]
     assert list(store.unacknowledged()) == [
         (QUEUE, b"1", b"\0" * 16),
@@ -589,7 +590,7 @@ def test_a_store_has_its_id_and_its_position(viewed):
 
 
 def test_segments_by_sequence(viewed):
-    assert [(info.first, info.last, info.acknowledged) for info in viewed.segments()] == [(3, 7, True), (7, 9, False)]
+    assert [(info.first, info.last) for info in viewed.segments()] == [(3, 7), (7, 9)]
     assert [info.first for info in viewed.segments(7)] == [7]
     assert [info.first for info in viewed.segments(3, 7)] == [3]
     assert (viewed.read(7).first, viewed.read(7).last) == (7, 9)
@@ -618,3 +619,28 @@ def test_messages_without_a_receipt(viewed):
 def test_recorded_batches(viewed):
     assert (viewed.batch(3, 9), viewed.batch(3, 7)) == ([5, 7], None)
     assert (viewed.batch_ending(9), viewed.batch_ending(7)) == ((3, [5, 7]), None)
+
+
+# --- whether this process is still the only writer ----------------------------------------------------
+
+
+def test_a_replaced_journal_is_another_one_unless_its_writer_replaced_it(store):
+    store.replace("lost")
+    store.require_writer()
+    shutil.copy2(store.path / META_NAME, store.path / ".copy")
+    (store.path / ".copy").replace(store.path / META_NAME)
+    with pytest.raises(JournalLockedError, match=f"{META_NAME} .*removed or replaced"):
+        store.require_writer()
+
+
+@pytest.mark.parametrize("name", [META_NAME, LOCK_NAME])
+def test_a_removed_file_ends_the_right_to_write(store, name):
+    (store.path / name).unlink()
+    with pytest.raises(JournalLockedError, match="removed or replaced"):
+        store.append(messages(0, 3))
+
+
+def test_a_closed_journal_names_the_event(store):
+    store.close()
+    with pytest.raises(IllegalStateError, match=r"append .*closed"):
+        store.append(messages(0, 3))
