@@ -17,7 +17,7 @@ from pyspark_jms.errors import DataLossError, JournalLockedError, OptionConflict
 from pyspark_jms.options.source import SourceOptions
 from pyspark_jms.source.ack_loop import AckLoop
 from pyspark_jms.source.stopping import StopRequest
-from pyspark_jms.source.stores.journal import QueryJournal
+from pyspark_jms.source.stores.received import QueryJournal
 from pyspark_jms.spark.protocols import reading_of
 from pyspark_jms.spark.stream_reader import JmsStreamReader
 
@@ -135,7 +135,7 @@ def test_knows_them_even_when_their_batch_is_done_and_deleted(broker, queue, tmp
         assert left(broker, queue) == 0
         receiver.next_batch_end()
     with receiving(broker, queue, tmp_path, start=20) as receiver:
-        assert list(receiver.journal().unacknowledged()) == []
+        assert list(receiver.journal().receipts.unacknowledged()) == []
 
 
 def test_a_broker_restart_inside_a_run_repeats_nothing(killable, queue, tmp_path):
@@ -309,7 +309,7 @@ def test_a_queue_is_known_again_under_its_other_name(broker, queue, tmp_path, mo
         wait_until(lambda: receiver.next_batch_end() == 10 and receiver.progress()["recognised"] == 10)
         assert left(broker, queue) == 0
     with receiving(broker, queue, tmp_path, start=10) as receiver:
-        assert list(receiver.journal().unacknowledged()) == []
+        assert list(receiver.journal().receipts.unacknowledged()) == []
 
 
 def test_two_queues_of_one_address_share_ids_and_are_not_mixed_up(broker, queue, tmp_path, monkeypatch):

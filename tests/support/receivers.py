@@ -5,7 +5,7 @@ import time
 from pyspark_jms.source.query import open_watch
 from pyspark_jms.source.receiver import BatchReceiver
 from pyspark_jms.source.stopping import StopRequest
-from pyspark_jms.source.stores.journal import QueryJournal
+from pyspark_jms.source.stores.received import QueryJournal
 from pyspark_jms.spark.protocols import reading_of
 
 

@@ -135,7 +135,6 @@ for _byte, _escape in _ESCAPES.items():
 
 
 def json_text(text: str) -> str:
-    """One text as a JSON string."""
     return f'"{text.translate(_ESCAPES)}"'
 
 

@@ -15,8 +15,16 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pyspark_jms.columns.arrays import Ints, Mask
-from pyspark_jms.columns.schema import FIRST_MS, LAST_MS, TIMESTAMP, VALUE_TYPES, ReadColumns, property_keys
-from pyspark_jms.columns.value_texts import integers, java_text
+from pyspark_jms.columns.schema import (
+    FIRST_MS,
+    LAST_MS,
+    NATIVE_TYPES,
+    TIMESTAMP,
+    VALUE_TYPES,
+    ReadColumns,
+    property_keys,
+)
+from pyspark_jms.columns.value_texts import integers, java_text, placed
 from pyspark_jms.errors import MessageError, MessageFormatError
 from pyspark_jms.jms.conversions import READABLE_AS, JmsValue, ValueType, convert
 from pyspark_jms.jms.rules import TEXTS
@@ -29,8 +37,6 @@ __all__ = [
 ]
 
 _T = ValueType
-_NATIVE = {kind: found for found, kind in VALUE_TYPES.items() if found != pa.large_string()}
-"""JMS type → the Arrow type of its values."""
 _PLAIN_FLOAT = r"^-?[0-9]{1,17}(\.[0-9]{1,17})?([eE]-?[0-9]{1,3})?$"
 """Texts of floats and doubles that Java and Arrow read alike; not all of them."""
 
@@ -38,7 +44,7 @@ _DECIMAL = pattern(r"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]{1,4})?")
 _TRUE, _FALSE = (pa.scalar(text, pa.string()) for text in ("true", "false"))
 _NO_STRING, _NO_TRUTH = pa.scalar(None, pa.string()), pa.scalar(None, pa.bool_())
 _UNKNOWN = -1
-_SOURCES = list(_NATIVE)
+_SOURCES = list(NATIVE_TYPES)
 _SOURCE_NAMES = pa.array([kind.value for kind in _SOURCES], pa.string())
 
 
@@ -75,7 +81,6 @@ def _with_reasons(errors: pa.Array, faults: list[tuple[int, str]]) -> pa.Array:
 
 
 def _property(rows: pa.RecordBatch, name: str) -> tuple[pa.Array, pa.Array]:
-    """The text and the type of a property in each row."""
     text, kind = property_keys(name)
     if text in rows.schema.names:
         return rows.column(text), rows.column(kind)
@@ -108,7 +113,7 @@ def read_property(name: str, texts: pa.Array, types: pa.Array, wanted: pa.DataTy
     for source, rows in _by_source(texts, types):
         some = texts if rows is None else texts.take(pa.array(rows))
         found, wrong = _read(some, source, wanted)
-        values = found if rows is None else _placed(values, rows, found)
+        values = found if rows is None else placed(values, rows, found)
         reason = _reason(name, source, wanted)
         reasons |= dict.fromkeys((wrong if rows is None else rows[wrong]).tolist(), reason)
     return values, reasons
@@ -126,12 +131,6 @@ def _by_source(texts: pa.Array, types: pa.Array) -> list[tuple[ValueType, Ints |
     if len(present) == 1:
         return [(_SOURCES[present[0]], None)]
     return [(_SOURCES[code], np.flatnonzero(given & (codes == code))) for code in present]
-
-
-def _placed(values: pa.Array, rows: Ints, found: pa.Array) -> pa.Array:
-    mask = np.zeros(len(values), np.bool_)
-    mask[rows] = True
-    return pc.replace_with_mask(values, pa.array(mask), found)
 
 
 def _reason(name: str, source: ValueType, wanted: pa.DataType) -> str:
@@ -195,7 +194,7 @@ def _filled(values: pa.Array, texts: pa.Array, read: Callable[[str], JmsValue | 
             found.append(read(texts[row].as_py()))
         except MessageError:
             found.append(None)
-    return _placed(values, left, pa.array(found, values.type))
+    return placed(values, left, pa.array(found, values.type))
 
 
 def _parsed(texts: pa.Array, kind: ValueType) -> pa.Array:
@@ -204,9 +203,9 @@ def _parsed(texts: pa.Array, kind: ValueType) -> pa.Array:
         return pc.if_else(pc.equal(texts, _FALSE), pc.equal(texts, _TRUE), _truths(texts))
     numbers = TEXTS[kind].numbers
     if numbers is not None:
-        return integers(texts, numbers.start, numbers.stop - 1)[0].cast(_NATIVE[kind])
+        return integers(texts, numbers.start, numbers.stop - 1)[0].cast(NATIVE_TYPES[kind])
     usual = pc.if_else(pc.match_substring_regex(texts, _PLAIN_FLOAT), texts, _NO_STRING)
-    return usual.cast(_NATIVE[kind])
+    return usual.cast(NATIVE_TYPES[kind])
 
 
 def _truths(texts: pa.Array) -> pa.Array:
@@ -216,7 +215,7 @@ def _truths(texts: pa.Array) -> pa.Array:
 
 def _widened(parsed: pa.Array, target: ValueType) -> pa.Array:
     if target is not _T.STRING:
-        return parsed.cast(_NATIVE[target])
+        return parsed.cast(NATIVE_TYPES[target])
     if pa.types.is_boolean(parsed.type):
         return pc.if_else(parsed, _TRUE, _FALSE)
     return java_text(parsed).view(pa.string()) if pa.types.is_floating(parsed.type) else parsed.cast(pa.string())

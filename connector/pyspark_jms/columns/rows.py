@@ -155,7 +155,6 @@ class Entries:
         return int(self.bounds[-1])
 
     def only(self, mask: Mask) -> "Entries":
-        """Some of the entries."""
         before = np.concatenate([[0], np.cumsum(mask)])
         names = None if self.names is None else self.names.filter(pa.array(mask))
         return replace(self, bounds=before[self.bounds], names=names)
@@ -164,12 +163,10 @@ class Entries:
         return np.repeat(np.arange(self.rows.count), np.diff(self.bounds))
 
     def owners(self, entries: Int64s) -> Int64s:
-        """The row of each entry."""
         found: Int64s = np.searchsorted(self.bounds, entries, side="right") - 1
         return found
 
     def refuse(self, index: int, fact: str, remedy: str) -> NoReturn:
-        """Refuse the row of this entry."""
         self.rows.refuse(int(self.owners(np.array([index]))[0]), f"has {self._label(index)}: {fact}", remedy)
 
     def refuse_any(self, wrong: Mask, fact: str | Callable[[int], str], remedy: str) -> None:

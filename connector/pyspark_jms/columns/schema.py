@@ -31,9 +31,11 @@ __all__ = [
     "FIRST_MS",
     "IGNORED_BY_SINK",
     "LAST_MS",
+    "NATIVE_TYPES",
     "PROPERTY_COLUMN",
     "PROPERTY_MAPS",
     "SINK_ONLY",
+    "SPARK_TYPES",
     "TIMESTAMP",
     "TYPED_VALUE",
     "TYPE_NAME",
@@ -105,17 +107,32 @@ IGNORED_BY_SINK: frozenset[str] = frozenset(
 # A name of the fixed schema is that column. Any other name is a property column: the property of that name, read as the
 # given type.
 
-_PLAIN_TYPES: dict[pa.DataType, str] = {
-    pa.bool_(): "boolean",
-    pa.int8(): "tinyint",
-    pa.int16(): "smallint",
-    pa.int32(): "int",
-    pa.int64(): "bigint",
-    pa.float32(): "float",
-    pa.float64(): "double",
-    pa.string(): "string",
-    TIMESTAMP: "timestamp_ltz",
+SPARK_TYPES: dict[ValueType, str] = {
+    ValueType.BOOLEAN: "boolean",
+    ValueType.BYTE: "tinyint",
+    ValueType.SHORT: "smallint",
+    ValueType.INT: "int",
+    ValueType.LONG: "bigint",
+    ValueType.FLOAT: "float",
+    ValueType.DOUBLE: "double",
+    ValueType.STRING: "string",
+    ValueType.CHAR: "string",
+    ValueType.BYTES: "binary",
 }
+
+NATIVE_TYPES: dict[ValueType, pa.DataType] = {
+    ValueType.BOOLEAN: pa.bool_(),
+    ValueType.BYTE: pa.int8(),
+    ValueType.SHORT: pa.int16(),
+    ValueType.INT: pa.int32(),
+    ValueType.LONG: pa.int64(),
+    ValueType.FLOAT: pa.float32(),
+    ValueType.DOUBLE: pa.float64(),
+    ValueType.STRING: pa.string(),
+}
+"""JMS type of a property → the Arrow type of its values."""
+
+_PLAIN_TYPES = {found: SPARK_TYPES[kind] for kind, found in NATIVE_TYPES.items()} | {TIMESTAMP: "timestamp_ltz"}
 COLUMN_TYPES: tuple[str, ...] = (*_PLAIN_TYPES.values(), "decimal")
 """The types of property columns, as Spark SQL names them."""
 
@@ -272,17 +289,7 @@ EVERY_OTHER = ("*",)
 PROPERTY_COLUMN = "properties."
 """The prefix of such a column's key in ``Rows.columns``; no column of the schema begins with it."""
 
-VALUE_TYPES: dict[pa.DataType, ValueType] = {
-    pa.bool_(): ValueType.BOOLEAN,
-    pa.int8(): ValueType.BYTE,
-    pa.int16(): ValueType.SHORT,
-    pa.int32(): ValueType.INT,
-    pa.int64(): ValueType.LONG,
-    pa.float32(): ValueType.FLOAT,
-    pa.float64(): ValueType.DOUBLE,
-    pa.string(): ValueType.STRING,
-    pa.large_string(): ValueType.STRING,
-}
+VALUE_TYPES = {found: kind for kind, found in NATIVE_TYPES.items()} | {pa.large_string(): ValueType.STRING}
 
 
 def value_type(found: pa.DataType) -> ValueType | None:

@@ -6,10 +6,8 @@ checked. Does not know protocols.
 
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -226,7 +224,7 @@ def _places(stated: StatedTypes, properties: Properties | None) -> Int64s:
     """The position of each type's property; -1 if the row has no such property."""
     if properties is None:
         return np.full(len(stated.names), -1)
-    if _same(stated.entries.bounds, properties.entries.bounds) and _same_texts(stated.names, properties.names):
+    if np.array_equal(stated.entries.bounds, properties.entries.bounds) and _same_texts(stated.names, properties.names):
         return np.arange(len(stated.names))
     encoded = pa.concat_arrays([properties.names, stated.names]).dictionary_encode()
     codes, kinds = encoded.indices.to_numpy().astype(np.int64), len(encoded.dictionary)
@@ -238,12 +236,8 @@ def _places(stated: StatedTypes, properties: Properties | None) -> Int64s:
 
 
 def _same_texts(one: pa.Array, other: pa.Array) -> bool:
-    lengths = _same(np.diff(offsets_of(one)), np.diff(offsets_of(other)))
-    return lengths and _same(bytes_of(one), bytes_of(other))
-
-
-def _same(one: npt.NDArray[Any], other: npt.NDArray[Any]) -> bool:
-    return bool(np.array_equal(one, other))
+    lengths = np.array_equal(np.diff(offsets_of(one)), np.diff(offsets_of(other)))
+    return lengths and np.array_equal(bytes_of(one), bytes_of(other))
 
 
 def _check_values(stated: StatedTypes, values: pa.Array) -> None:

@@ -24,6 +24,7 @@ __all__ = [
     "java_text",
     "jms_types",
     "misfits",
+    "placed",
 ]
 
 # --- whole numbers ----------------------------------------------------------------------------------
@@ -55,7 +56,7 @@ def _parse(texts: pa.Array) -> tuple[pa.Array, list[int]]:
     odd = np.flatnonzero(pc.invert(short).fill_null(_FALSE).to_numpy(zero_copy_only=False))
     wrong = [row for row in odd.tolist() if not _NUMBER.fullmatch(texts[row].as_py())]
     fitting = {row: _int64(texts[row].as_py()) for row in sorted(set(odd.tolist()) - set(wrong))}
-    return _with(numbers, fitting), wrong
+    return placed(numbers, list(fitting), pa.array(fitting.values(), pa.int64())), wrong
 
 
 def _only_digits(texts: pa.Array) -> bool:
@@ -74,12 +75,11 @@ def _int64(text: str) -> int | None:
     return number if -(1 << 63) <= number < 1 << 63 else None
 
 
-def _with(numbers: pa.Array, at: dict[int, int | None]) -> pa.Array:
-    if not at:
-        return numbers
-    mask = np.zeros(len(numbers), np.bool_)
-    mask[list(at)] = True
-    return pc.replace_with_mask(numbers, pa.array(mask), pa.array(at.values(), pa.int64()))
+def placed(values: pa.Array, rows: Ints | list[int], found: pa.Array) -> pa.Array:
+    """The values with those that were ``found`` for these rows, which ascend."""
+    mask = np.zeros(len(values), np.bool_)
+    mask[rows] = True
+    return pc.replace_with_mask(values, pa.array(mask), found)
 
 
 # --- floating-point numbers -------------------------------------------------------------------------

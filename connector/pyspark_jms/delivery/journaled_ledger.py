@@ -76,7 +76,7 @@ class JournaledLedger(DeliveryLedger[_Durable]):
         start = self._reach(start, fail_on_data_loss=fail_on_data_loss)
         self._store.release(start)
         self.offered = self.done = start
-        for known in store.unacknowledged():
+        for known in store.receipts.unacknowledged():
             for source in self._sources_of(known.source):
                 source.expect(known.id, ExpectedRedelivery(known.fingerprint, MessageState.LOST))
         for info in store.segments(start):
@@ -220,7 +220,7 @@ class JournaledLedger(DeliveryLedger[_Durable]):
         self._received[subscription] = []
         for ack in self._ledgers[subscription].lose():
             what = ack.what
-            known = what.fingerprints if what.segment is None else self._store.known(what.segment)
+            known = what.fingerprints if what.segment is None else self._store.receipts.fingerprints_from(what.segment)
             for identity, fingerprint in known.items():
                 self._ledgers[subscription].source.expect(identity, ExpectedRedelivery(fingerprint, ack.state))
 

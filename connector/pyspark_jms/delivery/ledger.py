@@ -68,7 +68,11 @@ class Ledger(DeliveryLedger[_Finished]):
     def __init__(self, recognitions: Sequence[Recognition | None], start: int, connections: int = 1) -> None:
         sources = [ExpectedRedeliveries(WITHOUT_JOURNAL, recognition) for recognition in recognitions]
         super().__init__(
-            [SubscriptionLedger(source, self._drop_confirmed) for source in sources for _ in range(connections)]
+            [
+                SubscriptionLedger(source, lambda done: self._drop(done.ranges))
+                for source in sources
+                for _ in range(connections)
+            ]
         )
         self._not_taken: list[list[bytes]] = [[] for _ in range(self.subscriptions)]
         """Identities of the messages that ``receive`` did not take in."""
@@ -184,11 +188,6 @@ class Ledger(DeliveryLedger[_Finished]):
             if id(expected.range_) in finished:
                 expected.state = WITHOUT_JOURNAL.after(expected.state, Event.FINISH)
                 expected.range_ = None
-
-    # --- acknowledged --------------------------------------------------------------------------
-
-    def _drop_confirmed(self, done: _Finished) -> None:
-        self._drop(done.ranges)
 
     # --- lost ----------------------------------------------------------------------------------
 

@@ -154,8 +154,6 @@ class ExpectedRedeliveries:
         self.unread[identity] -= 1
         if not self.unread[identity]:
             del self.unread[identity]
-        if not self.unread[identity]:
-            del self.unread[identity]
 
     def known(self, blocks: Sequence[MessageBlock]) -> list[tuple[int, ExpectedRedelivery | None]]:
         """The messages of the blocks that were received before, by index in all; with None if they were not offered.

@@ -26,11 +26,6 @@ makes it the id of the new message."""
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AddedNames:
-    """What one broker adds."""
-
-    tested: str
-    """Versions of the broker."""
-
     names: frozenset[str]
     prefixes: tuple[str, ...] = ()
 
@@ -39,7 +34,6 @@ class AddedNames:
 
 
 ANY_BROKER = AddedNames(
-    tested="Artemis 2.44.0 and 2.55.0, Classic 6.3.1",
     # ActiveMQ.Retain and .Retained: a retained message of MQTT on Classic. scheduledJobId: a message that Classic's
     # scheduler delivered; Classic does not delay a message that has it.
     names=frozenset(
@@ -57,10 +51,10 @@ ANY_BROKER = AddedNames(
     # first one: consumers with failover drop it as a duplicate.
     prefixes=(CONVERSION_PREFIX, "__HDR_"),
 )
-"""No application has these: they are left out whatever broker the row is sent to."""
+"""No application has these: they are left out whatever broker the row is sent to. Added by Artemis 2.44.0 and
+2.55.0, and by Classic 6.3.1."""
 
 ARTEMIS = AddedNames(
-    tested="2.44.0, 2.55.0",
     # The broker returns the headers of SEND as properties (destination-type even twice). __AMQ_CID is the id of a Java
     # producer's connection, _AMQ_LARGE_SIZE the size of a large message, which its producer may have compressed. Over
     # STOMP mqtt.correlation.data is a text such as [B@b2ed272.
@@ -78,18 +72,16 @@ ARTEMIS = AddedNames(
     },
     prefixes=ANY_BROKER.prefixes,
 )
-"""Over STOMP."""
+"""Over STOMP: 2.44.0 and 2.55.0."""
 
 CLASSIC = AddedNames(
-    tested="6.3.1",
     # It stays on a message that a STOMP client has browsed with a transformation.
     names=ANY_BROKER.names | {"content-length", "amq-msg-type", "transformation"},
     prefixes=ANY_BROKER.prefixes,
 )
-"""Over STOMP; transformation over AMQP too."""
+"""Over STOMP; transformation over AMQP too: 6.3.1."""
 
 RABBITMQ = AddedNames(
-    tested="3.10.8, 4.3.6",
     names=ANY_BROKER.names
     | {
         "content-length",
@@ -104,4 +96,4 @@ RABBITMQ = AddedNames(
     },
     prefixes=ANY_BROKER.prefixes,
 )
-"""Over STOMP. Over AMQP 1.0 a message that a STOMP client sent has the headers of its SEND."""
+"""Over STOMP: 3.10.8 and 4.3.6. Over AMQP 1.0 a message that a STOMP client sent has the headers of its SEND."""

@@ -8,6 +8,7 @@ import logging
 import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import KW_ONLY, dataclass
 from datetime import UTC, datetime
 
 from pyspark_jms.errors import (
@@ -26,7 +27,6 @@ from pyspark_jms.network.settings import ConnectionSettings
 __all__ = ["QueueWatch"]
 
 _log = logging.getLogger("pyspark_jms.link")
-_EVERY_SECONDS = 30.0
 _MOST_LOOKS = 3
 """In so many samples messages in flight are looked at: the first ones are where the queue's list begins."""
 
@@ -34,38 +34,29 @@ _SAMPLES = 4
 """Messages count as stuck when they were in delivery in all of the last samples."""
 
 
+@dataclass(eq=False)
 class QueueWatch:
     """``metrics()`` returns the latest metrics, or none if the broker does not answer or the permission is missing."""
 
-    def __init__(
-        self,
-        open_link: Callable[[ConnectionSettings], ManagementLink],
-        settings: ConnectionSettings,
-        queues: Sequence[str],
-        in_flight: Callable[[], int | None],
-        received: Callable[[], int] | None = None,
-        *,
-        connections: int = 1,
-        note_undelivered: Callable[[int], None] | None = None,
-        features: Sequence[tuple[Feature, int]] = (),
-        every: float = _EVERY_SECONDS,
-    ) -> None:
-        """``in_flight``: how many messages of these queues this query has received and not acknowledged, None if
-        that is not known. ``received``: how many it has received, or None if it reads only some of their messages.
-        Both are called in another thread. ``connections``: how many consumers this query has at each queue.
-        ``note_undelivered``: called in that thread with how many messages were delivered to nobody. ``features``: how
-        the queues are read, if a line shall tell that one of them is non-destructive.
-        """
-        self._settings = settings.impatient(PATIENCE_SECONDS)
-        self._open_link = open_link
-        self._queues = list(queues)
-        self._in_flight = in_flight
-        self._received = received
-        self._own_consumers = len(queues) * connections
-        self._note_undelivered = note_undelivered
-        self._features = features
-        self._looks = _MOST_LOOKS if features else 0
-        self._every = every
+    open_link: Callable[[ConnectionSettings], ManagementLink]
+    settings: ConnectionSettings
+    queues: Sequence[str]
+    in_flight: Callable[[], int | None]
+    """How many messages of these queues this query has received and not acknowledged, None if that is not known. Called
+    in another thread, as ``received`` and ``note_undelivered``."""
+    received: Callable[[], int] | None = None
+    """How many messages this query has received, or None if it reads only some of the messages of these queues."""
+    _: KW_ONLY
+    connections: int = 1
+    """How many consumers this query has at each queue."""
+    note_undelivered: Callable[[int], None] | None = None
+    """Called with how many messages were delivered to nobody."""
+    features: Sequence[tuple[Feature, int]] = ()
+    """How the queues are read, if a line shall tell that one of them is non-destructive."""
+    every: float = 30.0
+
+    def __post_init__(self) -> None:
+        self._looks = _MOST_LOOKS if self.features else 0
         self._metrics: dict[str, int | str] = {}
         self._undelivered: tuple[int, int] | None = None
         """Messages that were delivered to nobody, and messages that this query had received then."""
@@ -83,10 +74,10 @@ class QueueWatch:
         received since the request.
         """
         metrics, undelivered = self._metrics, self._undelivered
-        if not metrics or undelivered is None or self._received is None:
+        if not metrics or undelivered is None or self.received is None:
             return metrics
         waited, before = undelivered
-        return metrics | {"undelivered": max(0, waited - (self._received() - before))}
+        return metrics | {"undelivered": max(0, waited - (self.received() - before))}
 
     def close(self) -> None:
         self._closed.set()
@@ -95,22 +86,22 @@ class QueueWatch:
     def _watch(self) -> None:
         while not self._closed.is_set():
             try:
-                with self._open_link(self._settings) as link:
+                with self.open_link(self.settings.impatient(PATIENCE_SECONDS)) as link:
                     while not self._closed.is_set():
                         self._metrics = self._request(link)
-                        self._closed.wait(self._every)
+                        self._closed.wait(self.every)
             except (JMSSecurityError, UnsupportedError) as error:
                 _log.info("= the progress has no metrics of the broker: %s %s", error.fact, error.remedy)
                 return
             except MalformedFrameError as error:
                 self._log_odd_reply(error.fact)
-                self._closed.wait(self._every)
+                self._closed.wait(self.every)
             except JMSError as error:
                 _log.debug("= the metrics of the broker are not available now: %s", error.fact)
-                self._closed.wait(self._every)
+                self._closed.wait(self.every)
             except Exception as error:  # noqa: BLE001 - a missing metric is no reason for a traceback
                 self._log_odd_reply(f"{type(error).__name__} while the reply was read.")
-                self._closed.wait(self._every)
+                self._closed.wait(self.every)
             finally:
                 self._metrics = {}  # old metrics could be mistaken for new ones
                 self._excess.clear()
@@ -121,7 +112,7 @@ class QueueWatch:
             _log.warning("! the progress has no metrics of the broker for now: %s", fact)
 
     def _request(self, link: ManagementLink) -> dict[str, int | str]:
-        every = queue_facts(link, self._queues).values()
+        every = queue_facts(link, self.queues).values()
         if missing := [facts.name for facts in every if not facts.exists]:
             raise InvalidDestinationError(f"There is no queue {missing[0]}.", "Is the name right?")
         depth = _sum(facts.messages for facts in every)
@@ -134,16 +125,16 @@ class QueueWatch:
             "depthTime": datetime.now(UTC).isoformat(timespec="milliseconds"),
         }
         undelivered = sum(facts.undelivered for facts in every)
-        if self._received is not None:
-            self._undelivered = undelivered, self._received()
-        if self._note_undelivered is not None:
-            self._note_undelivered(undelivered)
+        if self.received is not None:
+            self._undelivered = undelivered, self.received()
+        if self.note_undelivered is not None:
+            self.note_undelivered(undelivered)
         self._look_for_kept(link, every)
-        own = self._in_flight()
+        own = self.in_flight()
         if own is None:
             return metrics
         self._excess.append(max(0, delivering - own))
-        if consumers == self._own_consumers:
+        if consumers == len(self.queues) * self.connections:
             # Messages in flight to this query are in delivery, too. Only a surplus in every sample is stuck.
             metrics["stuckInDelivery"] = min(self._excess) if len(self._excess) > 1 else 0
         return metrics
@@ -158,7 +149,7 @@ class QueueWatch:
             # Twice: a message that is given back, and delivered again, may look like one that is kept.
             if keeps_delivered(link, facts.name) and keeps_delivered(link, facts.name):
                 found = QueueFacts(name=facts.name, exists=True, non_destructive=True)
-                warn_of_use((found, *each) for each in self._features)
+                warn_of_use((found, *each) for each in self.features)
                 return
         self._looks = looks
 

@@ -56,25 +56,19 @@ def require_topic(link: ManagementLink, name: str) -> None:
 
 
 def has_queues(link: ManagementLink, address: str) -> bool:
-    """Return whether an address routes to a queue."""
-    if not link.words.inspects:
-        return False
-    try:
-        return bool(link.attribute(f"address.{address}", "queueNames"))
-    except InvalidDestinationError:
-        return False
+    return bool(_of_address(link, address, "queueNames"))
 
 
 def _routes_only(link: ManagementLink, address: str, kind: DestinationKind) -> bool:
-    return {link.words.queue.kind(each) for each in _routing_types(link, address)} == {kind}
+    return {link.words.queue.kind(each) for each in _of_address(link, address, "routingTypes")} == {kind}
 
 
-def _routing_types(link: ManagementLink, address: str) -> list[str]:
-    """Return the routing types of an address in the broker's words, or none if they are not known."""
+def _of_address(link: ManagementLink, address: str, attribute: str) -> list[str]:
+    """Return a list that the broker has of an address, in its own words, or an empty one if it is not known."""
     if not link.words.inspects:
         return []
     try:
-        return list(link.attribute(f"address.{address}", "routingTypes"))
+        return list(link.attribute(f"address.{address}", attribute) or ())
     except InvalidDestinationError:
         return []
 
@@ -103,7 +97,7 @@ def routing_of(link: ManagementLink, destination: Destination) -> DestinationKin
 
 def _require_creatable(link: ManagementLink, destination: Destination) -> None:
     address, _, queue = destination.name.rpartition(link.words.queue_separator)
-    types = _routing_types(link, address)
+    types = _of_address(link, address, "routingTypes")
     if types and destination.kind not in {link.words.queue.kind(each) for each in types}:
         raise InvalidDestinationError(
             f"Address {address} has no queue {queue}, and its routing type is {' and '.join(types)}.",

@@ -18,7 +18,6 @@ BROKERS = tuple(dict.fromkeys(name for dialects in _DIALECTS.values() for name i
 
 
 def dialect_of(protocol: Protocol, broker: str) -> BrokerDialect:
-    """Return the dialect with this value of option ``broker``."""
     return _DIALECTS[protocol][broker]
 
 

@@ -107,10 +107,6 @@ def _selector(text: str) -> str:
     return text
 
 
-def _secret(text: str) -> SecretText:
-    return SecretText(text)
-
-
 def _number(smallest: int, largest: int | None = None) -> Callable[[str], int]:
     wanted = f"a whole number from {smallest}" + (f" to {largest}" if largest is not None else " up")
 
@@ -260,14 +256,14 @@ OPTIONS: tuple[Option, ...] = (
            " `amqp://HOST:5672/orders`. Several addresses of one broker (live and backup) are separated by commas and"
            " tried in order"),
     Option("user", "both", None, _text, "User name"),
-    Option("password", "both", None, _secret, "Password of the user. Prefer passwordFile", secret=True),
+    Option("password", "both", None, SecretText, "Password of the user. Prefer passwordFile", secret=True),
     Option("passwordFile", "both", None, _text, "File that contains the password. It is read in the process that"
            " connects"),
     Option("sslCaFile", "both", None, _text, "PEM file with the CA that signed the broker's certificate. Default: the"
            " CAs of the system"),
     Option("sslCertFile", "both", None, _text, "PEM file with the client certificate, for mutual TLS"),
     Option("sslKeyFile", "both", None, _text, "PEM file with the private key of the client certificate"),
-    Option("sslKeyPassword", "both", None, _secret, "Password of the private key", secret=True),
+    Option("sslKeyPassword", "both", None, SecretText, "Password of the private key", secret=True),
     Option("sslVerifyHostname", "both", "true", _flag, "Whether the broker's certificate must name the host of"
            " brokerUrl"),
     Option("broker", "both", "auto", _one_of("auto", *BROKERS), "Kind of broker. auto detects it when the connection"

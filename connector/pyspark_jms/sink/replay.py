@@ -57,7 +57,6 @@ def unmatched_entries(known: Iterable[LedgerEntry], partitions: Iterable[LedgerE
 
 
 def contains_rows(entries: Iterable[LedgerEntry], wanted: LedgerEntry) -> bool:
-    """Return whether one of the entries has the same rows as the wanted one."""
     return any((entry.rows, entry.digest) == (wanted.rows, wanted.digest) for entry in entries)
 
 

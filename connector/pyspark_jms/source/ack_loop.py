@@ -1,8 +1,12 @@
-"""Between two batches: acknowledgements sent and confirmed, lost connections replaced, subscribed time counted."""
+"""Between two batches: acknowledgements sent and confirmed, lost connections replaced, subscribed time counted.
+
+``Progress`` makes the metrics of the query from that.
+"""
 
 import contextlib
+import logging
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -10,10 +14,13 @@ from pyspark_jms.blocks.block import MessageBlock
 from pyspark_jms.delivery.journal.store import JournalStore
 from pyspark_jms.delivery.subscription_ledger import DeliveryLedger
 from pyspark_jms.errors import ConnectionLostError, ReceiptTimeoutError
+from pyspark_jms.jms.model import DestinationKind
+from pyspark_jms.options.source import SourceOptions
+from pyspark_jms.source.diverting import Diverter
 from pyspark_jms.source.links import SourceLink
 from pyspark_jms.source.subscriptions import Subscriptions
 
-__all__ = ["AckLoop", "Counts"]
+__all__ = ["AckLoop", "Counts", "Progress", "compared"]
 
 _LONGEST_COUNTED_SECONDS = 600.0
 """Longest time between two polls that counts as time of the subscription: some batches take that long."""
@@ -138,3 +145,83 @@ class AckLoop:
         before, self._subscribed_since = self._subscribed_since, time.monotonic()
         if before is not None:
             self.store.note_subscribed(min(self._subscribed_since - before, _LONGEST_COUNTED_SECONDS))
+
+
+# --- what the progress of the query shows ---------------------------------------------------------
+
+_log = logging.getLogger("pyspark_jms.source")
+
+
+def compared(options: SourceOptions, received: Callable[[], int]) -> Callable[[], int] | None:
+    """``received`` if the broker's counts can be compared with it. With a selector, the counts of a queue include
+    messages that the query does not read; the queue of a durable subscription has only those that match.
+    """
+    of_queue = any(each.kind is DestinationKind.QUEUE for each in options.destinations)
+    return None if of_queue and options.selector is not None else received
+
+
+class Progress:
+    """``metrics`` never raises, and sends no request to the broker."""
+
+    def __init__(self, options: SourceOptions, loop: AckLoop, diverter: Diverter) -> None:
+        self._options, self._loop, self._diverter = options, loop, diverter
+        self._warned_of_others = False
+        self.in_flight = 0
+        """Messages here and not acknowledged, when the metrics were last read."""
+
+    def metrics(self, watched: Mapping[str, int | str], reached: int) -> dict[str, object]:
+        """``watched``: the broker's metrics of its queues. ``reached``: the end of the last batch in the commit log."""
+        loop, diverter = self._loop, self._diverter
+        ledger, store, links = loop.ledger, loop.store, loop.subscriptions.links
+        waiting = [link.waiting() for link in links]
+        self.in_flight = ledger.in_flight_messages + sum(messages for messages, _ in waiting)
+        return {
+            "seq": ledger.offered,
+            "inFlightMessages": self.in_flight,
+            "inFlightBytes": ledger.in_flight_bytes + sum(size for _, size in waiting),
+            "received": loop.counts.received,
+            "acknowledged": loop.counts.acknowledged,
+            "redelivered": loop.counts.redelivered,
+            "recognised": ledger.recognised,
+            "reconnects": loop.subscriptions.reconnects,
+            **({} if store is None else _journal_metrics(store, max(reached, ledger.done))),
+            "deadLetters": diverter.dead_letters,
+            "droppedTooLarge": diverter.skipped,
+            "guarantee": self._guarantee(store, watched, links),
+            "broker": links[0].server if links else None,
+            **loop.subscriptions.condition.counts,  # what only this protocol counts
+        }
+
+    def _guarantee(
+        self, store: JournalStore | None, watched: Mapping[str, int | str], links: Sequence[SourceLink]
+    ) -> str:
+        if self._options.is_plain_topic:
+            return "at-most-once (plain topic subscription)"
+        if store is None:
+            confirmed = all(link.confirms_acknowledgements for link in links)
+            return "at-least-once" if confirmed else "at-least-once (the broker confirms no acknowledgement)"
+        if int(watched.get("consumers", 0)) <= len(links):
+            return "exactly-once into Spark"
+        if not self._warned_of_others:
+            self._warned_of_others = True
+            _log.warning(
+                "! the queue has other consumers: after a lost connection one of them may get messages that the journal"
+                " already holds, so both process them (at-least-once). Give each query a queue of its own"
+            )
+        return "at-least-once (other consumers read this queue)"
+
+
+def _journal_metrics(store: JournalStore, reached: int) -> dict[str, object]:
+    age, backlog = store.age_of(reached), store.position.next - reached
+    return {
+        "journalBytes": store.bytes_used,
+        "backlog": backlog,
+        "backlogAgeSeconds": None if age is None else round(age, 1),
+        **({} if backlog or not store.bytes_used else {"journalKeeps": _kept(store)}),
+    }
+
+
+def _kept(store: JournalStore) -> str:
+    if store.segment_bytes:
+        return "the last batch, until the next one is planned"
+    return f"tombstones of {store.receipts.messages} messages whose acknowledgement is not confirmed"

@@ -1,4 +1,5 @@
-"""``EndOfQueue`` decides whether a silence is the end of a queue, for everybody who reads one.
+"""``EndOfQueue`` decides whether a silence is the end of a queue, for everybody who reads one, and ``Drain`` whether a
+message was sent after the start of a run with AvailableNow, which reads no more than what was sent before.
 
 A broker that collects its garbage is silent too, and sends more afterwards. So a silence ends a queue only when the
 broker has answered a question in it, and has been silent since. What a question proves depends on the protocol:
@@ -10,17 +11,27 @@ broker has answered a question in it, and has been silent since. What a question
   question, and where management tells how many messages the queue has, they are counted (``CountedQueue``).
 """
 
+import logging
 import time
 from collections.abc import Callable, Hashable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from typing import Generic, Protocol, TypeVar
 from weakref import WeakKeyDictionary
 
 from pyspark_jms.blocks.block import MessageBlock
 from pyspark_jms.errors import JMSError, ReceiptTimeoutError
-from pyspark_jms.source.links import SourceLink
+from pyspark_jms.source.links import MessageSource, SourceLink
 
-__all__ = ["CountedQueue", "EndOfQueue", "end_of_look", "end_of_reading", "take_browsed"]
+__all__ = [
+    "LONGEST_MS",
+    "CountedQueue",
+    "Drain",
+    "EndOfQueue",
+    "end_of_look",
+    "end_of_reading",
+    "take_browsed",
+    "was_sent_later",
+]
 
 _SETTLE_SECONDS = 0.25
 """Still quiet this long after the receipt of a ``probe``: the queue is empty."""
@@ -200,3 +211,64 @@ def end_of_look(
         lambda each: each.ask(), idle=idle, settle=idle if misses else _SETTLE_SECONDS
     )
     return lambda shown: browsed.is_reached([other], shown)
+
+
+# --- AvailableNow ---------------------------------------------------------------------------------
+
+_log = logging.getLogger("pyspark_jms.source")
+
+_CLOCKS_DIFFER_MS = 1_000
+"""A timestamp so long after the start ends the reading, one so long after now is ignored: there are two clocks."""
+
+LONGEST_MS = 600_000
+"""A subscription ends at the first message without a usable timestamp that is read so long after the start.
+
+Such messages do not show whether they were sent before the start. A producer that goes on sending them would keep the
+run open for ever. What is left waits for the next run.
+"""
+
+
+@dataclass(slots=True)
+class Drain:
+    started_ms: float
+    ended: set[int] = field(default_factory=set)
+    """Subscriptions that have shown a later message, or nothing more."""
+
+    def sent_before_start(self, subscription: int, link: MessageSource, block: MessageBlock, *, now_ms: float) -> int:
+        """Return how many of the block's messages were sent before the start. The first later one ends the
+        subscription.
+
+        A message from the future (a producer's clock that is wrong, or a test with a fixed time) ends nothing. What
+        was sent since the start is given back at the end, when the query unsubscribes.
+        """
+        if subscription in self.ended:
+            return 0
+        for index in range(len(block)):
+            if self._is_later(link.sent_ms(block, index), subscription, now_ms):
+                self.ended.add(subscription)
+                return index
+        return len(block)
+
+    def _is_later(self, sent_ms: int | None, subscription: int, now_ms: float) -> bool:
+        later = was_sent_later(sent_ms, started_ms=self.started_ms, now_ms=now_ms)
+        if later is not None:
+            return later
+        if self._overdue(now_ms):
+            _log.warning(
+                "! AvailableNow ends the reading of subscription %d after %d minutes: its messages have no timestamp,"
+                " or one in the future, so nothing shows what was sent before the start. The next run reads the rest",
+                subscription,
+                LONGEST_MS // 60_000,
+            )
+            return True
+        return False
+
+    def _overdue(self, now_ms: float) -> bool:
+        return now_ms - self.started_ms >= LONGEST_MS
+
+
+def was_sent_later(sent_ms: int | None, *, started_ms: float, now_ms: float) -> bool | None:
+    """Return whether a message was sent after the start, or None if it has no timestamp, or one in the future."""
+    if sent_ms is None or sent_ms > max(started_ms, now_ms) + _CLOCKS_DIFFER_MS:
+        return None
+    return sent_ms > started_ms + _CLOCKS_DIFFER_MS

@@ -142,24 +142,18 @@ def _descends(ancestor: _Process) -> bool:
 _HERE = b"1"
 
 
-class LocalityProbe:
+class LocalityProbe(Mailbox):
     """In the runner. ``question`` is for the tasks of the next batch, until a task has answered."""
 
-    def __init__(self) -> None:
-        self.here = False
-        self._mailbox = Mailbox()
+    here = False
 
     def question(self) -> MailAddress | None:
         """Return the question, or None when the answer is known, or when no task could answer."""
-        return None if self.here else self._mailbox.address()
+        return None if self.here else self.address()
 
     def tasks_run_here(self) -> bool:
-        """Return whether a task has answered by now."""
-        self.here = self.here or bool(self._mailbox.take())
+        self.here = self.here or bool(self.take())
         return self.here
-
-    def close(self) -> None:
-        self._mailbox.close()
 
 
 @functools.cache
@@ -176,22 +170,18 @@ _RECORD = struct.Struct("<qq")
 """What identifies the messages that a task decoded together (their first sequence), and how many it dropped."""
 
 
-class DropReports:
+class DropReports(Mailbox):
     """In the runner. A task may run twice and report twice, so reports are kept until their batch is done."""
 
     def __init__(self) -> None:
-        self._mailbox = Mailbox()
+        super().__init__()
         self._open: dict[int, int] = {}
         self._done_through = 0
         self._total = 0
 
-    def address(self) -> MailAddress | None:
-        """Return the address for the tasks of a batch."""
-        return self._mailbox.address()
-
     def total(self) -> int:
         """Return the total as reported so far: a task on another machine reports only to its own log."""
-        for sequence, dropped in _RECORD.iter_unpack(self._mailbox.take()):
+        for sequence, dropped in _RECORD.iter_unpack(self.take()):
             if sequence >= self._done_through and sequence not in self._open:
                 if not self._total:
                     _log.warning(
@@ -207,9 +197,6 @@ class DropReports:
         self.total()
         self._done_through = max(self._done_through, sequence)
         self._open = {first: dropped for first, dropped in self._open.items() if first >= sequence}
-
-    def close(self) -> None:
-        self._mailbox.close()
 
 
 def report_dropped(address: MailAddress | None, first_sequence: int, dropped: int, key: int | None = None) -> None:

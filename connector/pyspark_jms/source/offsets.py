@@ -16,7 +16,6 @@ __all__ = [
     "mark_of",
     "offset",
     "selector_digest",
-    "selector_of",
     "sequence",
 ]
 
@@ -31,11 +30,6 @@ def offset(sequence: int, selector: str | None = None, journal: JournalMark | No
     """Make an offset. The order of its keys is fixed, so the JSON text, by which Spark compares, has one form."""
     made_with = {} if selector is None else {"selector": selector}
     return {"seq": sequence} | made_with | ({} if journal is None else {"journal": journal.id, "next": journal.next})
-
-
-def selector_of(offset: dict[str, Any]) -> str | None:
-    """The digest, where the offset has one."""
-    return offset.get("selector")
 
 
 def mark_of(offset: dict[str, Any]) -> JournalMark | None:
@@ -88,24 +82,21 @@ class CommitOrder:
     def __init__(self, why: str, instead: str) -> None:
         """``why`` this source needs the order, and what a user may do ``instead``: for the error."""
         self._why, self._instead = why, instead
-        self._began: int | None = None
+        self.began: int | None = None
+        """Where the run began: an offset that Spark read from its log."""
         self._committed = -1
         self.synchronous = False
         """Whether a batch of this run was planned after the commit of the one before."""
 
     def requested(self, start: int) -> None:
-        self._began = start if self._began is None else self._began
-
-    def is_first(self, start: int) -> bool:
-        """Return whether this is where the run began: an offset that Spark read from its log."""
-        return start == self._began
+        self.began = start if self.began is None else self.began
 
     def committed(self, end: int) -> None:
         self._committed = max(self._committed, end)
 
     def require(self, start: int) -> None:
         """Spark plans the batch that begins at ``start``. ``UnsupportedError`` if the one before was not committed."""
-        if self._began is None or start <= self._began:
+        if self.began is None or start <= self.began:
             return  # the first offset of a run comes from the log
         if self._committed < start:
             raise UnsupportedError(

@@ -22,8 +22,7 @@ from pyspark_jms.jms.model import Destination
 from pyspark_jms.jms.subscription import Subscription, both_selectors
 from pyspark_jms.management.queue_facts import QueueFacts
 from pyspark_jms.network.connection import StateCondition
-from pyspark_jms.source.draining import LONGEST_MS, was_sent_later
-from pyspark_jms.source.end_of_queue import CountedQueue, end_of_look, take_browsed
+from pyspark_jms.source.end_of_queue import LONGEST_MS, CountedQueue, end_of_look, take_browsed, was_sent_later
 from pyspark_jms.source.links import Reading, SourceLink
 from pyspark_jms.source.task_inputs import rows_of
 
@@ -61,7 +60,12 @@ def peek(reading: Reading, *, limits: str | None = "maxMessagesPerTrigger and ma
         queue = found.get(destination.name)
         if queue is not None and not queue.exists:
             if limits is not None:
-                _warn_of_missing(queue.name)
+                _log.warning(
+                    "! queue %s does not exist on the broker, so the read shows no messages of it. Compare the name"
+                    " with the name that its producers send to; the broker may also have deleted the queue when it was"
+                    " empty",
+                    queue.name,
+                )
             continue
         look = Look(reading, destination, queue)
         for range_, link in look.ranges(limited):
@@ -71,14 +75,6 @@ def peek(reading: Reading, *, limits: str | None = "maxMessagesPerTrigger and ma
             yield rows_of(part, reading)[0]
         if limits is not None:
             look.warn_of_rest(limits)
-
-
-def _warn_of_missing(queue: str) -> None:
-    _log.warning(
-        "! queue %s does not exist on the broker, so the read shows no messages of it. Compare the name with"
-        " the name that its producers send to; the broker may also have deleted the queue when it was empty",
-        queue,
-    )
 
 
 class Look:

@@ -12,9 +12,9 @@ from typing import Any, Protocol
 
 from pyspark_jms.management.queue_watch import QueueWatch
 from pyspark_jms.sentences import counted
+from pyspark_jms.source.ack_loop import compared
 from pyspark_jms.source.links import Reading
 from pyspark_jms.source.offsets import CommitOrder
-from pyspark_jms.source.progress import compared
 from pyspark_jms.source.queues import features_of, left_on
 from pyspark_jms.source.readers.reader_input import ReaderInput
 from pyspark_jms.source.stopping import StopRequest, driver_heap, warn_of_small_heap
@@ -31,8 +31,6 @@ Offset = dict[str, Any]
 
 @dataclass(slots=True)
 class Run:
-    """What the calls of a run share."""
-
     reading: Reading
     stop: StopRequest = field(default_factory=StopRequest)
     drain_since_ms: float | None = None
@@ -44,18 +42,14 @@ class Run:
 class Store(Protocol):
     """Where the messages of a batch are until Spark's commit log has it, and how they come there."""
 
-    @property
-    def needs_commits(self) -> tuple[str, str] | None:
-        """Return why a batch must not be planned before the one before is in the commit log, and what a user may do
-        instead; None if it may, as with ``asyncProgressTrackingEnabled``.
-        """
+    needs_commits: tuple[str, str] | None = None
+    """Why a batch must not be planned before the one before is in the commit log, and what a user may do instead; None
+    if it may, as with ``asyncProgressTrackingEnabled``."""
 
-    @property
-    def passes_driver(self) -> bool:
-        """Return whether messages travel to the tasks through the driver's heap."""
+    passes_driver: bool = True
+    """Whether messages travel to the tasks through the driver's heap."""
 
-    @property
-    def reports(self) -> TaskReports: ...
+    reports: TaskReports
 
     def first_offset(self) -> Offset: ...
 
@@ -67,6 +61,7 @@ class Store(Protocol):
 
     def is_full(self) -> bool:
         """Return whether there is no room for the next batch before one is released."""
+        return False
 
     def release(self, through: int) -> None:
         """Every batch up to this count is in Spark's commit log."""
@@ -81,6 +76,7 @@ class Store(Protocol):
 
     def in_flight(self) -> int | None:
         """Return how many of them are not acknowledged, where that is known here. Called in another thread."""
+        return None
 
     def watches(self) -> bool:
         """Return whether the metrics of the broker's queues are wanted."""
@@ -105,8 +101,6 @@ class Query:
         self._watch: QueueWatch | None = None
         self._is_open = self._has_ended = False
         self._initial: Offset | None = None
-        self._first: int | None = None
-        """What the first offset of the run counts."""
         self._batches = 0
 
     def initial_offset(self) -> Offset:
@@ -128,7 +122,6 @@ class Query:
         Spark requests what follows ``start`` only when the batch that ends there is in its commit log.
         """
         store, through = self.store, self.store.count(start)
-        self._first = through if self._first is None else self._first
         self._order.requested(through)
         store.open(start)
         if self._is_certain(through):
@@ -146,8 +139,8 @@ class Query:
     def _log_end(self, through: int) -> None:
         """The closing line of a run with AvailableNow."""
         metrics: Mapping[str, Any] = self.store.metrics({})
-        assert self._first is not None
-        read = metrics.get("moved", through - self._first)  # offsets of registers count batches
+        assert self._order.began is not None
+        read = metrics.get("moved", through - self._order.began)  # offsets of registers count batches
         dead, dropped = metrics.get("deadLetters"), metrics.get("droppedTooLarge")
         parts = [f"{counted(read)} in {self._batches:,} batch{'es' * (self._batches != 1)}"]
         parts += [counted(dead, "dead letter")] if dead else []
@@ -160,7 +153,7 @@ class Query:
         the first batch of a run shows it: Spark may track its progress asynchronously.
         """
         is_kept = self.store.needs_commits is not None and self._run.drain_since_ms is None
-        return not is_kept or self._order.synchronous or self._order.is_first(through) or self.store.is_full()
+        return not is_kept or self._order.synchronous or through == self._order.began or self.store.is_full()
 
     def partitions(self, start: Offset, end: Offset) -> Sequence[TaskInput | ReaderInput]:
         first, last = self.store.count(start), self.store.count(end)

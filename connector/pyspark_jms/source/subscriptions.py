@@ -1,8 +1,4 @@
-"""The subscriptions of a query: their links, opened, replaced and closed, and the selector of each.
-
-``ShortSessions`` turns connections that end as soon as they have subscribed, again and again, into the error that says
-what may cause it, for brokers that give no reason then.
-"""
+"""The subscriptions of a query: their links, opened, replaced and closed, and the selector of each."""
 
 import logging
 import time
@@ -13,7 +9,6 @@ from dataclasses import dataclass, field
 from pyspark_jms.errors import ConnectionLostError, JMSError
 from pyspark_jms.jms.model import Destination
 from pyspark_jms.jms.subscription import SharedWindow, Subscription, selector_changed
-from pyspark_jms.network.address import Address
 from pyspark_jms.network.connection import StateCondition, closed_on
 from pyspark_jms.network.patience import keep_trying
 from pyspark_jms.source.links import Reading, SourceLink
@@ -58,19 +53,15 @@ class ShortSessions:
         """Return how many connections of the subscription in a row, the last one included, ended at once."""
         return self._consecutive.get(subscription, 0)
 
-    def ended(
-        self, subscription: int, now: float, *, silent_end: str, address: Address, destination: Destination
-    ) -> ConnectionLostError | None:
-        """The error to raise if there are no more attempts; None when this end is like any other.
-
-        ``silent_end``: what the broker may mean by an end without a reason; empty if it gives reasons.
-        """
+    def ended(self, subscription: int, now: float, link: SourceLink) -> ConnectionLostError | None:
+        """The error to raise if there are no more attempts; None when this end is like any other."""
+        silent_end, destination = link.dialect.silent_end, link.subscription.destination
         at_once = bool(silent_end) and now - self._since[subscription] < _SHORT_SECONDS
         self._consecutive[subscription] = self.consecutive(subscription) + 1 if at_once else 0
         if not at_once:
             return None
         return ConnectionLostError(
-            f"{address} ended {self.consecutive(subscription)} connections in a row, each soon after it had"
+            f"{link.address} ended {self.consecutive(subscription)} connections in a row, each soon after it had"
             f" subscribed to {destination}.",
             silent_end,
         )
@@ -239,13 +230,7 @@ class Subscriptions:
         link = self.links[subscription]
         link.drop()
         destination = link.subscription.destination
-        silent: JMSError | None = self._sessions.ended(
-            subscription,
-            time.monotonic(),
-            silent_end=link.dialect.silent_end,
-            address=link.address,
-            destination=destination,
-        )
+        silent: JMSError | None = self._sessions.ended(subscription, time.monotonic(), link)
         if silent is not None and self._sessions.consecutive(subscription) >= MAX_SHORT_SESSIONS:
             raise silent
         try:

@@ -17,6 +17,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
 from jms_selector.meaning.conversions import JAVA_DOUBLE
+from pyspark_jms.columns.schema import SPARK_TYPES
 from pyspark_jms.columns.sql_selectors import declared_types, selector_text
 from pyspark_jms.delivery.commit_token import identity_of
 from pyspark_jms.errors import InvalidOptionError, JMSError, MessageEOFError, MessageFormatError, WriteIdentityError
@@ -26,19 +27,6 @@ from pyspark_jms.jms.rules import AMQP_TYPES
 __all__ = ["jms_map", "jms_property", "jms_stream", "jms_text", "selector_for", "write_id"]
 
 _T = ValueType
-
-_SPARK_TYPES = {
-    _T.BOOLEAN: "boolean",
-    _T.BYTE: "tinyint",
-    _T.SHORT: "smallint",
-    _T.INT: "int",
-    _T.LONG: "bigint",
-    _T.FLOAT: "float",
-    _T.DOUBLE: "double",
-    _T.STRING: "string",
-    _T.CHAR: "string",
-    _T.BYTES: "binary",
-}
 
 
 def jms_text(df: DataFrame | None = None) -> Column:
@@ -168,7 +156,7 @@ class _Read:
         written = F.coalesce(written, F.lit(str(_T.STRING)))
         null = [(text.isNull(), F.lit(null_as(self.read)))] if self.read in _NULLABLE else []
         absent = _first([*exceptions, *null], self._problem(text, written))
-        return F.coalesce(_value(self.read, text, written), absent).cast(_SPARK_TYPES[self.read])
+        return F.coalesce(_value(self.read, text, written), absent).cast(SPARK_TYPES[self.read])
 
     def error(self, error: JMSError) -> Column:
         return self._raised(F.lit(self._text(error)))
@@ -238,7 +226,7 @@ def _parsed(read: ValueType, text: Column, written: Column) -> Column:
             return _rendered(text, written)
     other_digits = (written == _T.STRING) & text.rlike(_OTHER_DIGITS)
     return F.when(text.rlike(_INTEGER), _cast(read, text, written, _INTEGERS)).when(
-        other_digits, F.translate(text, *_digits()).try_cast(_SPARK_TYPES[read])
+        other_digits, F.translate(text, *_digits()).try_cast(SPARK_TYPES[read])
     )
 
 
@@ -261,7 +249,7 @@ def _cast(read: ValueType, text: Column, written: Column, family: tuple[ValueTyp
     if read in family:
         parsed_as[_T.STRING] = read
     cases = [
-        (written == source, text.try_cast(_SPARK_TYPES[type_]).cast(_SPARK_TYPES[read]))
+        (written == source, text.try_cast(SPARK_TYPES[type_]).cast(SPARK_TYPES[read]))
         for source, type_ in parsed_as.items()
     ]
     return _first(cases, F.lit(None))

@@ -2,8 +2,9 @@
 
 import json
 import logging
+import re
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from datetime import datetime
 from typing import Any
 
@@ -149,30 +150,19 @@ def _is_idle(progress: Mapping[str, Any]) -> bool:
     return isinstance(durations, Mapping) and "addBatch" not in durations
 
 
-_COUNTS = {
+_OTHER_NAMES = {
     "received": ("received", "moved"),
     "received_bytes": ("movedBytes",),
     "acknowledged": ("acknowledged", "retired"),
-    "redelivered": ("redelivered",),
-    "recognised": ("recognised",),
-    "empty_batches": ("emptyBatches",),
-    "reconnects": ("reconnects",),
-    "dead_letters": ("deadLetters",),
-    "dropped_too_large": ("droppedTooLarge",),
-    "selector_dropped": ("selectorDropped",),
-    "in_flight_messages": ("inFlightMessages",),
-    "in_flight_bytes": ("inFlightBytes",),
-    "lost_credit": ("lostCredit",),
-    "backlog": ("backlog",),
-    "journal_bytes": ("journalBytes",),
-    "depth": ("depth",),
-    "delivering": ("delivering",),
-    "consumers": ("consumers",),
-    "undelivered": ("undelivered",),
-    "stuck_in_delivery": ("stuckInDelivery",),
 }
-"""Field → the names that it has in the progress: of a read with and without a journal, and of a read by a staging
-queue, which moves messages there and retires them."""
+"""Field → its names in the progress, if its own is not the only one. A read by a staging queue moves messages there and
+retires them."""
+
+_COUNTS = {
+    field.name: _OTHER_NAMES.get(field.name, (re.sub(r"_(\w)", lambda match: match[1].upper(), field.name),))
+    for field in fields(SourceMetrics)
+    if field.type == int | None
+}
 
 
 def _integer(metrics: Mapping[str, Any], *names: str) -> int | None:

@@ -101,7 +101,7 @@ def test_done_is_deleted(opened):
     ledger.offer(max_messages=None, max_bytes=None)
     ledger.finish(4)
     assert ledger.due(0) == []
-    assert (store.position, store.segments(), list(store.unacknowledged())) == (Position(4, 4), [], [])
+    assert (store.position, store.segments(), list(store.receipts.unacknowledged())) == (Position(4, 4), [], [])
     with pytest.raises(IllegalStateError, match=r"'finish' .*'durable' .*sequence 8\b.*\b4\b"):
         ledger.finish(9)
 
@@ -246,7 +246,7 @@ def test_what_did_not_come_again_within_a_day_is_forgotten(opened, crash):
         stored(ledger, run(2, 7), "r2")
         ledger.finish(ledger.offer(max_messages=None, max_bytes=None))
     assert not ledger.expects(0)
-    assert list(store.unacknowledged()) == []
+    assert list(store.receipts.unacknowledged()) == []
 
 
 def test_time_without_a_subscription_does_not_age_what_may_be_redelivered(opened):
@@ -563,7 +563,7 @@ def test_what_is_in_the_journal_is_recognised_on_any_connection_of_the_queue(tmp
     for subscription in range(3):
         acks.send(ledger, "r", subscription)
         acks.confirm(ledger, "r", subscription)
-    assert list(store.unacknowledged()) == []
+    assert list(store.receipts.unacknowledged()) == []
     store.close()
 
 

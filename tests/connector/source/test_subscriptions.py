@@ -1,6 +1,7 @@
 import contextlib
 import json
 import time
+from types import SimpleNamespace
 
 import pytest
 from amqp_messages import block_of, map_, section, string, timestamp
@@ -38,7 +39,8 @@ ADDRESS, QUEUE = Address(host="h", port=1, tls=False), Destination.parse("queue:
 
 
 def end(sessions, subscription, now, dialect=CLASSIC):
-    return sessions.ended(subscription, now, silent_end=dialect.silent_end, address=ADDRESS, destination=QUEUE)
+    link = SimpleNamespace(dialect=dialect, address=ADDRESS, subscription=SimpleNamespace(destination=QUEUE))
+    return sessions.ended(subscription, now, link)
 
 
 def test_ends_in_a_row_are_counted_and_name_a_cause():

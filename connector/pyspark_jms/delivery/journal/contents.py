@@ -13,7 +13,7 @@ from pyspark_jms.delivery.journal.folder import TEMPORARY, Folder, map_file, ref
 from pyspark_jms.delivery.journal.journal_log import FILE_NAME as LOG_NAME
 from pyspark_jms.delivery.journal.journal_log import JournalLog, Position
 from pyspark_jms.delivery.journal.lines import Facts, read_line, write_line
-from pyspark_jms.delivery.journal.segment import Encoded, Segment, read_head
+from pyspark_jms.delivery.journal.segment import Segment, read_head
 from pyspark_jms.delivery.journal.unconfirmed import TOMBSTONE, UnconfirmedRange, read_tombstone
 from pyspark_jms.errors import CorruptJournalError, InvalidOptionError, UnsupportedError
 
@@ -126,11 +126,7 @@ class SegmentInfo:
     """When it was written, in seconds since 1970."""
 
 
-def info_of(segment: Segment, path: Path, encoded: Encoded, now: float) -> SegmentInfo:
-    return _info(segment, path, len(encoded.head) + len(encoded.data), encoded.digest, now)
-
-
-def _info(segment: Segment, path: Path, size: int, digest: bytes, stored: float) -> SegmentInfo:
+def info_of(segment: Segment, path: Path, size: int, digest: bytes, stored: float) -> SegmentInfo:
     return SegmentInfo(
         first=segment.first,
         last=segment.last,
@@ -155,7 +151,7 @@ def load_segments(folder: Folder) -> Iterator[tuple[Segment, SegmentInfo]]:
         if head.first != int(match[1]):
             raise CorruptJournalError(f"Segment {path} holds sequences from {head.first} on: it was renamed.")
         segment = head.segment()
-        yield segment, _info(segment, path, len(buffer), head.digest, folder.changed(name))
+        yield segment, info_of(segment, path, len(buffer), head.digest, folder.changed(name))
 
 
 def read_segment(info: SegmentInfo) -> Segment:

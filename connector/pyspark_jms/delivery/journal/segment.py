@@ -190,8 +190,6 @@ class SegmentReader:
 
 
 class _Fields:
-    """The rest of a head, field by field."""
-
     def __init__(self, data: memoryview) -> None:
         self._data = data
         self._at = _FIELDS_AT

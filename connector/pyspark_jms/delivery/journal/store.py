@@ -10,7 +10,7 @@ After a crash between two steps, the next ``open`` finds the state before the op
 Files with other names are left alone.
 """
 
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -31,7 +31,7 @@ from pyspark_jms.delivery.journal.contents import (
 from pyspark_jms.delivery.journal.folder import Folder
 from pyspark_jms.delivery.journal.journal_log import JournalLog, Position
 from pyspark_jms.delivery.journal.lock import WriterLock
-from pyspark_jms.delivery.journal.pending_receipts import Fingerprints, PendingReceipts, UnacknowledgedMessage
+from pyspark_jms.delivery.journal.pending_receipts import Fingerprints, PendingReceipts
 from pyspark_jms.delivery.journal.segment import Segment, encode
 from pyspark_jms.delivery.journal.unconfirmed import UnconfirmedRange
 from pyspark_jms.errors import IllegalStateError, JournalError, JournalLockedError
@@ -55,10 +55,10 @@ class JournalStore:
         self._log = JournalLog.load(folder)
         self._clock = clock
         self._segments: dict[int, SegmentInfo] = {}
-        self._receipts = PendingReceipts(folder, self._log, self._segments, fingerprints)
+        self.receipts = PendingReceipts(folder, self._log, self._segments, fingerprints)
         self._next = self._log.position.next
         self._load_segments()
-        self._receipts.expire()
+        self.receipts.expire()
 
     @classmethod
     def open(
@@ -89,10 +89,10 @@ class JournalStore:
 
     def close(self) -> None:
         """Release the journal to other processes. May be called twice."""
-        if self._lock.held and self._receipts.subscribed_unrecorded:
+        if self._lock.held and self.receipts.subscribed_unrecorded:
             with suppress(JournalError):  # tombstones then last a little longer
                 self.require_writer()
-                self._receipts.record_subscribed()
+                self.receipts.record_subscribed()
         self._log.close()
         self._lock.release()
 
@@ -101,10 +101,10 @@ class JournalStore:
         oldest = self.position.oldest
         for segment, info in load_segments(self._folder):
             self._segments[info.first] = info
-            if info.first not in self._log.acknowledged and info.first not in self._receipts:
-                self._receipts.expect(segment)
+            if info.first not in self._log.acknowledged and info.first not in self.receipts:
+                self.receipts.expect(segment)
         done = [info for info in self._segments.values() if info.last <= oldest]
-        self._receipts.use_tombstones(self._receipts.write_tombstones(done))
+        self.receipts.use_tombstones(self.receipts.write_tombstones(done))
         for info in done:
             self._delete(info)
         self._next = require_consecutive(self._folder.path, self._log, list(self._segments.values()))
@@ -137,10 +137,10 @@ class JournalStore:
             raise IllegalStateError(f"Event append({segment!r}) in a journal that goes on at {self._next}.")
         encoded = encode(segment)
         name = segment_name(segment.first)
-        self._folder.create(name, encoded)
-        info = info_of(segment, self._folder.path / name, encoded, self._clock())
+        size = self._folder.create(name, encoded)
+        info = info_of(segment, self._folder.path / name, size, encoded.digest, self._clock())
         self._segments[segment.first] = info
-        self._receipts.expect(segment)
+        self.receipts.expect(segment)
         self._next = segment.last
         return info
 
@@ -157,12 +157,12 @@ class JournalStore:
         if upto <= self.position.oldest:
             return []
         done = [info for info in self._segments.values() if info.last <= upto]
-        tombstones = self._receipts.write_tombstones(done)
+        tombstones = self.receipts.write_tombstones(done)
         self._log.record_position(Position(upto, self._next))
-        self._receipts.use_tombstones(tombstones)
+        self.receipts.use_tombstones(tombstones)
         for info in done:
             self._delete(info)
-        return self._receipts.expire()
+        return self.receipts.expire()
 
     def _delete(self, info: SegmentInfo) -> None:
         self._folder.delete(segment_name(info.first))
@@ -198,7 +198,7 @@ class JournalStore:
         self._require_open("mark_acknowledged")
         if first >= self._next:
             raise IllegalStateError(f"Event mark_acknowledged({first}) in a journal that goes on at {self._next}.")
-        self._receipts.confirm_all(first)
+        self.receipts.confirm_all(first)
 
     def confirm(self, is_of: Callable[[str], bool], ids: Collection[bytes]) -> None:
         """The receipt for these redelivered messages has arrived. ``is_of`` knows the names of their source.
@@ -208,12 +208,12 @@ class JournalStore:
         and a crash does no harm.
         """
         self._require_open("confirm")
-        self._receipts.confirm(is_of, ids)
+        self.receipts.confirm(is_of, ids)
 
     def note_subscribed(self, seconds: float) -> None:
         """The query was subscribed to all its sources for so much longer. Tombstones age by this time only."""
         self._require_open("note_subscribed")
-        self._receipts.note_subscribed(seconds)
+        self.receipts.note_subscribed(seconds)
 
     # --- batches -------------------------------------------------------------------------------
 
@@ -260,7 +260,7 @@ class JournalStore:
     @property
     def bytes_used(self) -> int:
         """Bytes of all segments and tombstones."""
-        return self.segment_bytes + self._receipts.size
+        return self.segment_bytes + self.receipts.size
 
     def age_of(self, sequence: int) -> float | None:
         """Seconds since the first message from ``sequence`` on was stored; None when there is none."""
@@ -278,21 +278,6 @@ class JournalStore:
         if info is None:
             raise IllegalStateError(f"Event read({first}): no segment of the journal begins there.")
         return read_segment(info)
-
-    # --- receipts that it misses ---------------------------------------------------------------
-
-    @property
-    def unconfirmed_messages(self) -> int:
-        """Messages of segments and tombstones whose acknowledgement the broker has not confirmed."""
-        return self._receipts.messages
-
-    def unacknowledged(self) -> Iterator[UnacknowledgedMessage]:
-        """Every message of segments and tombstones without a recorded receipt."""
-        return self._receipts.unacknowledged()
-
-    def known(self, first: int) -> dict[bytes, bytes]:
-        """Fingerprints by id, of the messages without a recorded receipt whose segment begins, or began, there."""
-        return self._receipts.fingerprints_from(first)
 
     # --- batches that it has -------------------------------------------------------------------
 

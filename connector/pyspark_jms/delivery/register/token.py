@@ -171,7 +171,6 @@ class Offset:
 
     @property
     def readers(self) -> tuple[int, ...]:
-        """The readers of this batch."""
         return tuple(reader for reader, batch in enumerate(self.used) if batch == self.batch and self.batch)
 
     def text(self) -> str:

@@ -13,7 +13,7 @@ from pyspark_jms.delivery.message_range import Bounds, MessageRange
 from pyspark_jms.delivery.register.reader import MAX_SOURCE_DELIVERIES
 from pyspark_jms.delivery.register.token import LoneMessage
 from pyspark_jms.source.diverting import Diverter
-from pyspark_jms.source.draining import Drain
+from pyspark_jms.source.end_of_queue import Drain
 from pyspark_jms.source.links import Reading
 from pyspark_jms.source.readers.value import NewValue
 

@@ -13,7 +13,7 @@ from pyspark_jms.delivery.register.reader import ReaderTask
 from pyspark_jms.delivery.subscription_ledger import Recognition
 from pyspark_jms.errors import BadMessageError, JMSError, SelectorIgnoredError
 from pyspark_jms.network.connection import StateCondition
-from pyspark_jms.source.draining import Drain
+from pyspark_jms.source.end_of_queue import Drain
 from pyspark_jms.source.links import Reading
 from pyspark_jms.source.mailbox import answer as answer_where
 from pyspark_jms.source.mailbox import report_dropped

@@ -16,7 +16,7 @@ from pyspark_jms.errors import DataLossError, IllegalStateError
 from pyspark_jms.network.connection import StateCondition
 from pyspark_jms.source.admission import IDLE_SECONDS, BatchDecision, BatchTrigger, Waiting
 from pyspark_jms.source.end_of_queue import EndOfQueue
-from pyspark_jms.source.query import Run
+from pyspark_jms.source.query import Run, Store
 from pyspark_jms.source.stores.one_log import Log, Piece
 from pyspark_jms.source.stores.received import received_partitions
 from pyspark_jms.source.task_inputs import TaskInput, TaskInputs
@@ -27,11 +27,8 @@ _POLL_SECONDS = 0.05
 _SEQUENCE, _POSITIONS, _READ, _FROM = "seq", "positions", "read", "from"
 
 
-class LogStore:
-    """The ``source.query.Store``. Offsets count messages."""
-
-    needs_commits = None
-    passes_driver = True
+class LogStore(Store):
+    """Offsets count messages. None of them is in flight."""
 
     def __init__(self, run: Run) -> None:
         self._run, self._options = run, run.reading.options
@@ -63,15 +60,12 @@ class LogStore:
     def _draining(self) -> bool:
         return self._run.drain_since_ms is not None
 
-    def is_full(self) -> bool:
-        return False
-
     # --- the next batch ------------------------------------------------------------------------
 
     def open(self, start: dict[str, Any]) -> None:
         if self._opened is not None:
             return
-        (_, positions), read = _parsed(start), _digests(start)
+        _, positions, read = _parsed(start)
         patience = self._options.connection.reconnect_timeout if positions else 0.0
         for log in self._logs:
             log.open(positions.get(log.name), read.get(log.name), patience=patience, drain=self._draining)
@@ -85,8 +79,7 @@ class LogStore:
         Without messages, an offset that differs from ``start`` makes an empty batch: so the checkpoint gets a number
         for each log before the first message, and a restart does not ask again what ``next`` is.
         """
-        sequence, positions = _parsed(start)
-        self._end, read = sequence, _digests(start)
+        self._end, positions, read = _parsed(start)
         pieces = self._next_pieces() if self._await_messages() else []
         if start == self._opened:
             positions, read = dict(self._begin[0]), dict(self._begin[1])
@@ -97,11 +90,11 @@ class LogStore:
             last[name] = piece
         for name, known in ((name, piece.last_message) for name, piece in last.items()):
             positions[name], read[name] = known.offset + 1, known.digest
-        if not pieces and (positions, read) == (_parsed(start)[1], _digests(start)):
+        if not pieces and (positions, read) == _parsed(start)[1:]:
             return start
         if pieces:
             self._admission.note_batch()
-            self._end = sequence + sum(map(len, pieces))
+            self._end += sum(map(len, pieces))
             self._batches[self._end] = list[MessageRange](pieces)
         return {_SEQUENCE: self._end, _POSITIONS: positions, _READ: read, _FROM: begin}
 
@@ -139,20 +132,21 @@ class LogStore:
     # --- what tasks read -----------------------------------------------------------------------
 
     def tasks(self, start: dict[str, Any], end: dict[str, Any]) -> list[TaskInput]:
-        first, (last, positions) = self.count(start), _parsed(end)
+        first, last = self.count(start), self.count(end)
         ranges = self._batches.get(last)
         if ranges is None:
-            ranges = self._batches[last] = self._repeated(end, positions, last - first)
+            ranges = self._batches[last] = self._repeated(end, last - first)
             self._repeats.add(last)
         memory = self._tasks.memory_for(last) if self._tasks.are_here() else None
         origins = [(log.name, log.dialect) for log in self._logs]
         tasks = received_partitions(Batch(first, last, tuple(ranges)), origins, self._options.partition_bytes, memory)
         return self._tasks.of(tasks, {log.dialect for log in self._logs if log.dialect})
 
-    def _repeated(self, batch: dict[str, Any], positions: dict[str, int], count: int) -> list[MessageRange]:
+    def _repeated(self, batch: dict[str, Any], count: int) -> list[MessageRange]:
         """The messages of a batch that an earlier process has received."""
         ranges: list[MessageRange] = []
-        begin, read, others = dict[str, int](batch.get(_FROM, {})), _digests(batch), False
+        begin, others = dict[str, int](batch.get(_FROM, {})), False
+        _, positions, read = _parsed(batch)
         for log in self._logs:
             if log.name not in begin:
                 continue
@@ -184,9 +178,6 @@ class LogStore:
     def received(self) -> int:
         return self._received
 
-    def in_flight(self) -> None:
-        """Return nothing, because a stream has no messages in flight."""
-
     def watches(self) -> bool:
         """RabbitMQ has no management over AMQP that a client could ask for the counts of a stream."""
         return False
@@ -212,14 +203,11 @@ class LogStore:
             log.close()
 
 
-def _digests(offset: dict[str, Any]) -> dict[str, str]:
-    """Return the digest of the last message that was read of each log, if there is one."""
-    return dict(offset.get(_READ, {}))
-
-
-def _parsed(offset: dict[str, Any]) -> tuple[int, dict[str, int]]:
+def _parsed(offset: dict[str, Any]) -> tuple[int, dict[str, int], dict[str, str]]:
+    """Return the count, and of each log the position and the digest of the last message that was read, if any was."""
     try:
-        return int(offset[_SEQUENCE]), {str(name): int(at) for name, at in offset[_POSITIONS].items()}
+        positions = {str(name): int(at) for name, at in offset[_POSITIONS].items()}
+        return int(offset[_SEQUENCE]), positions, dict(offset.get(_READ, {}))
     except (KeyError, TypeError, ValueError, AttributeError):
         raise IllegalStateError(
             "The checkpoint holds an offset of another way to read.",

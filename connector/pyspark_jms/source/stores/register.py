@@ -20,11 +20,10 @@ from pyspark_jms.errors import JMSError, OptionConflictError, UnsupportedError
 from pyspark_jms.jms.features import Feature
 from pyspark_jms.management.queue_facts import QueueFacts
 from pyspark_jms.management.queue_rules import require_own
-from pyspark_jms.network.address import Address
 from pyspark_jms.network.connection import StateCondition, closed_on
 from pyspark_jms.network.patience import keep_trying
 from pyspark_jms.source.offsets import CHANGED_GUARANTEE
-from pyspark_jms.source.query import Run
+from pyspark_jms.source.query import Run, Store
 from pyspark_jms.source.queues import require_queues, require_removal
 from pyspark_jms.source.readers.attempt import Attempt
 from pyspark_jms.source.readers.connecting import (
@@ -52,8 +51,8 @@ _PAUSE_FACTOR, _MOST_PAUSE_SECONDS = 60, 5.0
 """
 
 
-class RegisterStore:
-    """The ``source.query.Store``. Offsets are those of ``delivery.register.token``, and count batches."""
+class RegisterStore(Store):
+    """Offsets are those of ``delivery.register.token``, and count batches. Only the tasks know what is in flight."""
 
     needs_commits = (
         "A task of an exactly-once read deletes the value of the batch before.",
@@ -96,9 +95,6 @@ class RegisterStore:
         """The first question connects."""
         self._start = begin = _parsed(start)
         self._first_batch = begin.batch if self._first_batch is None else self._first_batch
-
-    def is_full(self) -> bool:
-        return False
 
     def release(self, through: int) -> None:
         """The tasks of the next batch do the rest."""
@@ -218,7 +214,7 @@ class RegisterStore:
                 was_seen=bool(self._start.batch) or self._has_asked,
             )
             named = self._start.broker if options.fail_on_data_loss else None
-            self._broker = self._require_broker(self._probe.address, named)
+            self._broker = require_broker(self._reading, self._probe.address, named)
             self._connections += 1
             if self._connections == 1:
                 self._found = self._found or require_queues(self._reading)
@@ -227,12 +223,9 @@ class RegisterStore:
                 require_own(open_link, options.connection, own, patience)
         return self._probe
 
-    def _require_broker(self, address: Address, named: str | None) -> str | None:
-        return require_broker(self._reading, address, named)
-
     def _require_same_broker(self, link: ReaderLink) -> None:
         if self._broker is not None:
-            self._require_broker(link.address, self._broker)
+            require_broker(self._reading, link.address, self._broker)
 
     def _drop_probe(self) -> None:
         probe, self._probe = self._probe, None
@@ -306,9 +299,6 @@ class RegisterStore:
 
     def received(self) -> int:
         return self._history.moved()
-
-    def in_flight(self) -> None:
-        """Return nothing, because only the tasks know."""
 
     def watches(self) -> bool:
         return not self._is_draining

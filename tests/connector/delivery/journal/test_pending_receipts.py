@@ -45,7 +45,9 @@ def stored(folder, receipts, segments):
         segment = Segment(source=source, dialect="artemis", first=first, block=block)
         encoded = encode(segment)
         folder.create(segment_name(first), encoded)
-        segments[first] = info_of(segment, folder.path / segment_name(first), encoded, 0.0)
+        segments[first] = info_of(
+            segment, folder.path / segment_name(first), sum(map(len, encoded)), encoded.digest, 0.0
+        )
         receipts.expect(segment)
         return segments[first]
 

@@ -67,7 +67,7 @@ def view(store):
     for info in store.segments():
         value = store.read(info.first)
         segments[info.first] = (info.last, info.source, bytes(value.block.data), tuple(value.ids))
-    return store.position, segments, dict(store._log.batches), set(store.unacknowledged())
+    return store.position, segments, dict(store._log.batches), set(store.receipts.unacknowledged())
 
 
 def view_at(path):
@@ -105,7 +105,7 @@ def test_a_new_journal(store, tmp_path):
     assert store.position == Position(0, 0)
     assert store.segments() == []
     assert store.bytes_used == 0
-    assert list(store.unacknowledged()) == []
+    assert list(store.receipts.unacknowledged()) == []
 
 
 def test_what_was_appended_is_there_for_the_next_process(store, again):
@@ -136,19 +136,19 @@ def test_receipts(store, again):
     store.append(messages(3, 5))
     store.mark_acknowledged(0)
     store.mark_acknowledged(0)
-    assert [info.first for info in store.segments() if not store.known(info.first)] == [0]
-    assert set(store.unacknowledged()) == known(3, 5)
-    assert set(again().unacknowledged()) == known(3, 5)
+    assert [info.first for info in store.segments() if not store.receipts.fingerprints_from(info.first)] == [0]
+    assert set(store.receipts.unacknowledged()) == known(3, 5)
+    assert set(again().receipts.unacknowledged()) == known(3, 5)
 
 
 def test_a_segment_is_acknowledged_when_each_of_its_messages_came_again(store, again):
     store.append(messages(0, 3))
     store.append(messages(3, 5, OTHER))
     store.confirm(QUEUE.__eq__, [b"id0", b"id2", b"id4", b"unknown"])
-    assert set(store.unacknowledged()) == known(1, 2) | known(3, 5, OTHER)
+    assert set(store.receipts.unacknowledged()) == known(1, 2) | known(3, 5, OTHER)
     store.confirm(QUEUE.__eq__, [b"id1"])
-    assert [info.first for info in store.segments() if not store.known(info.first)] == [0]
-    assert set(again().unacknowledged()) == known(3, 5, OTHER)
+    assert [info.first for info in store.segments() if not store.receipts.fingerprints_from(info.first)] == [0]
+    assert set(again().receipts.unacknowledged()) == known(3, 5, OTHER)
 
 
 def test_batches(store, again):
@@ -177,7 +177,7 @@ def test_release_forgets_what_is_done_and_counts_on(store, again):
     assert store.bytes_used == 0
     later = again()
     assert later.position == Position(9, 9)
-    assert later.segments() == list(later.unacknowledged()) == []
+    assert later.segments() == list(later.receipts.unacknowledged()) == []
     later.append(messages(9, 10))
     assert later._folder.names() == ["journal", "lock", "log", "segment-0000000000000000009"]
 
@@ -188,20 +188,20 @@ def test_what_has_no_receipt_outlives_its_segment(store, again):
     store.release(3)
     remaining = known(0, 1) | known(2, 3)
     assert store.segments() == []
-    assert set(store.unacknowledged()) == remaining
+    assert set(store.receipts.unacknowledged()) == remaining
     assert store.bytes_used > 0
     later = again()
-    assert set(later.unacknowledged()) == remaining
+    assert set(later.receipts.unacknowledged()) == remaining
     later.confirm(QUEUE.__eq__, [b"id0"])
     later.confirm(QUEUE.__eq__, [b"id2"])
-    assert (list(later.unacknowledged()), later.bytes_used) == ([], 0)
+    assert (list(later.receipts.unacknowledged()), later.bytes_used) == ([], 0)
 
 
 def test_a_late_receipt_for_a_released_segment(store, again):
     store.append(messages(0, 3))
     store.release(3)
     store.mark_acknowledged(0)
-    assert list(again().unacknowledged()) == []
+    assert list(again().receipts.unacknowledged()) == []
 
 
 def test_tombstones_last_for_a_day_of_being_subscribed(store, again):
@@ -210,10 +210,10 @@ def test_tombstones_last_for_a_day_of_being_subscribed(store, again):
     store.release(3)
     store.note_subscribed(24 * 3600 - 2)
     later = again(NOW + 30 * 24 * 3600)
-    assert set(later.unacknowledged()) == known(0, 3)
+    assert set(later.receipts.unacknowledged()) == known(0, 3)
     later.note_subscribed(3)  # written when it is closed
     later.close()
-    assert list(again().unacknowledged()) == []
+    assert list(again().receipts.unacknowledged()) == []
 
 
 def test_a_process_that_dies_forgets_a_minute_of_being_subscribed_at_most(store, tmp_path):
@@ -223,7 +223,7 @@ def test_a_process_that_dies_forgets_a_minute_of_being_subscribed_at_most(store,
         store.note_subscribed(59.9)
     store._lock.release()  # as kill -9 does
     later = opened(tmp_path / "journal")
-    assert list(later.unacknowledged()) == []
+    assert list(later.receipts.unacknowledged()) == []
     later.close()
 
 
@@ -305,7 +305,7 @@ def test_golden_journal_of_format_1(tmp_path):
     assert store.position == Position(3, 9)
     assert [(info.first, info.last) for info in store.segments()] == [(3, 7), (7, 9)]
     assert store.batch(3, 9) == [5, 7]
-    assert list(store.unacknowledged()) == [
+    assert list(store.receipts.unacknowledged()) == [
         (QUEUE, b"1", b"\0" * 16),
         (QUEUE, b"2", b"\1" * 16),
         (QUEUE, b"3", b"\2" * 16),
@@ -478,7 +478,7 @@ def test_marks_that_a_power_failure_undid(store, again):
     before = log.read_bytes()
     store.mark_acknowledged(0)
     log.write_bytes(before)
-    assert set(again().unacknowledged()) == known(0, 3)
+    assert set(again().receipts.unacknowledged()) == known(0, 3)
 
 
 # --- killed at any time ------------------------------------------------------------------------
@@ -556,7 +556,7 @@ def test_killed_at_any_time_nothing_is_lost_that_was_promised(examples, tmp_path
             assert facts_of(value) in {facts_of(messages(info.first, info.last, size=size)) for size in (0, 5000)}
         for (start, end), starts in batches.items():
             assert store.batch(start, end) == starts or end <= position.oldest
-        unacknowledged = {int(found.id[2:]) for found in store.unacknowledged()}
+        unacknowledged = {int(found.id[2:]) for found in store.receipts.unacknowledged()}
         assert unacknowledged >= set(range(position.next)) - marked
         following, released = position.next, position.oldest
         store.close()
@@ -611,9 +611,9 @@ def test_the_age_is_that_of_the_first_message_from_there_on(viewed):
 
 
 def test_messages_without_a_receipt(viewed):
-    assert viewed.unconfirmed_messages == len(list(viewed.unacknowledged())) == 5
-    assert viewed.known(3) == {}
-    assert sorted(viewed.known(7)) == [b"11", b"12"]
+    assert viewed.receipts.messages == len(list(viewed.receipts.unacknowledged())) == 5
+    assert viewed.receipts.fingerprints_from(3) == {}
+    assert sorted(viewed.receipts.fingerprints_from(7)) == [b"11", b"12"]
 
 
 def test_recorded_batches(viewed):
