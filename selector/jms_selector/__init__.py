@@ -18,9 +18,8 @@ from jms_selector.errors import (
     SelectorTooLargeError,
     UnsupportedSelectorError,
 )
-from jms_selector.meaning.evaluate import evaluate
+from jms_selector.meaning.evaluate import Message, evaluate
 from jms_selector.meaning.lenient import may_match
-from jms_selector.meaning.message import Message
 from jms_selector.portability import Portable, portable
 from jms_selector.pushdown.push import Pushdown, push
 from jms_selector.syntax.dialects import DIALECTS, Dialect

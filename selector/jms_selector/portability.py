@@ -56,40 +56,37 @@ class Difference:
     """The engines that refuse it, or select otherwise than the specification says."""
 
 
-def _difference(key: str, what: str, example: str) -> tuple[str, Difference]:
-    return key, Difference(what, example, tuple(_MEASURED["classes"][key]))
+_DIFFERENCES = {
+    "not": ("NOT before a condition without parentheses", "NOT i = 9 AND i = 5"),
+    "not-not": ("NOT NOT", "NOT NOT b"),
+    "missing": ("`<>` or NOT on a property that a message may lack", "m <> 'a'"),
+    "right": ("a property right of = or <>", "i <> m"),
+    "small-minus": ("a minus directly before 0.…", "t > -0.5"),
+    "sign": ("a plus before a value, two minus, a minus before a point", "i = +5"),
+    "division": ("a division of whole numbers", "i / 2 = 2"),
+    "zero": ("a division by the number 0", "i / 0 = 1 OR i = 5"),
+    "grouping": ("`-` or `/` before another operator", "10 - 5 - 2 = 3"),
+    "parentheses": ("parentheses in a calculation", "(i + 1) * 2 = 12"),
+    "calculation": ("a calculation with a property that is not a number", "-s < 5 OR i = 5"),
+    "unlike": ("one property compared with texts and with numbers", "NOT (s = 1) OR s = 'a'"),
+    "number": ("octal, hexadecimal, a suffix L, f or d", "n = 010"),
+    "large": ("a number beyond an int", "l = 3000000000"),
+    "exponent": ("an exponent", "i = 5E+0"),
+    "empty": ("the empty text", "o = ''"),
+    "like": ("LIKE, which must match the whole text", "s LIKE 'blu'"),
+    "percent": ("%% in a pattern", "s LIKE '%%'"),
+    "escaped": ("ESCAPE", "q LIKE '%!%%' ESCAPE '!'"),
+    "escape": ("ESCAPE other than before _, % or itself", "x LIKE 'a!xb' ESCAPE '!'"),
+    "whole": ("`>=` or BETWEEN of a fraction with a whole number", "t >= 0"),
+    "two": ("`<` or `>` of two properties", "s < x"),
+    "name": ("a name that is not ASCII, or in double quotes", "été = 5"),
+    "value": ("a condition as a value, or a test of an expression", "m + 1 IS NULL"),
+    "mode": ("JMSDeliveryMode other than with = or <> and its two texts", "JMSDeliveryMode LIKE 'NON%'"),
+    "comment": ("a comment", "i = 5 /* c */"),
+}
+"""By the class of ``engines.json``: what it is, and an example."""
 
-
-DIFFERENCES = dict(
-    (
-        _difference("not", "NOT before a condition without parentheses", "NOT i = 9 AND i = 5"),
-        _difference("not-not", "NOT NOT", "NOT NOT b"),
-        _difference("missing", "`<>` or NOT on a property that a message may lack", "m <> 'a'"),
-        _difference("right", "a property right of = or <>", "i <> m"),
-        _difference("small-minus", "a minus directly before 0.…", "t > -0.5"),
-        _difference("sign", "a plus before a value, two minus, a minus before a point", "i = +5"),
-        _difference("division", "a division of whole numbers", "i / 2 = 2"),
-        _difference("zero", "a division by the number 0", "i / 0 = 1 OR i = 5"),
-        _difference("grouping", "`-` or `/` before another operator", "10 - 5 - 2 = 3"),
-        _difference("parentheses", "parentheses in a calculation", "(i + 1) * 2 = 12"),
-        _difference("calculation", "a calculation with a property that is not a number", "-s < 5 OR i = 5"),
-        _difference("unlike", "one property compared with texts and with numbers", "NOT (s = 1) OR s = 'a'"),
-        _difference("number", "octal, hexadecimal, a suffix L, f or d", "n = 010"),
-        _difference("large", "a number beyond an int", "l = 3000000000"),
-        _difference("exponent", "an exponent", "i = 5E+0"),
-        _difference("empty", "the empty text", "o = ''"),
-        _difference("like", "LIKE, which must match the whole text", "s LIKE 'blu'"),
-        _difference("percent", "%% in a pattern", "s LIKE '%%'"),
-        _difference("escaped", "ESCAPE", "q LIKE '%!%%' ESCAPE '!'"),
-        _difference("escape", "ESCAPE other than before _, % or itself", "x LIKE 'a!xb' ESCAPE '!'"),
-        _difference("whole", "`>=` or BETWEEN of a fraction with a whole number", "t >= 0"),
-        _difference("two", "`<` or `>` of two properties", "s < x"),
-        _difference("name", "a name that is not ASCII, or in double quotes", "été = 5"),
-        _difference("value", "a condition as a value, or a test of an expression", "m + 1 IS NULL"),
-        _difference("mode", "JMSDeliveryMode other than with = or <> and its two texts", "JMSDeliveryMode LIKE 'NON%'"),
-        _difference("comment", "a comment", "i = 5 /* c */"),
-    )
-)
+DIFFERENCES = {key: Difference(*texts, tuple(_MEASURED["classes"][key])) for key, texts in _DIFFERENCES.items()}
 """The classes of disagreement that :func:`portable` finds, with the engines of ``engines.json``, which
 ``tests/selector/engines/engine_table.py`` writes.
 """

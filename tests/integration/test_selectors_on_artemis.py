@@ -17,7 +17,7 @@ from selector_reference import deserves
 from selector_schema import keep, push
 
 from jms_selector import EvaluationError, Selector, evaluate, parse
-from jms_selector.meaning.message import Message
+from jms_selector.meaning.evaluate import Message
 from jms_selector.syntax.dialects import ARTEMIS
 from jms_selector.syntax.kinds import Kind, Value
 from pyspark_jms.columns.schema import ARROW_SCHEMA

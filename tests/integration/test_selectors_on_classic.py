@@ -16,7 +16,7 @@ from py4j.protocol import Py4JJavaError
 from selector_schema import keep, push
 
 from jms_selector import EvaluationError, InvalidSelectorError, evaluate, parse
-from jms_selector.meaning.message import Message
+from jms_selector.meaning.evaluate import Message
 from jms_selector.syntax.kinds import NULL, NUMERIC, Kind, Value, to_float
 from jms_selector.syntax.tree import names
 from pyspark_jms.columns.schema import ARROW_SCHEMA

@@ -22,7 +22,7 @@ from streaming import access
 from waiting import wait_until
 
 from jms_selector import EvaluationError, evaluate, parse
-from jms_selector.meaning.message import Message
+from jms_selector.meaning.evaluate import Message
 from jms_selector.syntax.dialects import DIALECTS
 from jms_selector.syntax.kinds import Kind, Value
 from pyspark_jms.amqp.sink import AmqpSinkLink

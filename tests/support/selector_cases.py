@@ -14,8 +14,7 @@ from selector_schema import message_of, parse, push
 
 from jms_selector.errors import EvaluationError, InvalidSelectorError
 from jms_selector.meaning.conversions import readings
-from jms_selector.meaning.evaluate import evaluate
-from jms_selector.meaning.message import Message
+from jms_selector.meaning.evaluate import Message, evaluate
 from jms_selector.syntax.dialects import DIALECTS
 from jms_selector.syntax.kinds import BITS, NULL, Kind, Value, in_range, to_float
 from jms_selector.syntax.tree import In, Like, Literal, names, postorder

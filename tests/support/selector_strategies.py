@@ -7,7 +7,7 @@ import pyarrow as pa
 from hypothesis import strategies as st
 
 from jms_selector.meaning.conversions import java_text
-from jms_selector.meaning.message import Message
+from jms_selector.meaning.evaluate import Message
 from jms_selector.syntax.kinds import NULL, Kind, Value, to_float
 from pyspark_jms.jms.model import DeliveryMode
 from pyspark_jms.testing import Typed

@@ -6,16 +6,17 @@ stops.
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Self
 
 from jms_selector.errors import EvaluationError
 from jms_selector.meaning import functions
 from jms_selector.meaning.calculate import calculate, compare, to_kind, wrap
 from jms_selector.meaning.conversions import java_double, java_integer, java_text, parse_java
-from jms_selector.meaning.message import Message
 from jms_selector.meaning.rules import UNDECIDED, Basis, Outcome, arithmetic, comparison, negation
 from jms_selector.syntax.dialects import Dialect, dialect_of
-from jms_selector.syntax.kinds import NULL, NUMERIC, Kind, Value, in_range
+from jms_selector.syntax.kinds import NO_HEADERS, NULL, NUMERIC, Kind, Schema, Value, in_range, integer_kind
 from jms_selector.syntax.like import matcher
 from jms_selector.syntax.parse import parse
 from jms_selector.syntax.tree import (
@@ -38,12 +39,54 @@ from jms_selector.syntax.tree import (
     fold,
 )
 
-__all__ = ["Evaluator", "evaluate"]
+__all__ = ["Evaluator", "Message", "evaluate", "typed"]
 
 TRUE, FALSE = Value(Kind.BOOLEAN, value=True), Value(Kind.BOOLEAN, value=False)
 _NOT_A_NUMBER = "not a number"
 _ZERO_ID = re.compile(r"ID:0{48}")
 _ID_HEADERS = frozenset({"JMSMessageID", "JMSCorrelationID"})
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """The parts of a message that a selector can test: header fields by their JMS names, and typed properties."""
+
+    headers: Mapping[str, Value] = field(default_factory=dict)
+    properties: Mapping[str, Value] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, headers: Mapping[str, Any] | None = None, schema: Schema = NO_HEADERS, /, **properties: Any) -> Self:
+        """Create a message from plain Python values: ``Message.of({"JMSPriority": 7}, color="red", weight=3000)``.
+
+        A whole number for a header has the kind that the header has in ``schema``.
+        """
+        return cls(
+            {name: _header(value, schema.kinds.get(name)) for name, value in (headers or {}).items()},
+            {name: typed(value) for name, value in properties.items()},
+        )
+
+
+def _header(value: Any, kind: Kind | None) -> Value:
+    return Value(kind, value) if kind is Kind.LONG and isinstance(value, int) else typed(value)
+
+
+def typed(value: Any) -> Value:
+    """A Python value as the JMS type that a Java client would most likely set."""
+    match value:
+        case Value():
+            return value
+        case None:
+            return NULL
+        case bool():
+            return Value(Kind.BOOLEAN, value)
+        case int():
+            return Value(integer_kind(value), value)
+        case float():
+            return Value(Kind.DOUBLE, value)
+        case str():
+            return Value(Kind.STRING, value)
+        case _:
+            raise TypeError(f"A JMS property cannot be of type {type(value).__name__}.")
 
 
 def evaluate(

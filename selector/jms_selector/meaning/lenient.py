@@ -17,8 +17,7 @@ from typing import Any, Generic, NamedTuple, TypeVar
 
 from jms_selector.errors import UnsupportedSelectorError
 from jms_selector.meaning.conversions import readings
-from jms_selector.meaning.evaluate import Evaluator
-from jms_selector.meaning.message import Message
+from jms_selector.meaning.evaluate import Evaluator, Message
 from jms_selector.meaning.plan import NOT_COMPUTABLE, expand_between, plan_condition
 from jms_selector.syntax.dialects import Dialect, dialect_of
 from jms_selector.syntax.kinds import NULL, NUMERIC, Kind, Schema, Value

@@ -20,15 +20,7 @@ class Outcome(Enum):
     FAULT = "fault"
 
     def __invert__(self) -> "Outcome":
-        return _INVERTED[self]
-
-
-_INVERTED = {
-    Outcome.TRUE: Outcome.FALSE,
-    Outcome.FALSE: Outcome.TRUE,
-    Outcome.UNKNOWN: Outcome.UNKNOWN,
-    Outcome.FAULT: Outcome.FAULT,
-}
+        return Outcome(not self.value) if isinstance(self.value, bool) else self
 
 
 class Basis(NamedTuple):

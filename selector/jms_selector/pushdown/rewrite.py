@@ -9,8 +9,7 @@ from enum import IntEnum
 from typing import NamedTuple
 
 from jms_selector.errors import EvaluationError
-from jms_selector.meaning.evaluate import evaluate
-from jms_selector.meaning.message import Message
+from jms_selector.meaning.evaluate import Message, evaluate
 from jms_selector.syntax.dialects import Dialect, with_null_on_both_sides
 from jms_selector.syntax.kinds import INTEGRAL, Kind, Schema, Value
 from jms_selector.syntax.like import choose_portable_escape
@@ -127,7 +126,7 @@ def rewrite_typed(node: Node, target: Target) -> tuple[Node, Trust]:
         case IsNull(Property()) | In(Property()):
             return node, Trust.EXACT
         case Like(Property() as operand):
-            mode = operand.name == "JMSDeliveryMode" and target.dialect.words
+            mode = operand == _MODE and target.dialect.words
             return (_delivery_mode(node, target) if mode else node), Trust.EXACT
         case Compare():
             return _comparison(node, target)
@@ -163,12 +162,7 @@ def _is_true(node: Node, message: Message, target: Target) -> bool:
 def _comparison(node: Compare, target: Target) -> tuple[Node, Trust]:
     _refuse_operands(node, target.dialect, node.left, node.right)
     if not names(node.right):
-        mode = (
-            _is_property(node.left, "JMSDeliveryMode")
-            and target.dialect.words
-            and not _is_delivery_mode_word(node.right)
-        )
-        if mode:
+        if node.left == _MODE and target.dialect.words and not _is_delivery_mode_word(node.right):
             return _delivery_mode(node, target), Trust.EXACT
         return _widen_literal(node, target), Trust.EXACT
     if node.operator in _OPPOSITE:
@@ -275,8 +269,7 @@ def _to_double(operand: Property) -> Node:
 # --- JMSDeliveryMode, whose values some brokers name differently -------------------------------------
 
 
-def _is_property(node: Node, name: str) -> bool:
-    return isinstance(node, Property) and node.name == name
+_MODE = Property("JMSDeliveryMode")
 
 
 def _is_delivery_mode_word(node: Node) -> bool:
@@ -291,7 +284,7 @@ def _delivery_mode(node: Node, target: Target) -> Node:
         if _is_true(node, message, target):
             allowed.append(mode)
     if len(allowed) == 1:
-        return Compare("=", Property("JMSDeliveryMode"), Literal(allowed[0], Kind.STRING))
+        return Compare("=", _MODE, Literal(allowed[0], Kind.STRING))
     return TRUE if allowed else FALSE
 
 

@@ -8,6 +8,7 @@ import re
 from collections.abc import Iterator
 from enum import Enum
 from functools import lru_cache
+from itertools import groupby
 from string import hexdigits
 
 __all__ = ["ANY", "ONE", "Token", "choose_portable_escape", "compile_like", "matcher", "to_regex"]
@@ -64,21 +65,14 @@ def _decode_java_hex_escape(character: str, after: str) -> tuple[str, int]:
 
 
 def _merge_runs(tokens: Iterator[Token]) -> Iterator[Token]:
-    run: list[str] = []
-    last: Token = ""
-    for token in tokens:
-        if isinstance(token, str):
-            run.append(token)
-            last = ""
-            continue
-        if run:
-            yield "".join(run)
-            run.clear()
-        if not (token is ANY and last is ANY):
-            yield token
-        last = token
-    if run:
-        yield "".join(run)
+    """Join the characters between wildcards. Several ``%`` beside each other are one."""
+    for kind, run in groupby(tokens, lambda token: token if isinstance(token, Wildcard) else str):
+        if kind is str:
+            yield "".join(map(str, run))
+        elif kind is ANY:
+            yield ANY
+        else:
+            yield from run
 
 
 _SPECIAL = re.compile(r"[\\.^$|?*+()\[\]{}]")

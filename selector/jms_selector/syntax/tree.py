@@ -64,7 +64,7 @@ class Node:
         return hash(flatten(self))
 
     def __repr__(self) -> str:
-        return "".join(_spell(self))
+        return fold(self, _spell)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return rebuild, (flatten(self),)
@@ -271,15 +271,5 @@ def _construct(cls: Any, facts: Sequence[Any], children: Sequence[Node]) -> Node
     return node
 
 
-def _spell(root: Node) -> Iterator[str]:
-    stack: list[Node | str] = [root]
-    while stack:
-        item = stack.pop()
-        if isinstance(item, str):
-            yield item
-            continue
-        parts: list[Node | str] = []
-        inner: list[Node | str] = [*map(repr, item.facts), *item.children]
-        for part in inner:
-            parts += [", ", part]
-        stack += [")", *reversed(parts[1:]), f"{type(item).__name__}("]
+def _spell(node: Node, children: list[str]) -> str:
+    return f"{type(node).__name__}({', '.join([*map(repr, node.facts), *children])})"

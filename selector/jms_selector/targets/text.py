@@ -169,16 +169,13 @@ def _literal(node: Literal, dialect: Dialect) -> str:
         case str():
             return _quoted(value)
         case int():
-            return f"{value}L" if _needs_suffix(value, kind) and not dialect.activemq else str(value)
+            is_short_long = kind is Kind.LONG and integer_kind(value) is Kind.INT
+            return f"{value}L" if is_short_long and not dialect.activemq else str(value)
     if math.isinf(value):
         return "1E999" if value > 0 else "-1E999"
     if kind is Kind.FLOAT and not dialect.activemq:
         return java_text(Value(kind, value)) + "f"
     return java_text(Value(Kind.DOUBLE, value))
-
-
-def _needs_suffix(value: int, kind: Kind) -> bool:
-    return kind is Kind.LONG and integer_kind(value) is Kind.INT
 
 
 # --- the broker's names -----------------------------------------------------------------------------

@@ -2,10 +2,10 @@ import pytest
 from selector_cases import cases, wrong_verdicts
 
 from jms_selector.errors import EvaluationError
-from jms_selector.meaning.evaluate import evaluate
-from jms_selector.meaning.message import Message
+from jms_selector.meaning.evaluate import Message, evaluate
 from jms_selector.syntax.kinds import Kind, Value
 from jms_selector.syntax.parse import parse
+from pyspark_jms.jms.headers import SELECTOR_SCHEMA
 
 MESSAGE = Message.of(
     {"JMSPriority": 7, "JMSDeliveryMode": "PERSISTENT", "JMSRedelivered": False, "JMSTimestamp": 5},
@@ -145,3 +145,20 @@ def test_every_case_that_was_measured_has_its_verdict():
 def test_another_verdict_is_found():
     case = {"selector": "a = 1", "message": {"properties": {"a": {"type": "int", "value": 1}}}, "expect": False}
     assert wrong_verdicts([case])[1] == [(None, "spec", "a = 1", False, True)]
+
+
+def test_a_message_from_plain_values():
+    message = Message.of(
+        {"JMSTimestamp": 5, "JMSPriority": 4},
+        SELECTOR_SCHEMA,
+        a=1,
+        b=1 << 40,
+        c=True,
+        d=1.5,
+        e="x",
+        f=Value(Kind.BYTE, 1),
+    )
+    assert message.headers == {"JMSTimestamp": Value(Kind.LONG, 5), "JMSPriority": Value(Kind.INT, 4)}
+    assert [v.kind for v in message.properties.values()] == ["int", "long", "boolean", "double", "string", "byte"]
+    with pytest.raises(TypeError, match="list"):
+        Message.of(a=[1])

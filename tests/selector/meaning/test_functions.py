@@ -1,8 +1,7 @@
 import pytest
 
-from jms_selector.meaning.evaluate import evaluate
+from jms_selector.meaning.evaluate import Message, evaluate, typed
 from jms_selector.meaning.functions import call
-from jms_selector.meaning.message import Message, typed
 from jms_selector.syntax.kinds import NULL, Kind
 from jms_selector.syntax.parse import parse
 

@@ -10,8 +10,7 @@ from selector_reference import deserves
 from selector_schema import push
 
 from jms_selector.errors import EvaluationError, InvalidSelectorError, UnsupportedSelectorError
-from jms_selector.meaning.evaluate import evaluate
-from jms_selector.meaning.message import Message
+from jms_selector.meaning.evaluate import Message, evaluate
 from jms_selector.syntax.dialects import DIALECTS
 from jms_selector.syntax.kinds import Kind, Value
 from jms_selector.syntax.parse import parse

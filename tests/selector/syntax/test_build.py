@@ -3,8 +3,7 @@ import selector_strategies
 from selector_schema import integer, parse
 
 from jms_selector.errors import InvalidSelectorError, SelectorTooLargeError
-from jms_selector.meaning.evaluate import evaluate
-from jms_selector.meaning.message import Message
+from jms_selector.meaning.evaluate import Message, evaluate
 from jms_selector.syntax.build import MAX_NESTING
 from jms_selector.syntax.kinds import Kind
 from jms_selector.syntax.tree import And, Arithmetic, Compare, Like, Literal, Negative, Not, Or, Property

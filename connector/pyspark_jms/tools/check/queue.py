@@ -30,7 +30,6 @@ __all__ = [
     "describe_counts",
     "describe_losses",
     "fact_findings",
-    "inspected_queue",
     "name_finding",
     "paging_findings",
     "queue_findings",
@@ -97,11 +96,6 @@ class Queue:
             return int(self._link.queue_attribute(queue, self.words.queue.messages))
         except InvalidDestinationError:
             return None
-
-
-def inspected_queue(link: ManagementLink, queue: str) -> Queue | None:
-    """Return None if the broker answers with nothing but the metrics of a queue."""
-    return Queue(link, queue) if link.words.inspects else None
 
 
 def name_finding(link: ManagementLink, queue: str) -> Finding | None:

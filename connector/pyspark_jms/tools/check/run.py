@@ -41,9 +41,9 @@ from pyspark_jms.tools.check.broker import (
 from pyspark_jms.tools.check.exactly_once import ExactlyOnce
 from pyspark_jms.tools.check.findings import Finding, Verdict, note
 from pyspark_jms.tools.check.queue import (
+    Queue,
     counts_finding,
     fact_findings,
-    inspected_queue,
     name_finding,
     paging_findings,
     queue_findings,
@@ -101,7 +101,7 @@ class Check:
     management: Any = None
     """A ``ManagementLink``, if the user has the permission."""
     inspected: Any = None
-    """The ``Queue``, if the broker's management lists its messages."""
+    """The ``Queue``, if the broker's management lists its messages, and not only the metrics of a queue."""
     title: str = ""
     facts: dict[str, str] = field(default_factory=dict)
     """With ``title``: what the report of ``conformance`` begins with."""
@@ -222,7 +222,7 @@ def _name(check: Check) -> Iterator[Finding]:
 
 def _queue(check: Check) -> Iterator[Finding]:
     management = check.management
-    check.inspected = management and inspected_queue(management, check.queue)
+    check.inspected = Queue(management, check.queue) if management and management.words.inspects else None
     if check.inspected:
         yield from queue_findings(check.inspected, check.limit)
     elif check.stomp:

@@ -12,11 +12,11 @@ from pyspark_jms.testing import JmsClient
 from pyspark_jms.tools.check.findings import Verdict
 from pyspark_jms.tools.check.queue import (
     BodyKind,
+    Queue,
     body_types_finding,
     count_kinds,
     describe_counts,
     describe_losses,
-    inspected_queue,
     name_finding,
     queue_findings,
 )
@@ -28,7 +28,7 @@ SUBSCRIBE = [("id", "1"), ("subscription-type", "ANYCAST"), ("ack", "client-indi
 @pytest.fixture
 def find(open_link, named):
     def find(broker, queue, limit=10_000):
-        return named(queue_findings(inspected_queue(open_link(broker), queue), limit))
+        return named(queue_findings(Queue(open_link(broker), queue), limit))
 
     return find
 

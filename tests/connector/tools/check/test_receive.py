@@ -14,7 +14,7 @@ from pyspark_jms.stomp.source import StompSource
 from pyspark_jms.testing import JmsClient
 from pyspark_jms.tools.check import receive
 from pyspark_jms.tools.check.findings import Verdict
-from pyspark_jms.tools.check.queue import inspected_queue
+from pyspark_jms.tools.check.queue import Queue
 from pyspark_jms.tools.check.receive import _ReceivedIds, receive_findings
 from pyspark_jms.tools.check.run import Check, run_checks
 
@@ -29,7 +29,7 @@ def test_received_and_missing_messages_are_counted(broker, queue, settings_for, 
     with JmsClient(broker) as java:
         for body in ([1], "first", b"bytes", {"a": 1}, [2], [1, "x"], "last", [3]):
             java.send(queue, body)
-    found = named(over_stomp(settings_for(broker), queue, 10_000, inspected_queue(open_link(broker), queue)))
+    found = named(over_stomp(settings_for(broker), queue, 10_000, Queue(open_link(broker), queue)))
     assert found["received"].details["received"] == 5
     assert found["bodies delivered"].details["bodyTypes"] == {"stream": 4, "text": 2, "bytes": 1, "map": 1}
     assert found["not received"].details == {"bodyTypes": {"stream": 3}}
@@ -40,7 +40,7 @@ def test_received_and_missing_messages_are_counted(broker, queue, settings_for, 
 def test_a_queue_of_messages_that_cannot_be_received(broker, queue, settings_for, open_link, named):
     with JmsClient(broker) as java:
         java.send(queue, [1])
-    found = named(over_stomp(settings_for(broker), queue, 10_000, inspected_queue(open_link(broker), queue)))
+    found = named(over_stomp(settings_for(broker), queue, 10_000, Queue(open_link(broker), queue)))
     assert found["received"].details["received"] == 0
     assert found["not received"].details == {"bodyTypes": {"stream": 1}}
 
@@ -48,7 +48,7 @@ def test_a_queue_of_messages_that_cannot_be_received(broker, queue, settings_for
 def test_the_limit_ends_receiving(broker, queue, settings_for, open_link, named):
     with RawStomp(broker) as client:
         client.send(queue, [([("n", n)], "x" * 100) for n in range(1_200)])
-    found = named(over_stomp(settings_for(broker), queue, 10_000, inspected_queue(open_link(broker), queue)))
+    found = named(over_stomp(settings_for(broker), queue, 10_000, Queue(open_link(broker), queue)))
     assert found["received"].details["bodyTypes"] == {"text": 1_200}
     assert found["bodies delivered"].value == "text 1,200 (all 1,200)"
     assert found["not received"].verdict is Verdict.FINE

@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 from selector_schema import keep, masks, message_of, outcomes
 
 from jms_selector.errors import EvaluationError, UnsupportedSelectorError
-from jms_selector.meaning.evaluate import evaluate
-from jms_selector.meaning.message import Message
+from jms_selector.meaning.evaluate import Message, evaluate
 from jms_selector.syntax.build import MAX_NESTING
 from jms_selector.syntax.kinds import Kind, Value
 from jms_selector.syntax.parse import parse

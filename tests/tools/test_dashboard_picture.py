@@ -5,7 +5,7 @@ import dataclasses
 import pytest
 from PIL import Image
 
-from tools.dashboard_panels import Answers, draw, panels
+from tools.dashboard_picture import Answers, draw, panels
 
 START = 1_700_000_000.0
 
