@@ -350,4 +350,4 @@ def close_connection(control, connection):
 
 def has_ended(connection):
     """Return whether an ERROR is here, or the end: the link may not know of the second yet."""
-    return connection.is_down or (hasattr(connection, "_replies") and connection._replies._error is not None)
+    return connection.is_down or getattr(connection, "_error", None) is not None

@@ -16,8 +16,8 @@ from pyspark_jms.jms.subscription import Subscription
 from pyspark_jms.network.connection import closed_on
 from pyspark_jms.stomp.dialects import DIALECTS, Dialect
 from pyspark_jms.stomp.link.consumer import Consumer
-from pyspark_jms.stomp.link.dead_letters import send_dead_letters
 from pyspark_jms.stomp.link.management import StompManagementLink
+from pyspark_jms.stomp.link.producer import send_dead_letters
 from pyspark_jms.stomp.link.subscriptions import end_subscription, require_same_subscription
 from pyspark_jms.stomp.wire.frame import header_of
 

@@ -11,15 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pyspark_jms.blocks.block import MessageBlock
-from pyspark_jms.columns.arrays import (
-    Int64s,
-    Mask,
-    Piece,
-    first_with_nul,
-    is_ascii_text,
-    join_rows,
-    mask_of,
-)
+from pyspark_jms.columns.arrays import Int64s, Mask, Piece, first_with_nul, is_ascii_text, join_rows, mask_of
 from pyspark_jms.columns.elements import envelopes
 from pyspark_jms.columns.row_parts import blocks_of
 from pyspark_jms.columns.rows import BODY_TYPES, Codes, Rows, body_types

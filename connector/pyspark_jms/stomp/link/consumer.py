@@ -7,13 +7,7 @@ from contextlib import closing
 
 from pyspark_jms.blocks.block import MessageBlock
 from pyspark_jms.blocks.dead_letter import OversizedMessage
-from pyspark_jms.errors import (
-    ConnectionLostError,
-    JMSError,
-    JMSSecurityError,
-    SubscriptionInUseError,
-    UnsupportedError,
-)
+from pyspark_jms.errors import ConnectionLostError, JMSError, JMSSecurityError, SubscriptionInUseError, UnsupportedError
 from pyspark_jms.jms.model import DestinationKind
 from pyspark_jms.jms.names import has_wildcards
 from pyspark_jms.jms.subscription import FULL_QUEUE_REMEDY, Subscription
@@ -24,11 +18,10 @@ from pyspark_jms.management.routing import is_fully_qualified, is_kept, routing_
 from pyspark_jms.network.connection import OnConnection, StateCondition
 from pyspark_jms.network.settings import ConnectionSettings
 from pyspark_jms.stomp.dialects import Dialect
-from pyspark_jms.stomp.link.connection import Connection, connect
+from pyspark_jms.stomp.link.connection import ACK_REMEDY, Connection, connect
 from pyspark_jms.stomp.link.conversion_probe import probe_queue
 from pyspark_jms.stomp.link.management import StompManagementLink
-from pyspark_jms.stomp.link.prefetch_limit import NOT_SUBSCRIBED, PrefetchLimit, Unacknowledged, limit_of
-from pyspark_jms.stomp.link.replies import ACK_REMEDY
+from pyspark_jms.stomp.link.prefetch import NOT_SUBSCRIBED, PrefetchLimit, Unacknowledged, limit_of
 from pyspark_jms.stomp.wire.frame import ack_frames
 
 __all__ = ["Consumer", "subscribe_headers"]
@@ -119,6 +112,9 @@ def _routing_of(settings: ConnectionSettings, subscription: Subscription, dialec
 class Consumer(OnConnection[Dialect]):
     """At most one subscription. ``close`` returns unacknowledged messages to the queue."""
 
+    subscription: Subscription
+    """Once it has subscribed."""
+
     def __init__(
         self,
         settings: ConnectionSettings,
@@ -130,7 +126,6 @@ class Consumer(OnConnection[Dialect]):
         self.connection: Connection = connect(settings, condition) if beside is None else beside.connection
         self.connection.users.add(self)
         self._number, self._inbox = self.connection.new_inbox()
-        self._subscription: Subscription | None = None
         self._is_subscribed = False
         self._limit: PrefetchLimit = NOT_SUBSCRIBED
         self._taken = Unacknowledged()
@@ -142,7 +137,7 @@ class Consumer(OnConnection[Dialect]):
 
         ``UnconvertibleMessageError`` if a message was redelivered that the broker cannot send over STOMP.
         """
-        self._subscription = subscription
+        self.subscription = subscription
         try:
             routing = _routing_of(self._settings, subscription, self.dialect)
             headers = subscribe_headers(subscription, self.dialect, routing, self._number)
@@ -169,11 +164,6 @@ class Consumer(OnConnection[Dialect]):
             return
         with closing(connect(self._settings)) as connection:
             probe_queue(connection, self._settings, headers)
-
-    @property
-    def subscription(self) -> Subscription:
-        assert self._subscription is not None
-        return self._subscription
 
     @property
     def confirms_acknowledgements(self) -> bool:

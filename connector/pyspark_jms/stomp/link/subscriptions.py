@@ -3,12 +3,7 @@
 import contextlib
 import logging
 
-from pyspark_jms.errors import (
-    InvalidDestinationError,
-    JMSSecurityError,
-    SubscriptionInUseError,
-    UnsupportedError,
-)
+from pyspark_jms.errors import InvalidDestinationError, JMSSecurityError, SubscriptionInUseError, UnsupportedError
 from pyspark_jms.jms.model import Destination, DurableSubscription
 from pyspark_jms.jms.subscription import Subscription, another_topic, no_subscription, selector_changed
 from pyspark_jms.management.link import ManagementLink

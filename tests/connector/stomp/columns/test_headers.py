@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from plain_decoder import block_of, message
 
 from pyspark_jms.jms.model import Destination
-from pyspark_jms.stomp.columns.bodies import detect_body_types
+from pyspark_jms.stomp.columns.decode import detect_body_types
 from pyspark_jms.stomp.columns.frames import FrameBounds
 from pyspark_jms.stomp.columns.headers import (
     Headers,
