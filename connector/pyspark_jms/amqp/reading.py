@@ -12,17 +12,11 @@ from typing import TypeAlias
 from pyspark_jms.amqp.dialects import Dialect
 from pyspark_jms.amqp.link.connection import Connection, connect
 from pyspark_jms.amqp.link.consumer import ReaderConsumer, attach
-from pyspark_jms.amqp.link.dead_letters import pieces_of
+from pyspark_jms.amqp.link.producer import pieces_of
 from pyspark_jms.amqp.link.pull import AT_ONCE, ask_all
-from pyspark_jms.amqp.link.read_register import ReadRegister, RegisterName, driver_container, queue_at, tokens_of
-from pyspark_jms.amqp.link.register import not_delivered
-from pyspark_jms.amqp.link.subscriptions import (
-    copy_of,
-    detach,
-    queue_of,
-    require_harmless,
-    require_same_topic,
-)
+from pyspark_jms.amqp.link.read_register import ReadRegister, RegisterName, driver_container, queue_at
+from pyspark_jms.amqp.link.register import not_delivered, tokens_at
+from pyspark_jms.amqp.link.subscriptions import copy_of, detach, queue_of, require_harmless, require_same_topic
 from pyspark_jms.amqp.link.transactions import Transactions
 from pyspark_jms.amqp.source import MessageAnswers, identity_of, suspects
 from pyspark_jms.amqp.wire.receiver import Receiver
@@ -81,7 +75,6 @@ class ReaderLink(ReadRegister):
         return _patience_seconds(self.connection)
 
     def not_delivered(self) -> JMSError:
-        """The error for a staging queue that shows its token and does not deliver it."""
         return not_delivered(self._settings, self.queue)
 
     def subscribe(self, subscriptions: Sequence[Subscription]) -> None:
@@ -123,7 +116,6 @@ class ReaderLink(ReadRegister):
         self._released([(source, ids)])
 
     def _receivers(self, accepted: Accepted) -> list[tuple[Receiver, list[bytes]]]:
-        """The numbers of sources as their links."""
         return [(self.sources[source].receiver, ids) for source, ids in accepted]
 
     def _released(self, accepted: Accepted) -> None:
@@ -242,4 +234,4 @@ class Probe(OnConnection[Dialect]):
         if queue is None:
             return ()
         self._queues[name] = queue
-        return tokens_of(self.connection, name, queue)
+        return tokens_at(self.connection, name.place, queue, Token)

@@ -13,8 +13,8 @@ import numpy as np
 from pyspark_jms.amqp.dialects import DIALECTS
 from pyspark_jms.amqp.dialects.base import Dialect
 from pyspark_jms.amqp.link.consumer import Consumer
-from pyspark_jms.amqp.link.dead_letters import send_dead_letters
 from pyspark_jms.amqp.link.management import open_amqp_management
+from pyspark_jms.amqp.link.producer import send_dead_letters
 from pyspark_jms.amqp.link.subscriptions import end_subscription
 from pyspark_jms.amqp.wire.constructors import LIST8, LIST32, SMALL_ULONG
 from pyspark_jms.amqp.wire.sections import HEADER, delivery_count, fingerprint, stable_id, time_ms

@@ -74,10 +74,6 @@ def not_kept(error: OSError) -> MessageTooLargeError:
     )
 
 
-def _nowhere() -> None:
-    return None
-
-
 def _temporary_file() -> BinaryIO:
     try:
         return tempfile.TemporaryFile()
@@ -87,8 +83,8 @@ def _temporary_file() -> BinaryIO:
 
 KEPT: Final[Mapping[str, Callable[[], BinaryIO | None]]] = MappingProxyType(
     {
-        "fail": _nowhere,
-        "drop": _nowhere,
+        "fail": lambda: None,
+        "drop": lambda: None,
         "deadLetter": _temporary_file,  # the body may be larger than memory allows; the file ends with the process
     }
 )

@@ -15,8 +15,8 @@ from pyspark_jms.amqp.link.read_register import (
     RegisterName,
     driver_container,
     queue_at,
-    tokens_of,
 )
+from pyspark_jms.amqp.link.register import tokens_at
 from pyspark_jms.amqp.link.staged_messages import seen_block, stream_of
 from pyspark_jms.blocks.block import StagedRange
 from pyspark_jms.delivery.register.token import Token
@@ -132,7 +132,7 @@ def _is_owned(link: ManagementLink, name: RegisterName) -> bool:
 
 def _tokens(connection: Connection, name: RegisterName, queue: str | None) -> list[Token]:
     try:
-        return [stored.token for stored in tokens_of(connection, name, queue)] if queue else []
+        return [stored.token for stored in tokens_at(connection, name.place, queue, Token)] if queue else []
     except DataLossError:
         return []
 

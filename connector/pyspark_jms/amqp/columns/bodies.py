@@ -20,13 +20,7 @@ from pyspark_jms.amqp.columns.entries import (
     texts_of,
 )
 from pyspark_jms.amqp.columns.headers import names_of
-from pyspark_jms.amqp.columns.walk import (
-    NO_BODY,
-    Entries,
-    Parts,
-    elements_of,
-    entries_of,
-)
+from pyspark_jms.amqp.columns.walk import NO_BODY, Entries, Parts, elements_of, entries_of
 from pyspark_jms.amqp.wire.constructors import TYPES
 from pyspark_jms.amqp.wire.sections import DATA, SEQUENCE, VALUE
 from pyspark_jms.columns.arrays import Ints, Mask, is_utf8, not_utf8, strings_at

@@ -186,7 +186,6 @@ def _compounds_alike(head: int, at: Ints, limit: Ints, words: Ints, counts: Ints
 
 
 def _alike(code: int, at: Ints, limit: Ints, words: Ints) -> Values:
-    """Values that have all the same constructor."""
     width = int(_WIDTHS[code])
     if width >= 0:
         stop = at + (1 + width)
@@ -279,7 +278,6 @@ class CachedCursor:
         self._offset, self._differing = 0, None
 
     def step(self, distance: int) -> None:
-        """Move all positions on by the same distance."""
         self._moved += distance
         self._offset += distance
 

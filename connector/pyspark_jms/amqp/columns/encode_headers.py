@@ -23,19 +23,7 @@ from pyspark_jms.amqp.columns.encode_values import (
     table,
 )
 from pyspark_jms.amqp.dialects.base import Dialect
-from pyspark_jms.amqp.wire.constructors import (
-    BYTE,
-    FALSE,
-    LIST32,
-    LONG,
-    MAP32,
-    STR8,
-    SYM8,
-    TIMESTAMP,
-    TRUE,
-    UBYTE,
-    UINT,
-)
+from pyspark_jms.amqp.wire import constructors
 from pyspark_jms.amqp.wire.sections import HEADER, MESSAGE_ANNOTATIONS, PROPERTIES
 from pyspark_jms.amqp.wire.values import TypedValue, encode, sized_bytes
 from pyspark_jms.columns.arrays import Int64s, Piece, join_rows, mask_of
@@ -73,7 +61,9 @@ class RowAddresses:
 def addresses_of(rows: Rows, dialect: Dialect, default: Destination | None) -> RowAddresses:
     """``to``. Each distinct destination is checked once."""
     made = distinct_destinations(rows, default, lambda destination, by_row: _checked(destination, dialect, by_row))
-    addresses = [sized_bytes(dialect.send.address(one.word, one.name).encode(), STR8) for one in made.distinct]
+    addresses = [
+        sized_bytes(dialect.send.address(one.word, one.name).encode(), constructors.STR8) for one in made.distinct
+    ]
     kinds = np.array([DESTINATION_WORDS.index(one.word) for one in made.distinct])
     if made.indices is None:
         return RowAddresses([addresses[0]], np.repeat(kinds, rows.count))
@@ -100,7 +90,7 @@ def reply_addresses_of(rows: Rows, dialect: Dialect) -> RowAddresses | None:
     names = pa.array([dialect.send.address(kind, name).encode() for kind, name in parsed], pa.binary())
     kinds = np.array([*(DESTINATION_WORDS.index(kind) for kind, _ in parsed), NO_KIND])
     places = indices.fill_null(pa.scalar(len(parsed), indices.type)).to_numpy()
-    return RowAddresses(sized(names.take(indices), STR8), kinds[places])
+    return RowAddresses(sized(names.take(indices), constructors.STR8), kinds[places])
 
 
 def _parse(text: str) -> tuple[str, str]:
@@ -112,7 +102,7 @@ def _parse(text: str) -> tuple[str, str]:
 # --- delivery mode, priority, time to live ----------------------------------------------------------
 
 _DURABLE_AND_PRIORITY = [
-    bytes((TRUE if mode == DeliveryMode.PERSISTENT else FALSE, UBYTE, priority))
+    bytes((constructors.TRUE if mode == DeliveryMode.PERSISTENT else constructors.FALSE, constructors.UBYTE, priority))
     for mode in range(3)
     for priority in range(PRIORITIES)
 ]
@@ -123,7 +113,7 @@ _ANNOTATION_OF = np.array([BY_ANNOTATION.index(kind) for kind in BODY_TYPES])
 
 
 def _symbol(name: Annotation) -> bytes:
-    return sized_bytes(name.encode(), SYM8)
+    return sized_bytes(name.encode(), constructors.SYM8)
 
 
 # --- header --------------------------------------------------------------------------------------------
@@ -134,8 +124,8 @@ def header(rows: Rows, expirations: Int64s, now_ms: int) -> list[Piece]:
     codes = modes_and_priorities(rows)
     first = table(_DURABLE_AND_PRIORITY, codes)
     if not expirations.any():
-        return compound(HEADER, LIST32, [first], 2)
-    return compound(HEADER, LIST32, [first, _times_to_live(expirations, now_ms)], 3)
+        return compound(HEADER, constructors.LIST32, [first], 2)
+    return compound(HEADER, constructors.LIST32, [first, _times_to_live(expirations, now_ms)], 3)
 
 
 def _times_to_live(expirations: Int64s, now_ms: int) -> Piece:
@@ -143,8 +133,8 @@ def _times_to_live(expirations: Int64s, now_ms: int) -> Piece:
     rest = np.where(expirations > 0, expirations - now_ms, 0)
     given = (rest > 0) & (rest <= _MAX_TTL)
     if (rest == rest[0]).all():
-        return bytes((UINT,)) + struct.pack(">I", int(rest[0])) if given[0] else NO_VALUE
-    found = numbers(np.where(given, rest, 0), UINT, ">u4")
+        return bytes((constructors.UINT,)) + struct.pack(">I", int(rest[0])) if given[0] else NO_VALUE
+    found = numbers(np.where(given, rest, 0), constructors.UINT, ">u4")
     return pc.if_else(pa.array(given), found, NO_VALUE_SCALAR)
 
 
@@ -166,14 +156,14 @@ def annotations(
         counts = counts + 2 * (reply_to.kinds != NO_KIND)
     if delivery_times.any():
         given = np.broadcast_to(delivery_times > 0, rows.count)
-        times = numbers(np.broadcast_to(delivery_times, rows.count), LONG, ">i8")
+        times = numbers(np.broadcast_to(delivery_times, rows.count), constructors.LONG, ">i8")
         pieces.append(only_where(given, join_rows([_symbol(Annotation.DELIVERY_TIME), times])))
         counts = counts + 2 * given
-    return compound(MESSAGE_ANNOTATIONS, MAP32, pieces, counts)
+    return compound(MESSAGE_ANNOTATIONS, constructors.MAP32, pieces, counts)
 
 
 def _kind(name: Annotation, code: int) -> bytes:
-    return _symbol(name) + bytes((BYTE, code))
+    return _symbol(name) + bytes((constructors.BYTE, code))
 
 
 def delivery_times_of(rows: Rows, dialect: Dialect, now_ms: int) -> Int64s:
@@ -213,7 +203,7 @@ _FALSE = pa.scalar(value=False, type=pa.bool_())
 
 def correlation_ids(rows: Rows, texts: pa.Array) -> list[Piece]:
     """``texts``: the column, as UTF-8 that has been checked."""
-    pieces = sized(texts, STR8)
+    pieces = sized(texts, constructors.STR8)
     begins = pc.starts_with(texts, _PREFIX)
     if not pc.any(begins).as_py():
         return pieces
@@ -238,7 +228,7 @@ def _value(rows: Rows, at: int, text: bytes) -> bytes | None:
         return None
     kind, text = found.groups()
     if kind not in _TYPES:
-        return sized_bytes(text, STR8)
+        return sized_bytes(text, constructors.STR8)
     pattern, wanted, value_of = _TYPES[kind]
     if re.fullmatch(pattern, text) is None or (kind == b"ULONG" and int(text) > _MAX_ULONG):
         name = f"ID:AMQP_{kind.decode()}:"
@@ -293,7 +283,7 @@ def properties(
     if reply_to is not None:
         made[PropertiesField.REPLY_TO] = reply_to.pieces
     fields = [made.get(field, [NO_VALUE]) for field in PropertiesField if field <= max(made)]
-    return compound(PROPERTIES, LIST32, [piece for field in fields for piece in field], len(fields))
+    return compound(PROPERTIES, constructors.LIST32, [piece for field in fields for piece in field], len(fields))
 
 
 def _message_ids(rows: Rows, prefix: str | None) -> list[Piece]:
@@ -301,7 +291,7 @@ def _message_ids(rows: Rows, prefix: str | None) -> list[Piece]:
     numbers_of_rows = np.arange(rows.first, rows.first + rows.count) if rows.numbers is None else rows.numbers
     if prefix is None:
         prefix, numbers_of_rows = "", np.zeros(rows.count, np.int64)
-    return [sized_bytes(prefix.encode() + bytes(_DIGITS), STR8)[:-_DIGITS], _digits(numbers_of_rows)]
+    return [sized_bytes(prefix.encode() + bytes(_DIGITS), constructors.STR8)[:-_DIGITS], _digits(numbers_of_rows)]
 
 
 def _digits(values: Int64s) -> pa.Array:
@@ -315,7 +305,7 @@ def _digits(values: Int64s) -> pa.Array:
 
 def _encoded(rows: Rows, header: Header, texts: pa.Array) -> list[Piece]:
     rows.require_utf8(texts, f"a {header.name}")
-    return correlation_ids(rows, texts) if header.type is HeaderType.ID else sized(texts, STR8)
+    return correlation_ids(rows, texts) if header.type is HeaderType.ID else sized(texts, constructors.STR8)
 
 
 def _expiry(expirations: Int64s) -> Piece:
@@ -324,4 +314,4 @@ def _expiry(expirations: Int64s) -> Piece:
         return NO_VALUE
     if (expirations == expirations[0]).all():
         return encode(TypedValue("timestamp", int(expirations[0])))
-    return pc.if_else(pa.array(given), numbers(expirations, TIMESTAMP, ">i8"), NO_VALUE_SCALAR)
+    return pc.if_else(pa.array(given), numbers(expirations, constructors.TIMESTAMP, ">i8"), NO_VALUE_SCALAR)

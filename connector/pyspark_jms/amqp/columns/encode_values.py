@@ -16,24 +16,7 @@ import pyarrow.compute as pc
 
 from jms_selector.meaning.conversions import parse_java
 from jms_selector.syntax.kinds import Kind
-from pyspark_jms.amqp.wire.constructors import (
-    BIN8,
-    BYTE,
-    CHAR,
-    DESCRIBED,
-    DOUBLE,
-    FALSE,
-    FLOAT,
-    INT,
-    LONG,
-    NULL,
-    SHORT,
-    SMALL_ULONG,
-    STR8,
-    TIMESTAMP,
-    TRUE,
-    WIDE,
-)
+from pyspark_jms.amqp.wire import constructors
 from pyspark_jms.columns.arrays import (
     Int64s,
     Mask,
@@ -73,7 +56,7 @@ __all__ = [
 
 # Sizes come first in AMQP, so the lengths of pieces are summed; strings are not copied before the one join.
 
-NO_VALUE: Final = bytes((NULL,))
+NO_VALUE: Final = bytes((constructors.NULL,))
 """The encoded null."""
 
 NO_VALUE_SCALAR: Final = pa.scalar(NO_VALUE, pa.binary())
@@ -88,14 +71,9 @@ _BINARY = pa.binary()
 _NOTHING = pa.scalar(b"", _BINARY)
 
 
-def sized(texts: pa.Array, code: int, prefix: bytes = b"") -> list[Piece]:
-    """Return constructors with sizes, and bytes, for each entry of a binary array. A null becomes AMQP's.
-
-    ``prefix`` are bytes before those of each entry, none of which is null.
-    """
+def sized(texts: pa.Array, code: int) -> list[Piece]:
+    """Return constructors with sizes, and bytes, for each entry of a binary array. A null becomes AMQP's."""
     lengths = lengths_of(texts)
-    if prefix:
-        return [_heads(lengths + len(prefix), code), prefix, texts]
     if texts.null_count:
         given = texts.is_valid()
         heads = _heads(np.where(mask_of(given), lengths, 0), code)
@@ -107,7 +85,7 @@ def _heads(lengths: Int64s, code: int) -> pa.Array:
     wide = lengths > SMALL
     if not wide.any():
         return numbers(lengths, code, "u1")
-    large = numbers(lengths, code + WIDE, ">u4")
+    large = numbers(lengths, code + constructors.WIDE, ">u4")
     return large if wide.all() else pc.if_else(pa.array(wide), large, numbers(np.where(wide, 0, lengths), code, "u1"))
 
 
@@ -141,7 +119,7 @@ def only_where(given: Mask, piece: Piece) -> Piece:
 
 def compound(section: int, code: int, pieces: Sequence[Piece], counts: int | Int64s) -> list[Piece]:
     """A section with a list or a map; ``counts``: the number of its elements, which for a map are keys and values."""
-    head = bytes((DESCRIBED, SMALL_ULONG, section, code))
+    head = bytes((constructors.DESCRIBED, constructors.SMALL_ULONG, section, code))
     sizes: int | Int64s = 4 + sum(len(piece) for piece in pieces if isinstance(piece, bytes))
     for piece in pieces:
         if not isinstance(piece, bytes):
@@ -214,15 +192,15 @@ def side_by_side(parts: Sequence[bytes | Uint8s], rows: int) -> Uint8s:
 TIME_TYPE = "timestamp"
 VALUE_TYPES: tuple[str, ...] = (*ValueType, TIME_TYPE)
 _LAYOUTS = {
-    ValueType.BYTE: (BYTE, "i1", pa.int8()),
-    ValueType.SHORT: (SHORT, ">i2", pa.int16()),
-    ValueType.INT: (INT, ">i4", pa.int32()),
-    ValueType.LONG: (LONG, ">i8", pa.int64()),
-    ValueType.FLOAT: (FLOAT, ">f4", pa.float32()),
-    ValueType.DOUBLE: (DOUBLE, ">f8", pa.float64()),
-    TIME_TYPE: (TIMESTAMP, ">i8", pa.int64()),
+    ValueType.BYTE: (constructors.BYTE, "i1", pa.int8()),
+    ValueType.SHORT: (constructors.SHORT, ">i2", pa.int16()),
+    ValueType.INT: (constructors.INT, ">i4", pa.int32()),
+    ValueType.LONG: (constructors.LONG, ">i8", pa.int64()),
+    ValueType.FLOAT: (constructors.FLOAT, ">f4", pa.float32()),
+    ValueType.DOUBLE: (constructors.DOUBLE, ">f8", pa.float64()),
+    TIME_TYPE: (constructors.TIMESTAMP, ">i8", pa.int64()),
 }
-_BOOLEANS, _CODES = pa.array(["true", "false"]), np.array([TRUE, FALSE], np.uint8)
+_BOOLEANS, _CODES = pa.array(["true", "false"]), np.array([constructors.TRUE, constructors.FALSE], np.uint8)
 _LARGEST = np.iinfo(np.int64)
 _OF_INTEGERS, _OF_DECIMALS = np.zeros(256, np.bool_), np.zeros(256, np.bool_)
 """The bytes of numbers that Arrow reads as Java does: without words, blanks and hexadecimal digits."""
@@ -288,14 +266,14 @@ def _group(group: int, texts: pa.Array) -> list[Piece]:
     kind = VALUE_TYPES[group]
     match kind:
         case ValueType.STRING:
-            return sized(texts.view(pa.binary()), STR8)
+            return sized(texts.view(pa.binary()), constructors.STR8)
         case ValueType.BYTES:
             data = [base64.b64decode(text) for text in texts.to_pylist()]
-            return sized(pa.array(data, pa.binary()), BIN8)
+            return sized(pa.array(data, pa.binary()), constructors.BIN8)
         case ValueType.BOOLEAN:
             return [_booleans(pc.equal(pc.ascii_lower(texts), pa.scalar("true", pa.string())))]
         case ValueType.CHAR:
-            return [numbers(_distinct(texts, ord, np.int64), CHAR, ">u4")]
+            return [numbers(_distinct(texts, ord, np.int64), constructors.CHAR, ">u4")]
         case ValueType.FLOAT | ValueType.DOUBLE:
             return [_floating(kind, texts)]
     unsigned = pc.replace_substring_regex(texts, "^\\+", "")
@@ -305,7 +283,7 @@ def _group(group: int, texts: pa.Array) -> list[Piece]:
 
 
 def _booleans(array: pa.Array) -> pa.Array:
-    codes = np.where(array.to_numpy(zero_copy_only=False), TRUE, FALSE)
+    codes = np.where(array.to_numpy(zero_copy_only=False), constructors.TRUE, constructors.FALSE)
     return fixed(codes.astype(np.dtype([("code", "u1")])))
 
 

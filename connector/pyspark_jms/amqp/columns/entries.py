@@ -16,23 +16,8 @@ from pyspark_jms.amqp.columns.headers import DistinctNames, field_at, names_of, 
 from pyspark_jms.amqp.columns.one_value import AMQP_NAMES, JMS_TYPES
 from pyspark_jms.amqp.columns.walk import Entries, Field, Fields, Parts
 from pyspark_jms.amqp.dialects.base import COMPRESSED_PROPERTY, Dialect
-from pyspark_jms.amqp.wire.constructors import (
-    BOOLEAN,
-    CHAR,
-    DOUBLE,
-    FLOAT,
-    INT,
-    NULL,
-    SMALL_UINT,
-    TRUE,
-    TYPES,
-    UINT,
-    UINT_0,
-    ULONG,
-    ULONG_0,
-    UUID,
-    codes_of,
-)
+from pyspark_jms.amqp.wire import constructors
+from pyspark_jms.amqp.wire.constructors import TYPES, codes_of
 from pyspark_jms.columns.arrays import Ints, Mask, is_first, is_utf8, not_utf8, strings_at, tiled
 from pyspark_jms.columns.schema import property_keys
 from pyspark_jms.columns.value_texts import java_text
@@ -187,7 +172,7 @@ def _recoded(field: Field, codes: dict[int, int], refusals: Refusals) -> Field |
     table[list(codes)] = list(codes.values())
     code = np.broadcast_to(np.asarray(field.code), field.rows.shape)
     given = table[code] >= 0
-    refusals.add_where(field.rows, ~given & (code != NULL))
+    refusals.add_where(field.rows, ~given & (code != constructors.NULL))
     if not given.any():
         return None
     return Field(field.rows[given], table[code[given]], field.start[given], field.stop[given])
@@ -253,7 +238,7 @@ def only_of_types(field: Field, known: Mask, refusals: Refusals) -> Field:
     if right.all():
         return field
     refusals.add_where(field.rows, ~right)
-    return field._replace(code=np.where(right, field.code, NULL), content=None)
+    return field._replace(code=np.where(right, field.code, constructors.NULL), content=None)
 
 
 def flatten(fields: Fields, names: Sequence[int | Ints], rows: int) -> FlattenedEntries:
@@ -301,7 +286,11 @@ NUMBER = 0x01
 """Not of AMQP: the constructor of an int that does not stand in the block; its ``start`` is the number itself."""
 
 _SMALL_SEQUENCE, _SEQUENCE_0 = 0x02, 0x03
-_SEQUENCES = {UINT: INT, SMALL_UINT: _SMALL_SEQUENCE, UINT_0: _SEQUENCE_0}
+_SEQUENCES = {
+    constructors.UINT: constructors.INT,
+    constructors.SMALL_UINT: _SMALL_SEQUENCE,
+    constructors.UINT_0: _SEQUENCE_0,
+}
 """Constructor of JMSXGroupSeq, a uint → that of the int of the same bits. Two are not of AMQP: the wide one is."""
 _RECODED = {
     "JMSXGroupID": dict(zip(TYPES["string"], TYPES["string"], strict=True)),
@@ -313,8 +302,8 @@ _RECODED = {
 _TYPES = pa.array([*(kind.value for kind in ValueType), *AMQP_TYPES], pa.string())
 
 _ORDER = _TYPES.to_pylist()
-_ZEROS = (_SEQUENCE_0, UINT_0, ULONG_0)
-_STORED = {_SMALL_SEQUENCE: SMALL_UINT}
+_ZEROS = (_SEQUENCE_0, constructors.UINT_0, constructors.ULONG_0)
+_STORED = {_SMALL_SEQUENCE: constructors.SMALL_UINT}
 _OF_AMQP = codes_of("ubyte", "ushort", "uint", "ulong", "timestamp", "uuid", "symbol")
 """The constructors without a JMS type whose values are read all at once. Others are left to the reader of one value."""
 
@@ -334,7 +323,7 @@ _OF_PROPERTIES[[*_OF_AMQP, *_BYTES]] = [_ORDER.index(AMQP_NAMES[code]) for code 
 
 IS_ELEMENT = _OF_ELEMENTS >= 0
 _IS_PROPERTY = IS_ELEMENT.copy()
-_IS_PROPERTY[CHAR] = False
+_IS_PROPERTY[constructors.CHAR] = False
 """By constructor: whether such values are read all at once."""
 
 
@@ -373,15 +362,15 @@ class _Texts:
         self._strings(present)
         self._numbers(present)
         self._booleans(present)
-        for code in {FLOAT, DOUBLE} & present:
+        for code in {constructors.FLOAT, constructors.DOUBLE} & present:
             at = self._flat.places_of(code)
             numbers = self._reader.numbers(code, self._flat.start[at])
-            native = numbers.astype(np.float32 if code == FLOAT else np.float64)
+            native = numbers.astype(np.float32 if code == constructors.FLOAT else np.float64)
             self._add(at, java_text(pa.array(native)).view(pa.string()))
-        if CHAR in present:
+        if constructors.CHAR in present:
             self._chars()
-        if UUID in present:
-            at = self._flat.places_of(UUID)
+        if constructors.UUID in present:
+            at = self._flat.places_of(constructors.UUID)
             self._add(at, uuid_texts(self._reader, self._flat.start[at]))
         for code in present.intersection(_BYTES):
             at = self._flat.places_of(code)
@@ -390,9 +379,9 @@ class _Texts:
         if not self._parts:
             return pa.nulls(len(self._flat), pa.string())
         nulls = None
-        if NULL in present:
+        if constructors.NULL in present:
             nulls = np.zeros(len(self._flat), np.bool_)
-            nulls[self._flat.places_of(NULL)] = True
+            nulls[self._flat.places_of(constructors.NULL)] = True
         whole = self._parts[0] if len(self._parts) == 1 else pa.concat_arrays(self._parts)
         return whole.take(pa.array(self._index, mask=nulls))
 
@@ -421,9 +410,9 @@ class _Texts:
         places = [self._flat.places_of(code) for code in codes]
         each = [self._whole(code, self._flat.start[at]) for code, at in zip(codes, places, strict=True)]
         at, numbers = np.concatenate(places), np.concatenate(each)
-        if ULONG in codes:  # one that no long holds has become negative
-            ulongs = places[codes.index(ULONG)]
-            self._refuse(ulongs[each[codes.index(ULONG)] < 0])
+        if constructors.ULONG in codes:  # one that no long holds has become negative
+            ulongs = places[codes.index(constructors.ULONG)]
+            self._refuse(ulongs[each[codes.index(constructors.ULONG)] < 0])
         if (numbers == numbers[0]).all():  # JMSXDeliveryCount, where nothing is redelivered
             self._add(at[:1], pa.array(numbers[:1]).cast(pa.string()))
             self._index[at] = self._index[at[0]]
@@ -442,8 +431,8 @@ class _Texts:
         codes = [code for code in TYPES["boolean"] if code in present]
         for code in codes:
             at = self._flat.places_of(code)
-            truths = np.full(len(at), int(code == TRUE))
-            if code == BOOLEAN:
+            truths = np.full(len(at), int(code == constructors.TRUE))
+            if code == constructors.BOOLEAN:
                 truths = self._reader.numbers(code, self._flat.start[at]).astype(np.int64)
                 self._refuse(at[truths > 1])
                 truths = np.minimum(truths, 1)
@@ -453,8 +442,8 @@ class _Texts:
             self._size += len(_TRUTHS)
 
     def _chars(self) -> None:
-        at = self._flat.places_of(CHAR)
-        points = self._reader.numbers(CHAR, self._flat.start[at]).astype(np.int64)
+        at = self._flat.places_of(constructors.CHAR)
+        points = self._reader.numbers(constructors.CHAR, self._flat.start[at]).astype(np.int64)
         wrong = (points > 0xFFFF) | ((points >= 0xD800) & (points < 0xE000))  # noqa: PLR2004 - surrogates
         self._refuse(at[wrong])
         self._add(at, pa.array([chr(point) for point in np.where(wrong, 0, points).tolist()], pa.string()))

@@ -71,7 +71,6 @@ class TokenLedger:
     def __init__(
         self, connection: Connection, transactions: Transactions, settings: ConnectionSettings, owner: LedgerOwner
     ) -> None:
-        """``transactions``: those of the rows."""
         self._transactions, self._owner, self._settings = transactions, owner, settings
         self._register = ledger_register(connection, owner, transactions)
         self._lock_seconds = max(settings.receipt_timeout, settings.reconnect_timeout) + _LOST_OWNER_SECONDS

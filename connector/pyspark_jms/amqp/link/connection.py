@@ -135,7 +135,6 @@ class Connection:
         self._open()
         self.dialect: Dialect = self._dialect()
         self.peer_idle_seconds = self._core.peer.idle_seconds
-        """The idle time-out that the broker stated."""
         _log.info("= connected to %s, server %s", address, self.server)
 
     def _open(self) -> None:
@@ -383,7 +382,6 @@ class Stream:
         self._thread = thread
 
     def wake(self) -> None:
-        """There may be something to send."""
         with contextlib.suppress(OSError):
             self._wake.send(b"\0")
 

@@ -42,16 +42,13 @@ _log = logging.getLogger("pyspark_jms.link")
 class _Receiving(OnConnection[Dialect]):
     """A receiving link of a subscription. Its messages wait in its prefetch window until they are taken."""
 
+    subscription: Subscription
+    """Once it has subscribed."""
+
     def __init__(self, connection: Connection, settings: ConnectionSettings) -> None:
         self.connection: Connection = connection
         self._settings = settings
-        self._subscription: Subscription | None = None
         self._prefetch: Prefetch | None = None
-
-    @property
-    def subscription(self) -> Subscription:
-        assert self._subscription is not None
-        return self._subscription
 
     @property
     def prefetch(self) -> Prefetch:
@@ -108,7 +105,7 @@ class Consumer(_Receiving):
 
     def subscribe(self, subscription: Subscription) -> None:
         """Attach to the subscription, once. After an error its connection is closed, unless others use it."""
-        self._subscription = subscription
+        self.subscription = subscription
         with closed_on(JMSError, super().close):
             destination, durable = subscription.destination, subscription.durable
             if durable is None:
@@ -128,7 +125,6 @@ class Consumer(_Receiving):
         self._prefetch.begin(tries_more=True)
 
     def _attach(self, subscription: Subscription) -> Receiver:
-        """A link without credit."""
         receiver = attach(self.connection, subscription)
         if not subscription.browse:
             self._acknowledger = Acknowledger(self.connection, receiver, confirmed=self._confirms)
@@ -231,7 +227,7 @@ class ReaderConsumer(_Receiving):
         super().__init__(connection, settings)
         if subscription.durable is None:  # that of the driver is asked for before the first task (reading.Probe)
             require_harmless(settings, subscription.destination, connection.dialect)
-        self._subscription = subscription
+        self.subscription = subscription
         self.receiver: Receiver = begin_attach(connection, subscription)
 
     def begin(self) -> None:
@@ -279,7 +275,6 @@ def attach(connection: Connection, subscription: Subscription) -> Receiver:
 
 
 def begin_attach(connection: Connection, subscription: Subscription) -> Receiver:
-    """Send an attach."""
     source, durable = source_of(subscription, connection.dialect), subscription.durable
     if durable is not None:
         if durable.shared:
@@ -340,7 +335,6 @@ class Acknowledger:
         self._receiver = receiver
         self._transactions = Transactions(connection)
         self.is_confirmed = False
-        """Whether the broker confirms acknowledgements."""
         if confirmed and connection.dialect.has_transactions:
             self._attach()
 

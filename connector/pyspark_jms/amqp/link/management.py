@@ -115,7 +115,7 @@ def _item(fields: Any, number: int) -> Any:
 
 # --- Qpid Broker-J's management node -----------------------------------------------------------------
 
-_OK, _UNAUTHORISED, _FORBIDDEN, _NOT_FOUND = 200, 401, 403, 404
+_OK, _UNAUTHORISED, _FORBIDDEN = 200, 401, 403
 
 
 class NodeManagementLink(AmqpManagementLink):

@@ -108,7 +108,6 @@ class Prefetch:
             self.grant()
 
     def on_time(self, now: float) -> None:
-        """Try more, if nothing arrives on this link."""
         is_quiet = now - self._arrived >= QUIET_SECONDS and not self.receiver.transfers.is_inside_message
         if self._tries_more and is_quiet:
             self.try_more()

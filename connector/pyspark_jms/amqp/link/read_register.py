@@ -13,18 +13,18 @@ from contextlib import closing
 
 from pyspark_jms.amqp.link.connection import Connection, connect
 from pyspark_jms.amqp.link.pull import browse
-from pyspark_jms.amqp.link.register import TOPIC, Place, Register, find_queue, tokens_at
+from pyspark_jms.amqp.link.register import TOPIC, Place, Register, find_queue
 from pyspark_jms.amqp.link.staged_messages import block_message, seen_block, stream_of
 from pyspark_jms.amqp.link.transactions import Transactions
 from pyspark_jms.amqp.wire.receiver import Receiver
 from pyspark_jms.blocks.block import StagedRange
 from pyspark_jms.blocks.staged import Packed
-from pyspark_jms.delivery.register.token import StoredToken, Token
+from pyspark_jms.delivery.register.token import Token
 from pyspark_jms.errors import JMSError
 from pyspark_jms.network.connection import StateCondition
 from pyspark_jms.network.settings import ConnectionSettings
 
-__all__ = ["DEFAULT_PREFIX", "ReadRegister", "RegisterName", "driver_container", "queue_at", "tokens_of"]
+__all__ = ["DEFAULT_PREFIX", "ReadRegister", "RegisterName", "driver_container", "queue_at"]
 
 _log = logging.getLogger("pyspark_jms.link")
 
@@ -151,14 +151,6 @@ class ReadRegister(Register[Token]):
             self.connection.drop()
             return
         keep(self._kept_as, self.connection, self.transactions)
-
-
-def tokens_of(connection: Connection, name: RegisterName, queue: str) -> tuple[StoredToken[Token], ...]:
-    """All tokens of a register, on any connection. ``DataLossError``: one is no token of this connector.
-
-    ``queue``: its queue, as ``queue_at`` found it.
-    """
-    return tokens_at(connection, name.place, queue, Token)
 
 
 def queue_at(settings: ConnectionSettings, name: RegisterName) -> str | None:

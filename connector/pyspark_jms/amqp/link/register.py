@@ -316,7 +316,6 @@ class Register(OnConnection[Dialect], Generic[T]):
         self._forget()
 
     def send(self, token: T, transactions: Transactions | None = None) -> None:
-        """Send the next token in the open transaction."""
         message = token_message(token.body(), marked=self.place.has_blocks)
         (transactions or self.transactions).send(self._topic, TOPIC, block_of(message))
 
@@ -362,7 +361,7 @@ def not_delivered(settings: ConnectionSettings, queue: str) -> NotDeliveredError
 
 
 def tokens_at(connection: Connection, place: Place, queue: str, token_class: type[T]) -> tuple[StoredToken[T], ...]:
-    """All tokens of a register, on any connection. No delivery count rises.
+    """All tokens of a register, on any connection. No delivery count rises. The error of ``foreign``: one is no token.
 
     ``queue``: by its full name. A browse would create a queue that does not exist.
     """

@@ -95,7 +95,6 @@ def source_of(subscription: Subscription, dialect: Dialect) -> Source:
 
 
 def _filter_of(selector: str | None) -> Any:
-    """The filter of a source; None if there is no selector."""
     return None if selector is None else {_SELECTOR: Described(_SELECTOR_CODE, selector)}
 
 

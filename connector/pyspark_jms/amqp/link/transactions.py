@@ -15,13 +15,7 @@ from pyspark_jms.amqp.wire.sections import Buffer
 from pyspark_jms.amqp.wire.sender import COORDINATOR, Coordinator, CoordinatorAnswer, Sender
 from pyspark_jms.amqp.wire.types import Target
 from pyspark_jms.blocks.block import MessageBlock
-from pyspark_jms.errors import (
-    ConnectionLostError,
-    JMSError,
-    LinkError,
-    ReceiptTimeoutError,
-    TransactionRolledBackError,
-)
+from pyspark_jms.errors import ConnectionLostError, JMSError, LinkError, ReceiptTimeoutError, TransactionRolledBackError
 from pyspark_jms.jms.features import Feature
 
 __all__ = ["Transactions"]

@@ -374,7 +374,6 @@ class Session:
             self.flow()
 
     def on(self, performative: Performative, payload: bytes | memoryview) -> None:
-        """Any performative of this channel."""
         match performative:
             case Transfer():
                 link = self._by_peer_handle.get(performative.handle)

@@ -67,9 +67,7 @@ class Receiver(Link):
         """Answered drains that prove an empty queue: no message came, and the drain before was answered too. A drain
         whose credit the messages use up exactly has no answer, and its late end may answer the next one (Artemis)."""
 
-    def attach_to(
-        self, source: Source | None, *, properties: Any = None, desired: tuple[str, ...] | None = None
-    ) -> None:
+    def attach_to(self, source: Source | None, *, desired: tuple[str, ...] | None = None) -> None:
         self.is_selective = source is not None and bool(source.filter)
         self.is_plain = source is not None and not source.durable
         self.attach(
@@ -77,7 +75,6 @@ class Receiver(Link):
             rcv_settle_mode=_FIRST,
             source=source,
             target=Target(address=self.name),
-            properties=properties,
             desired_capabilities=desired,
         )
 

@@ -45,15 +45,9 @@ __all__ = [
 
 Buffer = bytes | bytearray | memoryview
 
-HEADER: Final = 0x70
-DELIVERY_ANNOTATIONS: Final = 0x71
-MESSAGE_ANNOTATIONS: Final = 0x72
-PROPERTIES: Final = 0x73
-APPLICATION_PROPERTIES: Final = 0x74
-DATA: Final = 0x75
-SEQUENCE: Final = 0x76
-VALUE: Final = 0x77
-FOOTER: Final = 0x78
+HEADER, DELIVERY_ANNOTATIONS, MESSAGE_ANNOTATIONS, PROPERTIES, APPLICATION_PROPERTIES = range(0x70, 0x75)
+DATA, SEQUENCE, VALUE, FOOTER = range(0x75, 0x79)
+"""The codes of the descriptors of sections (§3.2)."""
 
 _SYMBOLS = {
     b"amqp:header:list": HEADER,

@@ -54,14 +54,13 @@ class Sender(Link):
         self.rejection: PeerError | None = None
         """The first outcome that was not ``accepted``."""
 
-    def attach_to(self, target: Any, *, desired: tuple[str, ...] | None = None) -> None:
+    def attach_to(self, target: Any) -> None:
         self.attach(
             snd_settle_mode=_MIXED,
             rcv_settle_mode=_FIRST,
             source=Source(address=self.name),
             target=target,
             initial_delivery_count=0,
-            desired_capabilities=desired,
         )
 
     def on_flow(self, flow: Flow) -> None:
