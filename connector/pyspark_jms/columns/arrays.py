@@ -15,7 +15,6 @@ import pyarrow.compute as pc
 from pyspark_jms.errors import IllegalStateError
 
 __all__ = [
-    "MAX_BYTES",
     "Int64s",
     "Ints",
     "Mask",

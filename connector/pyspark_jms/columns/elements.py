@@ -33,16 +33,7 @@ from pyspark_jms.errors import MessageTooLargeError
 from pyspark_jms.jms.conversions import ValueType
 from pyspark_jms.jms.rules import element_value_problem
 
-__all__ = [
-    "LARGEST_TEXT",
-    "Elements",
-    "check_names",
-    "check_values",
-    "elements_of",
-    "envelopes",
-    "json_escaped",
-    "json_text",
-]
+__all__ = ["check_names", "check_values", "elements_of", "envelopes", "json_text"]
 
 _EMPTY = pa.scalar(b"", pa.binary())
 _STRING = pa.scalar(ValueType.STRING.value, pa.string())

@@ -34,7 +34,6 @@ __all__ = [
     "column_of",
     "open_envelopes",
     "read_elements",
-    "read_one",
     "read_types",
     "read_types_of",
 ]

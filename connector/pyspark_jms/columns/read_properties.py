@@ -30,11 +30,7 @@ from pyspark_jms.jms.conversions import READABLE_AS, JmsValue, ValueType, conver
 from pyspark_jms.jms.rules import TEXTS
 from pyspark_jms.sentences import joined_faults, with_article
 
-__all__ = [
-    "asked_rows",
-    "body_errors",
-    "read_property",
-]
+__all__ = ["asked_rows", "body_errors"]
 
 _T = ValueType
 _PLAIN_FLOAT = r"^-?[0-9]{1,17}(\.[0-9]{1,17})?([eE]-?[0-9]{1,3})?$"

@@ -21,17 +21,7 @@ from pyspark_jms.columns.schema import IGNORED_BY_SINK, check_columns, column_ke
 from pyspark_jms.columns.sink_properties import property_values
 from pyspark_jms.errors import JMSError, MessageTooLargeError
 
-__all__ = [
-    "BUFFER_BYTES",
-    "MAX_ROW_BYTES",
-    "BadRows",
-    "RowsDigest",
-    "blocks_of",
-    "check_sizes",
-    "good_rows",
-    "row_ends",
-    "sink_columns",
-]
+__all__ = ["BadRows", "RowsDigest", "blocks_of", "good_rows", "sink_columns"]
 
 _ELEMENT_BYTES = 40
 """The approximate size of an element of a map or a stream in JSON, without its texts."""

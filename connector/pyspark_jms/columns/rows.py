@@ -24,7 +24,6 @@ __all__ = [
     "Codes",
     "EncodeOptions",
     "Entries",
-    "MappedDestinations",
     "Rows",
     "WrongRows",
     "body_types",
@@ -35,7 +34,6 @@ __all__ = [
     "first_given",
     "from_now",
     "modes_and_priorities",
-    "parse_destination",
 ]
 
 

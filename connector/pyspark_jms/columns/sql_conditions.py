@@ -16,7 +16,7 @@ from pyspark_jms.errors import UnsupportedConditionError
 if TYPE_CHECKING:
     from lark import Lark, Token, Tree
 
-__all__ = ["Constant", "Part", "column_name", "constant", "parse_condition", "refuse"]
+__all__ = ["Constant", "column_name", "constant", "parse_condition", "refuse"]
 
 Constant: TypeAlias = bool | int | float | Decimal | str | datetime
 Part: TypeAlias = "Tree[Token] | Token"

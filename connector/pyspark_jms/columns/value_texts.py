@@ -18,14 +18,7 @@ from pyspark_jms.jms.conversions import ValueType
 from pyspark_jms.jms.model import BodyType
 from pyspark_jms.jms.rules import AMQP_TYPES, TEXTS, TextRule
 
-__all__ = [
-    "BODY_TYPE_NAMES",
-    "integers",
-    "java_text",
-    "jms_types",
-    "misfits",
-    "placed",
-]
+__all__ = ["BODY_TYPE_NAMES", "integers", "java_text", "jms_types", "misfits", "placed"]
 
 # --- whole numbers ----------------------------------------------------------------------------------
 

@@ -21,7 +21,6 @@ from pyspark_jms.errors import JMSError, TokenMissingError
 __all__ = [
     "KEPT_RUNS",
     "LEDGER_PREFIX",
-    "NO_BATCH",
     "CommitToken",
     "LedgerEntry",
     "LedgerOwner",

@@ -32,7 +32,7 @@ from pyspark_jms.delivery.subscription_ledger import (
 )
 from pyspark_jms.errors import IllegalStateError
 
-__all__ = ["MAX_EXPECTED", "Ledger"]
+__all__ = ["Ledger"]
 
 MAX_EXPECTED = 100_000
 """The redeliveries to acknowledge, and those to read, that a source expects at most (some 25 MB each), or as many as

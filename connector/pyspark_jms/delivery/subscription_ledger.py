@@ -25,7 +25,6 @@ __all__ = [
     "ExpectedRedelivery",
     "Recognition",
     "SubscriptionLedger",
-    "other_content",
 ]
 
 

@@ -6,15 +6,7 @@ each protocol, reads it over each, and fails if a version of a broker adds anoth
 
 from dataclasses import dataclass
 
-__all__ = [
-    "ANY_BROKER",
-    "ARTEMIS",
-    "CLASSIC",
-    "CONVERSION_PREFIX",
-    "NATIVE_ID",
-    "RABBITMQ",
-    "AddedNames",
-]
+__all__ = ["ANY_BROKER", "ARTEMIS", "CLASSIC", "NATIVE_ID", "RABBITMQ"]
 
 CONVERSION_PREFIX = "JMS_AMQP_"
 """The prefix of properties in which a broker keeps the parts of an AMQP message that JMS does not have."""

@@ -15,17 +15,7 @@ from jms_selector.syntax.kinds import Kind, Value, to_float
 from pyspark_jms.errors import MessageFormatError, NullValueError, NumberFormatError
 from pyspark_jms.sentences import with_article
 
-__all__ = [
-    "BASE64",
-    "READABLE_AS",
-    "JmsValue",
-    "ValueType",
-    "convert",
-    "null_as",
-    "parse",
-    "render",
-    "value_type",
-]
+__all__ = ["BASE64", "READABLE_AS", "JmsValue", "ValueType", "convert", "null_as", "render", "value_type"]
 
 JmsValue: TypeAlias = bool | int | float | str | bytes
 

@@ -21,7 +21,6 @@ from pyspark_jms.sentences import with_article
 __all__ = [
     "AMQP_TYPES",
     "JMSX_PROPERTIES",
-    "MARKER_PREFIX",
     "PROPERTY_TYPES",
     "SET_BY_PROVIDER",
     "TEXTS",

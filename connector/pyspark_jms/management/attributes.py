@@ -5,13 +5,7 @@ from dataclasses import dataclass, field
 
 from pyspark_jms.jms.model import BodyType, DestinationKind
 
-__all__ = [
-    "ARTEMIS_MANAGEMENT",
-    "BROKER_J_MANAGEMENT",
-    "READ",
-    "Management",
-    "QueueAttributes",
-]
+__all__ = ["ARTEMIS_MANAGEMENT", "BROKER_J_MANAGEMENT", "READ", "Management", "QueueAttributes"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

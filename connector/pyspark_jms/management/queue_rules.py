@@ -17,18 +17,7 @@ from pyspark_jms.management.link import ManagementLink, ask
 from pyspark_jms.management.queue_facts import QueueFacts, facts_with_settings
 from pyspark_jms.network.settings import ConnectionSettings
 
-__all__ = [
-    "PATIENCE",
-    "RULES",
-    "Effect",
-    "Judgement",
-    "Rule",
-    "judge",
-    "patience_for",
-    "require_own",
-    "require_usable",
-    "warn_of_use",
-]
+__all__ = ["RULES", "Effect", "Judgement", "judge", "patience_for", "require_own", "require_usable", "warn_of_use"]
 
 _log = logging.getLogger("pyspark_jms.link")
 

@@ -23,7 +23,7 @@ from pyspark_jms.network.settings import ConnectionSettings
 from pyspark_jms.options.broker import target_of
 from pyspark_jms.options.values import both_given, connection_settings, destinations, made, parse_values
 
-__all__ = ["Journal", "SourceOptions"]
+__all__ = ["SourceOptions"]
 
 SMALLEST_WINDOW = 64 << 10
 _DEFAULT_BATCH_BYTES = 64 << 20

@@ -20,7 +20,7 @@ from pyspark_jms.jms.secret_text import SecretText
 from pyspark_jms.network.address import parse_broker_url
 from pyspark_jms.options.broker import BROKERS
 
-__all__ = ["MAX_CONNECTIONS", "OPTIONS", "Option", "Scope", "parse_bytes", "parse_seconds"]
+__all__ = ["OPTIONS", "Option", "Scope", "parse_bytes"]
 
 MAX_CONNECTIONS = 16
 """The driver's receiver is one Python process, which fewer connections keep busy."""

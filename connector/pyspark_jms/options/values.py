@@ -15,7 +15,7 @@ from pyspark_jms.network.settings import ConnectionSettings, Password, TlsSettin
 from pyspark_jms.options.names import unknown_option
 from pyspark_jms.options.table import OPTIONS, Option, Scope
 
-__all__ = ["both_given", "connection_settings", "destinations", "hide_secrets", "made", "option_named", "parse_values"]
+__all__ = ["both_given", "connection_settings", "destinations", "hide_secrets", "made", "parse_values"]
 
 T = TypeVar("T")
 

@@ -24,14 +24,7 @@ from pyspark_jms.options.sink import SinkOptions
 from pyspark_jms.sink.replay import CommitDecision, admission, contains_rows
 from pyspark_jms.sink.tasks import LedgerTask
 
-__all__ = [
-    "SAME_PARTITIONS",
-    "commit_with_entry",
-    "find_for_task",
-    "find_for_write",
-    "own_entries",
-    "replay_mismatch",
-]
+__all__ = ["SAME_PARTITIONS", "commit_with_entry", "find_for_task", "find_for_write", "own_entries", "replay_mismatch"]
 
 _log = logging.getLogger("pyspark_jms.spark")
 

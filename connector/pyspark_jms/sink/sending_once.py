@@ -21,7 +21,7 @@ from pyspark_jms.sink.replay import Plan, contains_rows, plan
 from pyspark_jms.sink.sending import RowEncoder, nonempty_batches
 from pyspark_jms.sink.tasks import LedgerTask, Sent, TaskOutcome
 
-__all__ = ["MAX_HELD_BYTES", "send_exactly_once"]
+__all__ = ["send_exactly_once"]
 
 _log = logging.getLogger("pyspark_jms.spark")
 

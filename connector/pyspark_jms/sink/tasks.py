@@ -13,15 +13,7 @@ from pyspark_jms.blocks.block import MessageBlock
 from pyspark_jms.delivery.commit_token import LedgerEntry, LedgerOwner, WriteIdentity, identity_of
 from pyspark_jms.errors import WriteIdentityError
 
-__all__ = [
-    "LedgerTask",
-    "Sent",
-    "TaskOutcome",
-    "TaskResult",
-    "log_dropped_rows",
-    "may_be_repeated",
-    "require_identity",
-]
+__all__ = ["LedgerTask", "Sent", "TaskOutcome", "TaskResult", "log_dropped_rows", "may_be_repeated", "require_identity"]
 
 # --- which task it is -------------------------------------------------------------------------------
 

@@ -16,10 +16,7 @@ from pyspark_jms.sink.committing import SAME_PARTITIONS, commit_with_entry, find
 from pyspark_jms.sink.replay import contains_rows, unmatched_entries
 from pyspark_jms.sink.tasks import LedgerTask, TaskOutcome
 
-__all__ = [
-    "finish_write",
-    "send_held",
-]
+__all__ = ["finish_write"]
 
 _log = logging.getLogger("pyspark_jms.spark")
 

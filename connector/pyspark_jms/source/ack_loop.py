@@ -20,7 +20,7 @@ from pyspark_jms.source.diverting import Diverter
 from pyspark_jms.source.links import SourceLink
 from pyspark_jms.source.subscriptions import Subscriptions
 
-__all__ = ["AckLoop", "Counts", "Progress", "compared"]
+__all__ = ["AckLoop", "Progress", "compared"]
 
 _LONGEST_COUNTED_SECONDS = 600.0
 """Longest time between two polls that counts as time of the subscription: some batches take that long."""

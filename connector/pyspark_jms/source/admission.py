@@ -7,14 +7,7 @@ from typing import NamedTuple
 
 from pyspark_jms.options.source import SourceOptions
 
-__all__ = [
-    "IDLE_SECONDS",
-    "LINGER_SECONDS",
-    "BatchDecision",
-    "BatchTrigger",
-    "Linger",
-    "Waiting",
-]
+__all__ = ["IDLE_SECONDS", "LINGER_SECONDS", "BatchDecision", "BatchTrigger", "Waiting"]
 
 # --- how long a batch waits for more ----------------------------------------------------------------
 

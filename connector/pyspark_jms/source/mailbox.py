@@ -14,15 +14,7 @@ from pathlib import Path
 
 from pyspark_jms.blocks.shared_memory import memory_path, new_memory
 
-__all__ = [
-    "DropReports",
-    "LocalityProbe",
-    "MailAddress",
-    "Mailbox",
-    "answer",
-    "post",
-    "report_dropped",
-]
+__all__ = ["DropReports", "LocalityProbe", "MailAddress", "answer", "report_dropped"]
 
 _GENERATIONS = 6
 """How far a task's process may be from the driver's: worker, daemon, and with local-cluster the executor."""

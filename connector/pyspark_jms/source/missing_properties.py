@@ -16,7 +16,7 @@ from jms_selector.syntax.tree import names as names_of
 from pyspark_jms.jms.headers import SELECTOR_SCHEMA
 from pyspark_jms.jms.rules import SET_BY_PROVIDER
 
-__all__ = ["FIRST_ROWS", "Description", "describe", "describe_unmatched", "look_for_dropped", "look_for_missing"]
+__all__ = ["describe_unmatched", "look_for_dropped", "look_for_missing"]
 
 _log = logging.getLogger("pyspark_jms.source")
 

@@ -10,14 +10,7 @@ from typing import Any
 from pyspark_jms.delivery.journal.binding import JournalMark
 from pyspark_jms.errors import IllegalStateError, OptionConflictError, UnsupportedError
 
-__all__ = [
-    "CHANGED_GUARANTEE",
-    "CommitOrder",
-    "mark_of",
-    "offset",
-    "selector_digest",
-    "sequence",
-]
+__all__ = ["CHANGED_GUARANTEE", "CommitOrder", "mark_of", "offset", "selector_digest", "sequence"]
 
 
 CHANGED_GUARANTEE = (

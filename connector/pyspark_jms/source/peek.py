@@ -26,7 +26,7 @@ from pyspark_jms.source.end_of_queue import LONGEST_MS, CountedQueue, end_of_loo
 from pyspark_jms.source.links import Reading, SourceLink
 from pyspark_jms.source.task_inputs import rows_of
 
-__all__ = ["Look", "peek"]
+__all__ = ["peek"]
 
 _log = logging.getLogger("pyspark_jms.source")
 _POLL_SECONDS = 0.05

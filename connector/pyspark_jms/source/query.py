@@ -21,7 +21,7 @@ from pyspark_jms.source.stopping import StopRequest, driver_heap, warn_of_small_
 from pyspark_jms.source.task_inputs import TaskInput, TaskReports
 from pyspark_jms.source.unmatched import UnmatchedSelector
 
-__all__ = ["Query", "Run", "Store", "open_watch"]
+__all__ = ["Query", "Run", "Store"]
 
 _log = logging.getLogger("pyspark_jms.source")
 

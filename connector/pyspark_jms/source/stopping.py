@@ -17,12 +17,7 @@ from pathlib import Path
 from pyspark_jms.errors import StoppedError
 from pyspark_jms.options.table import parse_bytes
 
-__all__ = [
-    "HEAP_PER_MESSAGE",
-    "StopRequest",
-    "driver_heap",
-    "warn_of_small_heap",
-]
+__all__ = ["StopRequest", "driver_heap", "warn_of_small_heap"]
 
 _POLL_SECONDS = 0.05
 _RUNNER = "pyspark.sql.streaming.python_streaming_source_runner"

@@ -15,12 +15,7 @@ from pyspark_jms.source.links import Reading, SourceLink
 from pyspark_jms.source.offsets import selector_digest
 from pyspark_jms.source.queues import require_queues, require_removal
 
-__all__ = [
-    "MAX_SHORT_SESSIONS",
-    "ShortSessions",
-    "Subscriptions",
-    "create_subscription",
-]
+__all__ = ["MAX_SHORT_SESSIONS", "Subscriptions", "create_subscription"]
 
 # --- connections that end at once -------------------------------------------------------------------
 

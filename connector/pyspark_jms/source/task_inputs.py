@@ -17,14 +17,7 @@ from pyspark_jms.source.links import Reading, SourceProtocol
 from pyspark_jms.source.mailbox import DropReports, LocalityProbe, MailAddress, answer, report_dropped
 from pyspark_jms.source.missing_properties import look_for_dropped, look_for_missing
 
-__all__ = [
-    "TaskInput",
-    "TaskInputs",
-    "TaskReports",
-    "may_drop",
-    "read_task",
-    "rows_of",
-]
+__all__ = ["TaskInput", "TaskInputs", "TaskReports", "read_task", "rows_of"]
 
 _LOOKED_AT = 100
 """Messages of a part whose names are read for the line about a property that none has."""

@@ -19,11 +19,7 @@ if TYPE_CHECKING:
     from pyspark_jms.source.links import Reading
     from pyspark_jms.source.query import Query
 
-__all__ = [
-    "connect_sink",
-    "query_of",
-    "reading_of",
-]
+__all__ = ["connect_sink", "query_of", "reading_of"]
 
 
 def query_of(reading: Reading) -> Query:

@@ -14,11 +14,7 @@ from pyspark_jms.sink.tasks import LedgerTask, TaskResult
 from pyspark_jms.spark.calls import freeze_gc
 from pyspark_jms.spark.protocols import connect_sink
 
-__all__ = [
-    "require_all_rows",
-    "run_task",
-    "task_patience",
-]
+__all__ = ["run_task"]
 
 
 def run_task(options: SinkOptions, batches: Iterator[pa.RecordBatch], task: LedgerTask | None) -> TaskResult:

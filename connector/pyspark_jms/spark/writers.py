@@ -18,7 +18,7 @@ from pyspark_jms.sink.tasks import LedgerTask, TaskResult, log_dropped_rows, may
 from pyspark_jms.spark.calls import short_traceback
 from pyspark_jms.spark.releases import StreamArrowWriter
 
-__all__ = ["JmsBatchWriter", "JmsStreamWriter", "TaskReport"]
+__all__ = ["JmsBatchWriter", "JmsStreamWriter"]
 
 _log = logging.getLogger("pyspark_jms.spark")
 

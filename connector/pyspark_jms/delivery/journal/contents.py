@@ -18,7 +18,6 @@ from pyspark_jms.delivery.journal.unconfirmed import TOMBSTONE, UnconfirmedRange
 from pyspark_jms.errors import CorruptJournalError, InvalidOptionError, UnsupportedError
 
 __all__ = [
-    "FORMAT",
     "LOCK_NAME",
     "META_NAME",
     "JournalIdentity",

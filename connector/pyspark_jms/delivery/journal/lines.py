@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 
 from pyspark_jms.errors import CorruptJournalError
 
-__all__ = ["Facts", "Log", "read_line", "read_log", "write_line"]
+__all__ = ["Facts", "read_line", "read_log", "write_line"]
 
 Facts: TypeAlias = dict[str, Any]
 

@@ -14,7 +14,7 @@ from pyspark_jms.delivery.journal.journal_log import JournalLog
 from pyspark_jms.delivery.journal.segment import Segment
 from pyspark_jms.delivery.journal.unconfirmed import UnconfirmedRange, tombstone_name, write_tombstone
 
-__all__ = ["Fingerprints", "PendingReceipts", "UnacknowledgedMessage"]
+__all__ = ["Fingerprints", "PendingReceipts"]
 
 _RECORD_EVERY_SECONDS = 60.0
 """A process that is killed loses at most this much of the time that it was subscribed."""

@@ -32,7 +32,7 @@ import numpy.typing as npt
 from pyspark_jms.blocks.block import ByteArray, MessageBlock, Positions, index_of, positions_of
 from pyspark_jms.errors import CorruptJournalError, IllegalStateError, UnsupportedError
 
-__all__ = ["FORMAT", "Encoded", "Segment", "SegmentReader", "encode", "read_head"]
+__all__ = ["Segment", "encode", "read_head"]
 
 FORMAT = 1
 

@@ -11,7 +11,7 @@ from pyspark_jms.delivery.journal.folder import Folder
 from pyspark_jms.delivery.journal.lines import read_line, write_line
 from pyspark_jms.errors import CorruptJournalError
 
-__all__ = ["TOMBSTONE", "TOMBSTONE_SECONDS", "UnconfirmedRange", "read_tombstone", "tombstone_name", "write_tombstone"]
+__all__ = ["TOMBSTONE", "UnconfirmedRange", "read_tombstone", "tombstone_name", "write_tombstone"]
 
 TOMBSTONE = re.compile(r"tombstone-\d{19}")
 """Name of the file of a tombstone."""

@@ -18,20 +18,7 @@ from pyspark_jms.delivery.register.token import StoredToken, needs_renewal
 from pyspark_jms.delivery.state_table import StateTable
 from pyspark_jms.errors import JMSError, SinkFencedError, TokenMissingError, WriteIdentityError
 
-__all__ = [
-    "COMMITTER",
-    "Commit",
-    "CommitState",
-    "Committer",
-    "Done",
-    "Failed",
-    "Find",
-    "Finish",
-    "LaterBatch",
-    "NoToken",
-    "OtherOwner",
-    "Request",
-]
+__all__ = ["Commit", "Committer", "Done", "Failed", "Find", "Finish", "NoToken", "Request"]
 
 # --- what is asked, and how it ends -------------------------------------------------------------------
 

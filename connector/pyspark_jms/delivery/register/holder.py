@@ -22,7 +22,7 @@ from pyspark_jms.delivery.register.outcomes import (
 )
 from pyspark_jms.delivery.register.token import LoneMessage, StoredToken, Token
 
-__all__ = ["Command", "RegisterHolder", "State"]
+__all__ = ["Command", "RegisterHolder"]
 
 Command: TypeAlias = (
     steps.Lock

@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Generic, Protocol, TypeVar
 from pyspark_jms.delivery.register.outcomes import Phase, Reason, Stop
 from pyspark_jms.delivery.state_table import StateTable
 
-__all__ = ["HasPhase", "Machine"]
+__all__ = ["Machine"]
 
 
 class HasPhase(Protocol):

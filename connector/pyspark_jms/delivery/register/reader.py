@@ -19,7 +19,7 @@ from pyspark_jms.delivery.register.outcomes import (
 )
 from pyspark_jms.delivery.register.token import LoneMessage, StoredToken, Token, needs_renewal
 
-__all__ = ["FEWER_SUSPECTS", "MAX_SOURCE_DELIVERIES", "MAX_SUSPECTS", "ReaderTask"]
+__all__ = ["MAX_SOURCE_DELIVERIES", "ReaderTask"]
 
 MAX_SOURCE_DELIVERIES = 5
 """A message with this delivery-count is received alone, before the broker's limit (10 by default) is reached."""

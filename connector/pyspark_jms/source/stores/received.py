@@ -22,7 +22,7 @@ from pyspark_jms.source.receiver import BatchReceiver, required_recognition
 from pyspark_jms.source.stopping import StopRequest
 from pyspark_jms.source.task_inputs import TaskInput, TaskInputs
 
-__all__ = ["QueryJournal", "ReceivedStore", "received_partitions"]
+__all__ = ["ReceivedStore", "received_partitions"]
 
 _log = logging.getLogger("pyspark_jms.source")
 
