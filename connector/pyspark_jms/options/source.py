@@ -133,6 +133,9 @@ class SourceOptions:
         """Return the names of the queues that are read, without topics."""
         return [each.name for each in self.destinations if each.kind is DestinationKind.QUEUE]
 
+    def is_full_batch(self, messages: int, size: int) -> bool:
+        return size >= self.max_bytes or (self.max_messages is not None and messages >= self.max_messages)
+
     @property
     def connection_window(self) -> int:
         """Return the bytes of the prefetch window of one connection."""

@@ -109,7 +109,7 @@ class BatchTrigger:
         if not waiting.messages:
             return BatchDecision.NOTHING
         lingered = self._linger.should_end(now, waiting.messages, waiting.size, changed=self._last_change)
-        if self._is_full_batch(waiting):
+        if self._options.is_full_batch(waiting.messages, waiting.size):
             return BatchDecision.BATCH
         # What is done was acknowledged before, so a full window holds only what waits.
         if lingered or waiting.no_room or waiting.size >= self._options.window_bytes:
@@ -123,7 +123,3 @@ class BatchTrigger:
     def note_batch(self) -> None:
         """A batch has ended."""
         self._last_batch = self._clock()
-
-    def _is_full_batch(self, waiting: Waiting) -> bool:
-        most = self._options.max_messages
-        return waiting.size >= self._options.max_bytes or (most is not None and waiting.messages >= most)

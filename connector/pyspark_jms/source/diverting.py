@@ -38,13 +38,7 @@ class Diverter(ABC):
         from pyspark_jms.columns.envelope import open_envelopes
         from pyspark_jms.columns.read_properties import body_errors  # imports pyarrow.compute, needed only here
 
-        rows = self._reading.protocol.decode(
-            block.slice(0, upto),
-            dialect=dialect.name,
-            source=source,
-            first_sequence=0,
-            body_type=options.body_type,
-        )
+        rows = self._reading.decode(block.slice(0, upto), dialect.name, source)
         return body_errors(open_envelopes(rows, options.body_type), options.columns)
 
     def divert(self, source: MessageSource, block: MessageBlock, bad: Mapping[int, str]) -> bool:

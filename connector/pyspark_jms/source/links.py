@@ -11,11 +11,11 @@ from typing import Any, Protocol, Unpack
 
 from pyspark_jms.blocks.block import MessageBlock
 from pyspark_jms.blocks.dead_letter import DeadLetter, OversizedMessage
-from pyspark_jms.columns.schema import DecodeOptions
+from pyspark_jms.columns.schema import DecodeOptions, WantedColumns
 from pyspark_jms.delivery.subscription_ledger import Recognition
 from pyspark_jms.jms.dialect import BrokerDialect
 from pyspark_jms.jms.model import Destination, DurableSubscription
-from pyspark_jms.jms.subscription import Subscription
+from pyspark_jms.jms.subscription import BodyChoice, Subscription
 from pyspark_jms.management.destinations import require_destinations
 from pyspark_jms.management.link import ManagementLink
 from pyspark_jms.management.queue_facts import QueueFacts, count_matching, look_up_queues
@@ -137,6 +137,25 @@ class Reading:
 
     def connect(self, condition: StateCondition, beside: SourceLink | None = None) -> SourceLink:
         return self.protocol.connect(self.options.connection, condition, beside)
+
+    def decode(
+        self,
+        block: MessageBlock,
+        dialect: str,
+        source: Destination,
+        *,
+        first_sequence: int = 0,
+        body_type: BodyChoice | None = None,
+        wanted: WantedColumns | None = None,
+    ) -> Any:
+        """The rows of these messages (``SourceProtocol.decode``), without ``body_type`` by option bodyType."""
+        how = DecodeOptions(
+            source=source,
+            first_sequence=first_sequence,
+            body_type=body_type or self.options.body_type,
+            wanted=wanted,
+        )
+        return self.protocol.decode(block, dialect=dialect, **how)
 
     def look_up(self, queues: Sequence[str]) -> dict[str, QueueFacts]:
         """Ask the management what these queues are (``look_up_queues``)."""

@@ -244,9 +244,7 @@ class Look:
 
     def _ids_of(self, block: MessageBlock, dialect: str) -> Sequence[str]:
         wanted = WantedColumns.of(["JMSMessageID"], [])
-        batch = self._reading.protocol.decode(
-            block, dialect=dialect, source=self._destination, first_sequence=0, body_type="text", wanted=wanted
-        )
+        batch = self._reading.decode(block, dialect, self._destination, body_type="text", wanted=wanted)
         found: str | None = batch.column("JMSMessageID")[0].as_py()
         return () if found is None else (found, found.replace("ID:AMQP_NO_PREFIX:", "ID:", 1))
 

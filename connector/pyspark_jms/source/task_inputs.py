@@ -13,7 +13,7 @@ from pyspark_jms.errors import BadMessageError, CorruptJournalError, JournalErro
 from pyspark_jms.jms.model import Destination
 from pyspark_jms.options.broker import dialect_of
 from pyspark_jms.options.source import SourceOptions
-from pyspark_jms.source.links import Reading, SourceProtocol
+from pyspark_jms.source.links import Reading
 from pyspark_jms.source.mailbox import DropReports, LocalityProbe, MailAddress, answer, report_dropped
 from pyspark_jms.source.missing_properties import look_for_dropped, look_for_missing
 
@@ -31,22 +31,16 @@ def rows_of(part: PartitionSlice, reading: Reading, *, run_ends: bool | None = N
     With ``onBadMessage=fail`` a ``BadMessageError`` instead of a row with ``body_error``, also if that column is not
     asked for. ``run_ends``: of a task, whether its query ends with the messages that were there (AvailableNow).
     """
-    options, protocol = reading.options, reading.protocol
+    options = reading.options
     source = Destination.parse(part.source)
     chosen = _selection(options, part.dialect)
     block = part.place.load()
-    batch = protocol.decode(
-        block,
-        dialect=part.dialect,
-        source=source,
-        first_sequence=part.first_sequence,
-        body_type=options.body_type,
-        wanted=_wanted(options, chosen),
-    )
+    wanted = _wanted(options, chosen)
+    batch = reading.decode(block, part.dialect, source, first_sequence=part.first_sequence, wanted=wanted)
     kept = (
         batch
         if chosen is None
-        else chosen.apply(batch, source.kind, partial(protocol.has_unheld_time, part.dialect, block))
+        else chosen.apply(batch, source.kind, partial(reading.protocol.has_unheld_time, part.dialect, block))
     )
     from pyspark_jms.columns.envelope import open_envelopes  # with pyarrow's kernels, as decode
 
@@ -55,26 +49,20 @@ def rows_of(part: PartitionSlice, reading: Reading, *, run_ends: bool | None = N
     if options.on_bad_message == "fail":
         _require_good(batch.column("body_error"))
         _require_good(errors)
+    names = partial(_names_in, part, block, reading)
     if run_ends is not None and chosen is not None and (residual := chosen.pushed.residual) is not None:
-        names = partial(_names_in, part, block, protocol)
         look_for_dropped(part.source, residual, batch.num_rows, kept.num_rows, names, ends=run_ends)
     if options.columns is not None and options.columns.properties:
-        look_for_missing(part.source, options.columns.properties, asked, partial(_names_in, part, block, protocol))
+        look_for_missing(part.source, options.columns.properties, asked, names)
     if part.delivered_ms is not None:
         asked = _without_past_expirations(asked, part.delivered_ms)
     return asked, batch.num_rows - kept.num_rows
 
 
-def _names_in(part: PartitionSlice, block: MessageBlock, protocol: SourceProtocol) -> list[str]:
+def _names_in(part: PartitionSlice, block: MessageBlock, reading: Reading) -> list[str]:
     """The names of the properties of the first messages."""
-    batch = protocol.decode(
-        block.slice(0, min(len(block), _LOOKED_AT)),
-        dialect=part.dialect,
-        source=Destination.parse(part.source),
-        first_sequence=part.first_sequence,
-        body_type="auto",
-        wanted=WantedColumns.of({"properties"}, ()),
-    )
+    first, wanted = block.slice(0, min(len(block), _LOOKED_AT)), WantedColumns.of({"properties"}, ())
+    batch = reading.decode(first, part.dialect, Destination.parse(part.source), body_type="auto", wanted=wanted)
     names: list[str] = batch.column("properties").keys.unique().to_pylist()
     return names
 

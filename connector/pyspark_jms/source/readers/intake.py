@@ -88,7 +88,7 @@ class TaskIntake:
                 source.resume()
             _pause(sources)
             messages, size = self._waiting(sources)
-            if self._is_full(messages, size) or all(source.was_empty for source in sources):
+            if self._options.is_full_batch(messages, size) or all(source.was_empty for source in sources):
                 return
             rounds, before = (rounds + 1, before) if messages == before else (0, messages)
             if rounds >= _EMPTY_ROUNDS:
@@ -111,7 +111,7 @@ class TaskIntake:
                 if not self._add_full(numbers):
                     return False
                 messages, size = self._waiting(sources)
-                if self._is_full(messages, size):
+                if self._options.is_full_batch(messages, size):
                     return False
                 quiet, last = (quiet + 1, last) if messages == last else (0, messages)
             return True
@@ -122,10 +122,6 @@ class TaskIntake:
         """Messages and bytes: of the value so far, and those received and not taken."""
         sizes = [(len(self._value), self._value.size), *(source.waiting() for source in sources)]
         return sum(messages for messages, _ in sizes), sum(size for _, size in sizes)
-
-    def _is_full(self, messages: int, size: int) -> bool:
-        most = self._options.max_messages
-        return size >= self._options.max_bytes or (most is not None and messages >= most)
 
     # --- taking --------------------------------------------------------------------------------
 
@@ -192,22 +188,18 @@ class TaskIntake:
 
         Returns whether there is room for more.
         """
-        blocks = [(number, block) for number in numbers for block in self._sources[number].take(only_full=True)]
-        return self._add(self._before_suspects(self._ranges(blocks)))
+        return self._add(self._before_suspects(self._take(numbers, only_full=True)))
 
-    def _take(self, numbers: list[int]) -> list[MessageRange]:
+    def _take(self, numbers: list[int], *, only_full: bool = False) -> list[MessageRange]:
         ranges: list[MessageRange] = []
         for number in numbers:
-            self._sources[number].check()
-            self.diverter.divert_oversized(self._sources[number])
-            ranges += self._ranges([(number, block) for block in self._sources[number].take()])
-        return ranges
-
-    def _ranges(self, blocks: list[tuple[int, MessageBlock]]) -> list[MessageRange]:
-        ranges = list[MessageRange]()
-        for number, block in blocks:
-            self.redelivered += self._sources[number].redelivered(block)
-            ranges += self._of_block(number, block)
+            source = self._sources[number]
+            if not only_full:
+                source.check()
+                self.diverter.divert_oversized(source)
+            for block in source.take(only_full=only_full):
+                self.redelivered += source.redelivered(block)
+                ranges += self._of_block(number, block)
         return ranges
 
     def _of_block(self, number: int, block: MessageBlock) -> list[MessageRange]:

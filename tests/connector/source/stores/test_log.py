@@ -28,4 +28,4 @@ def test_the_progress_has_metrics_for_the_listener():
 def test_the_offset_of_another_way_to_read_is_refused(offset):
     with pytest.raises(IllegalStateError, match="streamOffset cannot be added"):
         _parsed(offset)
-    assert _parsed({"seq": 3, "positions": {"queue://s": 7}, "from": {}}) == (3, {"queue://s": 7})
+    assert _parsed({"seq": 3, "positions": {"queue://s": 7}, "from": {}}) == (3, {"queue://s": 7}, {})
