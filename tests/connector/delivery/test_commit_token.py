@@ -30,10 +30,6 @@ def test_an_entry_is_a_value_that_can_be_carried():
     assert len({ENTRY, replace(ENTRY), replace(ENTRY, rows=13)}) == 2
 
 
-def test_an_entry_of_a_whole_write_has_no_execution():
-    assert LedgerEntry(task="t/0", batch=0, rows=1, digest="1-a").execution is None
-
-
 OWNER = "query:q"
 
 

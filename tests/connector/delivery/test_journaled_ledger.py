@@ -133,25 +133,6 @@ def test_what_has_no_receipt_is_known_again(opened, finished, crash):
     assert ledger.waiting_messages == 2
 
 
-def test_a_second_copy_without_a_receipt_is_known_a_third_time(opened):
-    store, ledger = opened()
-    stored(ledger, run(1, 5, 6))
-    for consumer in (1, 2, 3):
-        acks.send(ledger, f"r{consumer}", 0)
-        ledger.lost(0)
-        ledger.receive(0, run(consumer + 1, 5, 6))
-        ledger.store_received()
-    assert (ledger.recognised, store.position) == (6, Position(0, 2))
-
-
-def test_a_receipt_ends_the_waiting(opened):
-    _, ledger = opened()
-    stored(ledger, run(1, *range(4), size=6), "r1")
-    assert ledger.in_flight_messages == 0
-    ledger.lost(0)
-    assert not ledger.expects(0)
-
-
 def test_what_was_not_durable_is_forgotten_with_its_connection(opened):
     store, ledger = opened()
     ledger.receive(0, run(1, *range(4), size=6))
@@ -185,20 +166,6 @@ def test_a_checkpoint_the_journal_does_not_reach(opened, start):
     seen = [number for part in bodies(store, start, end, after_loss=True) for number in part]
     assert seen == [*range(max(5, start), 10), 90, 91]  # of the batch that Spark asks for, all that there is
     assert bodies(opened(begin=False)[0], start, end, after_loss=True)  # and again, should this process die
-
-
-def test_an_ack_is_sent_once_and_confirmed_once(opened):
-    _, ledger = opened()
-    stored(ledger, run(1, 5))
-    [ack] = ledger.due(0)
-    with pytest.raises(IllegalStateError, match=r"'receipt' .*with a journal .*'durable'"):
-        ack.confirmed()
-    ack.sent("r1")
-    with pytest.raises(IllegalStateError, match=r"'ack' .*with a journal .*'acknowledging'"):
-        ack.sent("r2")
-    assert ack.confirmed() == 1
-    with pytest.raises(IllegalStateError, match=r"'receipt' .*'acknowledged'"):
-        ack.confirmed()
 
 
 def test_what_is_in_flight_is_counted_until_its_receipt(opened):

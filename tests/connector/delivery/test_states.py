@@ -73,40 +73,6 @@ def test_every_event_in_every_state(name, state, event):
     )
 
 
-@pytest.mark.parametrize("name", TABLES)
-def test_a_message_can_reach_every_state_of_its_table_and_leave_all_but_the_last_ones(name):
-    moves = TABLES[name].moves
-    first = MessageState.DURABLE if name == "in a journal" else MessageState.RECEIVED
-    reached, new = set(), {first}
-    while new:
-        reached |= new
-        new = {after for state in new for afters in moves[state].values() for after in afters} - reached
-    assert reached == set(moves)
-    assert {state for state in moves if not moves[state]} <= {
-        MessageState.ACKNOWLEDGED,
-        MessageState.FORGOTTEN,
-        MessageState.DONE,
-    }
-
-
-@pytest.mark.parametrize("name", TABLES)
-def test_only_what_is_done_or_durable_is_ever_acknowledged(name):
-    may = {state for state, row in TABLES[name].moves.items() if Event.ACK in row}
-    assert may <= {MessageState.DONE, MessageState.DURABLE}
-    confirmed = {state for state, row in TABLES[name].moves.items() if (MessageState.ACKNOWLEDGED,) in row.values()}
-    assert confirmed <= {MessageState.ACKNOWLEDGING}
-
-
-@pytest.mark.parametrize("name", TABLES)
-def test_a_table_cannot_be_changed(name):
-    with pytest.raises(TypeError):
-        TABLES[name].moves[MessageState.RECEIVED] = {}
-    with pytest.raises(TypeError):
-        TABLES[name].moves[MessageState.DONE if name != "with a journal" else MessageState.LOST][Event.ACK] = (
-            MessageState.FORGOTTEN
-        )
-
-
 # --- docs/internals.md -------------------------------------------------------------------------
 
 

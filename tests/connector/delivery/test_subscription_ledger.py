@@ -1,16 +1,12 @@
-from array import array
-
 import pytest
 from model_broker import BY_PRODUCER, RECOGNITION, block_of, run, text
 
-from pyspark_jms.blocks.block import MessageBlock
 from pyspark_jms.delivery.message_range import MessageRange
 from pyspark_jms.delivery.states import WITH_JOURNAL, WITHOUT_JOURNAL, MessageState
 from pyspark_jms.delivery.subscription_ledger import (
     DeliveryLedger,
     ExpectedRedeliveries,
     ExpectedRedelivery,
-    Recognition,
     SubscriptionLedger,
     other_content,
 )
@@ -25,14 +21,6 @@ def test_says_what_happened_and_what_to_do():
     assert isinstance(error, OtherBrokerError)
     assert str(error).startswith("[JMS_OTHER_BROKER] ")
     assert "brokerUrl" in error.remedy
-
-
-def test_is_two_questions_about_a_message():
-    known = Recognition(
-        identity=lambda block, index: block.ids[index][2:], fingerprint=lambda block, index: block.message(index)
-    )
-    block = MessageBlock(b"ab", ends=array("q", [1, 2]), ids=[b"1,6", b"1,7"])
-    assert (known.identity(block, 1), known.fingerprint(block, 1)) == (b"7", b"b")
 
 
 def ledger_of(table, recognition=RECOGNITION, confirmed=None):

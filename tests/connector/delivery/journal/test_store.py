@@ -302,7 +302,7 @@ def test_somebody_else_s_folder_is_not_touched(tmp_path):
 def test_golden_journal_of_format_1(tmp_path):
     store = opened(shutil.copytree(GOLDEN, tmp_path / "journal"))
     assert store.meta.id == "55f7199fa11ceb750517ab69c8f66af9"
-    assert store.position == Position(3, 9)
+    assert (store.ids, store.is_new, store.position) == ((store.meta.id,), False, Position(3, 9))
     assert [(info.first, info.last) for info in store.segments()] == [(3, 7), (7, 9)]
     assert store.batch(3, 9) == [5, 7]
     assert list(store.receipts.unacknowledged()) == [
@@ -572,30 +572,8 @@ def facts_of(value):
 @pytest.fixture
 def viewed(tmp_path):
     """Segments 3 to 7 (acknowledged) and 7 to 9, one batch of both, three tombstones."""
-    store = JournalStore.open(
-        shutil.copytree(GOLDEN, tmp_path / "journal"),
-        query="test",
-        wait_seconds=0,
-        pause=lambda _: None,
-        clock=lambda: 4e9,
-        fingerprints=lambda segment: [b"%016d" % n for n in range(segment.first, segment.last)],
-    )
-    yield store
-    store.close()
-
-
-def test_a_store_has_its_id_and_its_position(viewed):
-    assert viewed.ids == (viewed.meta.id,)
-    assert (viewed.is_new, viewed.position) == (False, Position(3, 9))
-
-
-def test_segments_by_sequence(viewed):
-    assert [(info.first, info.last) for info in viewed.segments()] == [(3, 7), (7, 9)]
-    assert [info.first for info in viewed.segments(7)] == [7]
-    assert [info.first for info in viewed.segments(3, 7)] == [3]
-    assert (viewed.read(7).first, viewed.read(7).last) == (7, 9)
-    with pytest.raises(IllegalStateError, match=r"Event read\(4\)"):
-        viewed.read(4)
+    with contextlib.closing(opened(shutil.copytree(GOLDEN, tmp_path / "journal"), now=4e9)) as store:
+        yield store
 
 
 def test_bytes_of_segments_and_tombstones(viewed):
