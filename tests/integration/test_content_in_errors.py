@@ -29,7 +29,9 @@ from pyspark_jms.stomp.dialects import ARTEMIS, CLASSIC, RABBITMQ
 SECRET = "s3cret"
 QUEUE = Destination.parse("queue://q")
 TYPED = pa.struct([("type", pa.binary()), ("value", pa.binary())])
-TEXTS = {name: pa.binary() for name in ("text", "bytes", "JMSType", "JMSCorrelationID", "content_type", "body_type")}
+TEXTS = dict.fromkeys(
+    ("text", "bytes", "JMSType", "JMSCorrelationID", "content_type", "body_type", "destination"), pa.binary()
+)
 TYPES = TEXTS | {
     "properties": pa.map_(pa.binary(), pa.binary()),
     "property_types": pa.map_(pa.binary(), pa.binary()),
@@ -49,6 +51,7 @@ secrets = st.sampled_from(
         f"JMSX{SECRET * 10}",
         f"_AMQ_{SECRET * 10}",
         f"ID:AMQP_UUID:{SECRET}",
+        f"ftp://{SECRET}",
     ]
 ).map(str.encode) | st.just(SECRET.encode() + b" \xff")
 harmless = st.sampled_from([b"a", b"int", b"string", b"1", b""])

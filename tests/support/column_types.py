@@ -1,8 +1,10 @@
-"""The types of the columns that tests write: those of the schema, and of the columns of the sink alone."""
+"""The types of the columns that tests write: those of the schema, and of the columns of the sink alone; and the columns
+of a read that wants few.
+"""
 
 import pyarrow as pa
 
-from pyspark_jms.columns.schema import ARROW_SCHEMA
+from pyspark_jms.columns.schema import ARROW_SCHEMA, property_keys
 from pyspark_jms.jms.headers import HEADERS, HeaderType
 
 TYPES = {field.name: field.type for field in ARROW_SCHEMA} | {
@@ -15,3 +17,12 @@ MILLISECONDS = {header.name: pa.timestamp("ms", tz="UTC") for header in HEADERS 
 """The times, of which the schema has microseconds."""
 
 TEXT_HEADERS = [header.name for header in HEADERS if header.sent and header.type.ddl == "string"]
+
+
+def wanted_of(row, fixed, names):
+    """The wanted part of a row of all columns, in the order of the schema."""
+    found = {name: row[name] for name in ARROW_SCHEMA.names if name in fixed}
+    for name in names:
+        for column, key in zip(("properties", "property_types"), property_keys(name), strict=True):
+            found[key] = dict(row[column] or ()).get(name)
+    return found

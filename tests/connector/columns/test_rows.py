@@ -8,7 +8,6 @@ from sink_rows import rows_of
 from pyspark_jms.columns.row_parts import sink_columns
 from pyspark_jms.columns.rows import (
     BODY_TYPES,
-    PRIORITIES,
     Entries,
     Rows,
     WrongRows,
@@ -22,6 +21,7 @@ from pyspark_jms.columns.rows import (
     modes_and_priorities,
     parse_destination,
 )
+from pyspark_jms.columns.schema import TYPED_VALUE
 from pyspark_jms.errors import InvalidDestinationError, MessageFormatError, MessageTooLargeError
 from pyspark_jms.jms.model import Destination
 
@@ -172,12 +172,6 @@ def times(*values):
     return pa.array(values, AGO)
 
 
-def test_mode_and_priority():
-    assert modes_and_priorities(rows_of(text=["a", "b"])).tolist() == [2 * PRIORITIES + 4]
-    rows = rows_of(JMSDeliveryMode=ints(1, None), JMSPriority=ints(None, 9))
-    assert modes_and_priorities(rows).tolist() == [PRIORITIES + 4, 2 * PRIORITIES + 9]
-
-
 @pytest.mark.parametrize(
     ("column", "value"), [("JMSDeliveryMode", 0), ("JMSDeliveryMode", 3), ("JMSPriority", 10), ("JMSPriority", -1)]
 )
@@ -186,38 +180,9 @@ def test_mode_and_priority_have_ranges(column, value):
         modes_and_priorities(rows_of(**{column: ints(1, value)}))
 
 
-def test_a_time_to_live_comes_before_an_instant():
-    rows = rows_of(time_to_live=ints(5, None, None), JMSExpiration=times(7, NOW + 7, None))
-    assert expiration_of(rows, NOW).tolist() == [NOW + 5, NOW + 7, 0]
-
-
 def test_an_instant_that_is_over_is_not_sent():
     assert expiration_of(rows_of(JMSExpiration=times(NOW, NOW + 1, -7)), NOW).tolist() == [0, NOW + 1, 0]
     assert expiration_of(rows_of(JMSExpiration=times(7, None)), 0).tolist() == [7, 0], "that two attempts are compared"
-
-
-def test_a_time_to_live_of_0_is_a_value_and_means_never():
-    rows = rows_of(time_to_live=ints(0, 0, 5, None), JMSExpiration=times(None, 7, 7, None))
-    assert expiration_of(rows, NOW).tolist() == [0, 0, NOW + 5, 0]
-    rows = rows_of(time_to_live=ints(0, 0))
-    assert expiration_of(rows, NOW).tolist() == [0, 0]
-
-
-def test_a_delivery_delay_of_0_is_a_value_and_means_now():
-    rows = rows_of(delivery_delay=ints(0, 0, 5, None), JMSDeliveryTime=times(None, 7, 7, None))
-    delays, instants = delivery_of(rows)
-    assert (delays.tolist(), instants.tolist()) == ([0, 0, 5, 0], [0, 0, 0, 0])
-
-
-def test_a_row_without_times_neither_expires_nor_waits():
-    assert expiration_of(rows_of(text=["a"]), NOW).tolist() == [0]
-    assert [found.tolist() for found in delivery_of(rows_of(text=["a"]))] == [[0], [0]]
-
-
-def test_a_delay_comes_before_an_instant():
-    rows = rows_of(delivery_delay=ints(5, None, None), JMSDeliveryTime=times(7, 7, None))
-    delays, instants = delivery_of(rows)
-    assert (delays.tolist(), instants.tolist()) == ([5, 0, 0], [0, 7, 0])
 
 
 def test_a_duration_is_not_negative():
@@ -247,20 +212,6 @@ def _spelled(destination, by_row):
     return f"{destination} {by_row}"
 
 
-def test_every_row_has_the_default():
-    assert distinct_destinations(rows_of(text=["a"]), TOPIC, _spelled).indices is None
-    assert made(TOPIC, None, None) == ["topic://t False"] * 2
-
-
-def test_rows_name_their_own():
-    assert made(TOPIC, "q", None, "topic://x", "q") == [
-        "queue://q True",
-        "topic://t False",
-        "topic://x True",
-        "queue://q True",
-    ]
-
-
 def test_each_is_made_once():
     assert len(distinct_destinations(rows_of(destination=["q", "q"]), None, _spelled).distinct) == 1
 
@@ -288,23 +239,26 @@ def test_parse():
     assert parse_destination(b"\xff") is None
 
 
+MAPS = pa.array([None, []], pa.map_(pa.string(), TYPED_VALUE))
+STREAMS = pa.array([None, []], pa.list_(TYPED_VALUE))
+
+
 def kinds(**columns):
     return [BODY_TYPES[code].value for code in body_types(rows_of(**columns))]
-
-
-def test_the_only_body_decides():
-    assert kinds(text=["a", None, None], bytes=[None, b"b", None]) == ["text", "bytes", "message"]
-
-
-def test_a_stated_type_counts():
-    assert kinds(body_type=["object", "text", None], bytes=[b"a", None, b"c"]) == ["object", "text", "bytes"]
 
 
 @pytest.mark.parametrize(
     ("columns", "fact"),
     [
         ({"text": ["a", "b"], "bytes": [None, b"c"]}, "has more than one body"),
-        ({"body_type": [None, "tuple"]}, "has an unknown body_type"),
+        ({"text": ["a", "b"], "map": MAPS}, "has more than one body"),
+        ({"bytes": [b"a", b"b"], "stream": STREAMS}, "has more than one body"),
+        ({"body_type": ["text", "text"], "stream": STREAMS}, "has body_type text, but its body is in another column"),
+        ({"body_type": ["text", "object"], "text": ["a", "b"]}, "has body_type object, but its body is in another"),
+        *(
+            ({"body_type": [None, kind]}, "has an unknown body_type")
+            for kind in ("tuple", "", "TEXT", "text ", "text\0")
+        ),
         (
             {"body_type": ["text", "text"], "bytes": [None, b"c"]},
             "has body_type text, but its body is in another column",

@@ -26,18 +26,6 @@ from pyspark_jms.jms.dialect import BrokerDialect
 DIALECT = BrokerDialect(name="x", selector_dialect=None, browses=False, reserved_properties=frozenset({"bad"}))
 
 
-def test_properties_of_all_rows_stand_one_after_the_other():
-    properties = properties_of(rows_of(properties=[[("a", "1")], None, [("b", None), ("a", "2")]]))
-    assert properties.entries.bounds.tolist() == [0, 1, 1, 3]
-    assert properties.names.to_pylist() == [b"a", b"b", b"a"]
-    assert properties.values.to_pylist() == [b"1", None, b"2"]
-
-
-def test_no_properties():
-    assert properties_of(rows_of(text=["a"])) is None
-    assert properties_of(rows_of(properties=[[], None])) is None
-
-
 def test_names_that_all_rows_have():
     names = distinct_names(properties_of(rows_of(properties=[[("a", "1"), ("b", "2")]] * 3)))
     assert (names.distinct, names.each_row, names.codes().tolist()) == ([b"a", b"b"], True, [0, 1] * 3)
@@ -49,14 +37,6 @@ def test_names_that_all_rows_have():
 )
 def test_the_width_of_rows_that_repeat(bounds, texts, width):
     assert repeated_width(np.array(bounds, np.int32), pa.array([*texts], pa.string()).view(pa.binary())) == width
-
-
-@pytest.mark.parametrize("second", [[("b", "1"), ("a", "1")], [("a", "1")], [("aa", "1"), ("c", "")]])
-def test_names_that_differ(second):
-    properties = properties_of(rows_of(properties=[[("a", "1"), ("b", "2")], second]))
-    names = distinct_names(properties)
-    assert not names.each_row
-    assert np.array(names.distinct)[names.codes()].tolist() == properties.names.to_pylist()
 
 
 @pytest.mark.parametrize(
@@ -75,25 +55,9 @@ def test_refused_names(name, fact):
         check_names(properties, distinct_names(properties), DIALECT, {"own"})
 
 
-def test_names_that_may_be_sent():
-    properties = properties_of(rows_of(properties=[[("a b", "1"), ("JMSXUserID", "u"), ("JMSXGroupSeq", "7")]]))
-    check_names(properties, distinct_names(properties), DIALECT)
-
-
 def places(columns=None, **given):
     rows = rows_of(**given)
     return places_of(stated_types(rows), properties_of(rows), columns or {}).to_pylist()
-
-
-def test_no_types():
-    assert stated_types(rows_of(text=["a"])) is None
-    assert stated_types(rows_of(property_types=[[("a", None)], None])) is None
-
-
-def test_types_in_the_order_of_the_properties():
-    properties = [[("a", "1"), ("b", "x")], [("c", "true")]]
-    types = [[("a", "int"), ("b", "string")], [("c", "boolean")]]
-    assert places(properties=properties, property_types=types) == [0, 1, 2]
 
 
 def test_types_in_any_order_and_of_some_properties():
@@ -131,22 +95,6 @@ def test_wrong_types_are_refused(types, fact):
     properties = [[("a", "1"), ("b", "2")], [("a", "1")]]
     with pytest.raises(MessageFormatError, match=f"Row 11 .*{fact}"):
         places({"own": ValueType.INT}, properties=properties, property_types=[None, types])
-
-
-def test_a_column_has_the_texts_that_java_renders_and_its_nulls():
-    columns = {
-        PROPERTY_COLUMN + "share": pa.array([1e10, None], pa.float64()),
-        PROPERTY_COLUMN + "paid": pa.array([True, False]),
-        PROPERTY_COLUMN + "none": pa.nulls(2, pa.int64()),
-        "text": pa.array(["a", "b"]),
-    }
-    found = typed_columns(Rows(columns=columns, first=0, count=2))
-    assert {name: (column.kind, column.texts.to_pylist()) for name, column in found.items()} == {
-        "share": (ValueType.DOUBLE, [b"1.0E10", None]),
-        "paid": (ValueType.BOOLEAN, [b"true", b"false"]),
-    }
-    assert found["paid"].where_given(b"x") == b"x"
-    assert found["share"].where_given(b"x").to_pylist() == [b"x", b""]
 
 
 def test_a_timestamp_is_a_long_of_milliseconds_and_a_decimal_its_text():

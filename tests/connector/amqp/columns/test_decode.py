@@ -38,6 +38,7 @@ from amqp_messages import (
     ulong,
     walked,
 )
+from column_types import wanted_of
 from element_limit import limit_elements
 from rhea_messages import RHEA
 
@@ -50,7 +51,7 @@ from pyspark_jms.amqp.dialects import AMQP, ARTEMIS, CLASSIC
 from pyspark_jms.amqp.wire.sections import fingerprint
 from pyspark_jms.blocks.block import MessageBlock
 from pyspark_jms.columns.arrays import stacked
-from pyspark_jms.columns.schema import ARROW_SCHEMA, COLUMNS, WantedColumns, property_keys
+from pyspark_jms.columns.schema import ARROW_SCHEMA, COLUMNS, WantedColumns
 from pyspark_jms.errors import IllegalStateError
 from pyspark_jms.jms.model import TYPES_MARKER, Destination
 
@@ -327,14 +328,6 @@ def check_wanted(messages, chance, how):
         if row["body_error"] is None:
             assert got == whole
         assert all(whole[name] is None or got[name] == whole[name] for name in whole), row
-
-
-def wanted_of(row, fixed, names):
-    found = {name: row[name] for name in COLUMNS if name in fixed}
-    for name in names:
-        for column, key in zip(("properties", "property_types"), property_keys(name), strict=True):
-            found[key] = dict(row[column] or ()).get(name)
-    return found
 
 
 def test_what_is_not_wanted_is_not_read(monkeypatch):

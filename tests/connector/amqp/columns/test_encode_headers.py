@@ -55,11 +55,6 @@ def test_each_row_may_name_its_own():
     assert found.kinds.tolist() == [1, 1, 0, 0]
 
 
-def test_classic_has_the_kind_in_the_address():
-    found = addresses_of(rows_of(destination=["topic://x", "q"]), CLASSIC, None)
-    assert join_rows(found.pieces).to_pylist() == [b"\xa1\x09topic://x", b"\xa1\x09queue://q"]
-
-
 def test_an_option_may_name_what_a_row_may_not():
     reserved = Destination.parse("queue://activemq.management")
     assert addresses_of(rows_of(text=["a"]), ARTEMIS, reserved).kinds.tolist() == [0]

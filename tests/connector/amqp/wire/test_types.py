@@ -43,10 +43,6 @@ def test_a_target_has_the_fields_of_a_source_that_it_shares():
     assert target[-1] == source[-1] == "capabilities"
 
 
-def test_outcomes_are_values():
-    assert Accepted() == Accepted()
-
-
 def test_fields_stand_in_the_order_of_the_specification():
     assert [field.name for field in dataclasses.fields(Detach)] == ["handle", "closed", "error"]
     assert [field.name for field in dataclasses.fields(Transfer)][:4] == [

@@ -12,6 +12,7 @@ import numpy as np
 import plain_decoder
 import pyarrow as pa
 import pytest
+from column_types import wanted_of
 from element_limit import limit_elements
 from generated import examples
 from hypothesis import example, given, settings
@@ -19,7 +20,7 @@ from hypothesis import strategies as st
 from plain_decoder import block_of, message
 
 from pyspark_jms.columns.envelope import open_envelopes
-from pyspark_jms.columns.schema import ARROW_SCHEMA, COLUMNS, WantedColumns, property_keys
+from pyspark_jms.columns.schema import ARROW_SCHEMA, COLUMNS, WantedColumns
 from pyspark_jms.errors import IllegalStateError
 from pyspark_jms.jms.model import BODY_MARKER, TYPES_MARKER, BodyType, Destination
 from pyspark_jms.stomp.columns import decode as decode_module
@@ -453,15 +454,6 @@ def test_wanted_columns_are_those_of_a_read_of_all(frames, fixed, names, source,
     batch.validate(full=True)
     full = decode(block_of(frames), **how).to_pylist()
     assert batch.to_pylist() == [wanted_of(row, fixed, names) for row in full]
-
-
-def wanted_of(row, fixed, names):
-    """The wanted part of a row of all columns, in the order of the schema."""
-    found = {name: row[name] for name in ARROW_SCHEMA.names if name in fixed}
-    for name in names:
-        for column, key in zip(("properties", "property_types"), property_keys(name), strict=True):
-            found[key] = dict(row[column] or ()).get(name)
-    return found
 
 
 def test_what_is_not_wanted_is_not_read(monkeypatch):
