@@ -146,8 +146,7 @@ def _validity(cert_file: str, key_file: str | None, password: Callable[[], str] 
         server.verify_mode = ssl.CERT_REQUIRED
         server.load_verify_locations(cert_file)
         server.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN | _NO_CHECK_TIME
-        peer = _shaken(client, server)
-        return _times(peer)
+        return _times(_shaken(client, server))
     except (ssl.SSLError, KeyError, ValueError):
         return 0.0, float("inf")
 

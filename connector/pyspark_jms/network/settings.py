@@ -31,18 +31,14 @@ class Password:
     file: str | None = None
 
     def reveal(self) -> SecretText:
-        if self.file is not None:
-            return self._from_file(self.file)
-        assert self.value is not None
-        return SecretText(self.value)
-
-    @staticmethod
-    def _from_file(file: str) -> SecretText:
+        if self.file is None:
+            assert self.value is not None
+            return SecretText(self.value)
         try:
-            return SecretText(Path(file).read_text(encoding="utf-8").rstrip("\r\n"))
+            return SecretText(Path(self.file).read_text(encoding="utf-8").rstrip("\r\n"))
         except (OSError, UnicodeDecodeError) as error:
             raise JMSSecurityError(
-                f"passwordFile {file} cannot be read: {_reason(error)}.",
+                f"passwordFile {self.file} cannot be read: {_reason(error)}.",
                 f"The file must be readable in {_CONNECTING_PROCESS}.",
             ) from None
 

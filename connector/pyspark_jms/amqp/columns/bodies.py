@@ -13,11 +13,12 @@ import pyarrow as pa
 from pyspark_jms.amqp.columns.byte_reader import ByteReader, Refusals
 from pyspark_jms.amqp.columns.entries import (
     IS_ELEMENT,
+    OF_ELEMENTS,
     FlattenedEntries,
-    element_types,
     flatten,
     only_of_types,
     texts_of,
+    types_of,
 )
 from pyspark_jms.amqp.columns.headers import names_of
 from pyspark_jms.amqp.columns.walk import NO_BODY, Entries, Parts, elements_of, entries_of
@@ -214,7 +215,7 @@ class _Bodies:
         return pa.ListArray.from_arrays(offsets, typed, mask=absent)
 
     def _typed(self, flat: FlattenedEntries) -> pa.Array:
-        values = [element_types(flat), texts_of(self.reader, flat, self.refusals)]
+        values = [types_of(flat, OF_ELEMENTS), texts_of(self.reader, flat, self.refusals)]
         return pa.StructArray.from_arrays(values, fields=list(TYPED_VALUE))
 
     def _inside(self, rows: Ints, read: Callable[[ByteReader, Ints, Ints], tuple[Entries, Mask]]) -> Entries:

@@ -29,13 +29,14 @@ from pyspark_jms.jms.rules import AMQP_TYPES
 __all__ = [
     "IS_ELEMENT",
     "MARKERS",
+    "OF_ELEMENTS",
     "EnvelopedError",
     "FlattenedEntries",
     "PropertyReader",
-    "element_types",
     "flatten",
     "only_of_types",
     "texts_of",
+    "types_of",
 ]
 
 MARKERS = frozenset({BODY_MARKER, TYPES_MARKER})
@@ -69,7 +70,7 @@ class PropertyReader:
         keys = flat.pick_each(names.texts(), flat.name)
         return {
             "properties": pa.MapArray.from_arrays(offsets, keys, texts_of(self.reader, flat, self.refusals)),
-            "property_types": pa.MapArray.from_arrays(offsets, keys, _property_types(flat)),
+            "property_types": pa.MapArray.from_arrays(offsets, keys, types_of(flat)),
         }
 
     def wanted(self, wanted: Sequence[str]) -> dict[str, pa.Array]:
@@ -80,7 +81,7 @@ class PropertyReader:
         if not wanted:
             return {}
         flat, rows = self._flattened(names, wanted), len(self.parts)
-        texts, types = texts_of(self.reader, flat, self.refusals), _property_types(flat)
+        texts, types = texts_of(self.reader, flat, self.refusals), types_of(flat)
         owners = flat.row_of_each()
         places = flat.name if isinstance(flat.name, np.ndarray) else np.tile(np.array(flat.name, np.int64), rows)
         found: dict[str, pa.Array] = {}
@@ -314,30 +315,22 @@ _WHOLE = (
 _TEXTS, _BYTES = frozenset(codes_of("string", "symbol")), codes_of("binary")
 _TRUTHS = pa.array(["false", "true"], pa.string())
 
-_OF_ELEMENTS = np.full(256, -1, np.int64)
-_OF_ELEMENTS[list(JMS_TYPES)] = [_ORDER.index(kind) for kind in JMS_TYPES.values()]
-_OF_ELEMENTS[[NUMBER, _SMALL_SEQUENCE, _SEQUENCE_0]] = _ORDER.index(ValueType.INT)
-_OF_PROPERTIES = _OF_ELEMENTS.copy()
-_OF_ELEMENTS[list(_OF_AMQP)] = [_ORDER.index(AMQP_TYPES[AMQP_NAMES[code]]) for code in _OF_AMQP]
+OF_ELEMENTS = np.full(256, -1, np.int64)
+OF_ELEMENTS[list(JMS_TYPES)] = [_ORDER.index(kind) for kind in JMS_TYPES.values()]
+OF_ELEMENTS[[NUMBER, _SMALL_SEQUENCE, _SEQUENCE_0]] = _ORDER.index(ValueType.INT)
+_OF_PROPERTIES = OF_ELEMENTS.copy()
+OF_ELEMENTS[list(_OF_AMQP)] = [_ORDER.index(AMQP_TYPES[AMQP_NAMES[code]]) for code in _OF_AMQP]
+"""By constructor, the JMS type of an element; -1 without one. That of a property may be of AMQP."""
 _OF_PROPERTIES[[*_OF_AMQP, *_BYTES]] = [_ORDER.index(AMQP_NAMES[code]) for code in (*_OF_AMQP, *_BYTES)]
 
-IS_ELEMENT = _OF_ELEMENTS >= 0
+IS_ELEMENT = OF_ELEMENTS >= 0
 _IS_PROPERTY = IS_ELEMENT.copy()
 _IS_PROPERTY[constructors.CHAR] = False
 """By constructor: whether such values are read all at once."""
 
 
-def element_types(flat: FlattenedEntries) -> pa.Array:
-    """The JMS type of each value. A value that is not ``IS_ELEMENT`` has been refused before."""
-    return _types(flat, _OF_ELEMENTS)
-
-
-def _property_types(flat: FlattenedEntries) -> pa.Array:
-    """The type of each value, that of AMQP where JMS has no such property."""
-    return _types(flat, _OF_PROPERTIES)
-
-
-def _types(flat: FlattenedEntries, numbers: Ints) -> pa.Array:
+def types_of(flat: FlattenedEntries, numbers: Ints = _OF_PROPERTIES) -> pa.Array:
+    """The type of each value, by a table like ``OF_ELEMENTS``, in which all of them are."""
     if isinstance(flat.code, np.ndarray):
         return _TYPES.take(pa.array(numbers[flat.code]))
     return flat.pick_each(_TYPES, [int(numbers[code]) for code in flat.code])

@@ -21,7 +21,6 @@ from pyspark_jms.amqp.columns.one_value import (
     JMS_TYPES,
     STRINGS,
     SYMBOLS,
-    binary,
     element_text,
     number,
     property_text,
@@ -489,7 +488,7 @@ def _bytes(message: bytes, places: list[int], shape: str, facts: BodyFacts) -> b
 
 
 def _joined(message: bytes, places: list[int]) -> bytes:
-    return b"".join(filter(None, (binary(message, at) for at in places)))
+    return b"".join(content(message, at) for at in places)
 
 
 def _map(message: bytes, places: list[int], faults: list[str]) -> list[tuple[str, _TypedText]]:

@@ -19,7 +19,6 @@ __all__ = [
     "JMS_TYPES",
     "STRINGS",
     "SYMBOLS",
-    "binary",
     "element_text",
     "number",
     "property_text",
@@ -111,11 +110,6 @@ def string(message: Buffer, at: int, kind: str = "string") -> str:
     if message[at] not in codes_of(kind):
         raise UnreadableValueError(f"is not a {kind}")
     return utf8(content(message, at))
-
-
-def binary(message: Buffer, at: int) -> bytes | None:
-    """The bytes of a binary value; None if it is not binary."""
-    return content(message, at) if message[at] in BINARIES else None
 
 
 def property_text(message: Buffer, at: int) -> tuple[str, str | None]:

@@ -468,20 +468,12 @@ class _Cursors:
 
 def entries_of(reader: ByteReader, at: Ints, limit: Ints) -> tuple[Entries, Mask]:
     """The entries of the maps at positions, and which maps cannot be read; rows are numbered from 0."""
-    return _of_bodies(
-        _lists(reader, at, limit, MAP_CODES, 2 * MAX_ELEMENTS), lambda inside: inside.entries(_STRING_KEYS)
-    )
+    return _of_bodies(reader, at, limit, MAP_CODES, lambda inside: inside.entries(_STRING_KEYS))
 
 
 def elements_of(reader: ByteReader, at: Ints, limit: Ints) -> tuple[Entries, Mask]:
     """The elements of the lists at positions, and which lists cannot be read."""
-    return _of_bodies(_lists(reader, at, limit, LIST_CODES, MAX_ELEMENTS), CompoundCursor.elements)
-
-
-def _lists(reader: ByteReader, at: Ints, limit: Ints, codes: tuple[int, ...], most: int) -> tuple[CompoundCursor, Mask]:
-    bad = np.zeros(len(at), np.bool_)
-    compounds = _with_most(reader.compounds(at, limit, codes), most)
-    return CompoundCursor(reader, bad, np.arange(len(at)), compounds, CachedCursor(reader, compounds.first)), bad
+    return _of_bodies(reader, at, limit, LIST_CODES, CompoundCursor.elements)
 
 
 def _with_most(found: Compounds, most: int) -> Compounds:
@@ -490,10 +482,13 @@ def _with_most(found: Compounds, most: int) -> Compounds:
 
 
 def _of_bodies(
-    lists: tuple[CompoundCursor, Mask], read: Callable[[CompoundCursor], Iterator[Entry]]
+    reader: ByteReader, at: Ints, limit: Ints, codes: tuple[int, ...], read: Callable[[CompoundCursor], Iterator[Entry]]
 ) -> tuple[Entries, Mask]:
-    inside, bad = lists
-    found = list(read(inside))
+    most = 2 * MAX_ELEMENTS if codes == MAP_CODES else MAX_ELEMENTS  # an element of a map is a key and a value
+    bad = np.zeros(len(at), np.bool_)
+    compounds = _with_most(reader.compounds(at, limit, codes), most)
+    first = CachedCursor(reader, compounds.first)
+    found = list(read(CompoundCursor(reader, bad, np.arange(len(at)), compounds, first)))
     if bad.any():
         found = [entry.only(~bad[entry.field.rows]) for entry in found]
     return found, bad

@@ -17,9 +17,6 @@ from pyspark_jms.management.attributes import ARTEMIS_MANAGEMENT
 
 __all__ = ["ARTEMIS"]
 
-_ARTEMIS_MANAGEMENT = replace(ARTEMIS_MANAGEMENT, losses={})
-"""All body types arrive."""
-
 _VERTICAL_BAR = RefusedName(
     pattern=r"\|",
     reason="has a vertical bar: Artemis leaves out what follows it when it looks for the subscription",
@@ -49,7 +46,7 @@ ARTEMIS = Dialect(
     browse_shows_expired=True,
     added_annotations=("x-opt-ORIG-", "x-opt-ACTUAL-EXPIRY"),
     origin_names=("x-opt-ORIG-QUEUE", "x-opt-ORIG-ADDRESS", "_AMQ_ORIG_QUEUE", "_AMQ_ORIG_ADDRESS"),
-    management=_ARTEMIS_MANAGEMENT,
+    management=replace(ARTEMIS_MANAGEMENT, losses={}),  # all body types arrive
     send=SendRules(
         states_bytes=False,
         refused_names=(

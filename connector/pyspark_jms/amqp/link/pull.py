@@ -104,7 +104,7 @@ class Pull:
         except ReceiptTimeoutError:
             drain(self._connection, receiver)
         self._connection.check_link(receiver)
-        return self._taken()
+        return self.taken()
 
     def available(self) -> MessageBlock:
         """Return what the queue has now, in one round trip, if that is little: Artemis may answer a drain after a
@@ -113,16 +113,16 @@ class Pull:
         It may have more, too, if the drain before was not answered.
         """
         drain(self._connection, self.receiver, _CREDIT)
-        return self._taken()
+        return self.taken()
 
     def everything(self) -> MessageBlock:
         """All messages of the queue. The end is proven by a drain without a message."""
         receiver, proven = self.receiver, self.receiver.proven_empty
         while receiver.proven_empty == proven:
             drain(self._connection, receiver, _CREDIT)
-        return self._taken()
+        return self.taken()
 
-    def _taken(self) -> MessageBlock:
+    def taken(self) -> MessageBlock:
         with self._connection.condition:
             return self.receiver.transfers.take()
 
@@ -150,8 +150,7 @@ def look(connection: Connection, source: Source, most: int) -> MessageBlock:
     pull = Pull(connection, source)
     require_echo(connection.address, source, pull.receiver.remote_source)
     drain(connection, pull.receiver, most)
-    with connection.condition:
-        block = pull.receiver.transfers.take()
+    block = pull.taken()
     pull.detach(wait=False)
     return block
 
@@ -213,7 +212,6 @@ def browse(connection: Connection, address: str) -> Iterator[bytes]:
     while pull.receiver.received > seen:  # after its end the next drain would begin the browse again (Artemis)
         seen = pull.receiver.received
         drain(connection, pull.receiver, _CREDIT)
-    with connection.condition:
-        block = pull.receiver.transfers.take()
+    block = pull.taken()
     pull.detach()
     return (block.message(index) for index in range(len(block)))

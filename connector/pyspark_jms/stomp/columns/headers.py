@@ -333,14 +333,6 @@ def _as_it_is(_headers: Headers, _role: str, texts: pa.Array) -> pa.Array:
     return texts
 
 
-def _truth(_headers: Headers, _role: str, texts: pa.Array) -> pa.Array:
-    return truths(texts)
-
-
-def _delivery_mode(_headers: Headers, _role: str, texts: pa.Array) -> pa.Array:
-    return pc.if_else(truths(texts), _DURABLE, _OTHER)
-
-
 def _without_prefix(texts: pa.Array, prefix: str) -> pa.Array:
     if not prefix:
         return texts
@@ -350,11 +342,11 @@ def _without_prefix(texts: pa.Array, prefix: str) -> pa.Array:
 _Reader: TypeAlias = Callable[[Headers, str, pa.Array], pa.Array]
 _BY_TYPE: dict[HeaderType, _Reader] = {
     HeaderType.ADDRESS: Headers.reply_to,
-    HeaderType.BOOLEAN: _truth,
+    HeaderType.BOOLEAN: lambda _headers, _role, texts: truths(texts),
     HeaderType.TIME: Headers.time,
 }
 _READERS = {header.name: _BY_TYPE.get(header.type, _as_it_is) for header in HEADERS} | {
-    "JMSDeliveryMode": _delivery_mode,
+    "JMSDeliveryMode": lambda _headers, _role, texts: pc.if_else(truths(texts), _DURABLE, _OTHER),
     "JMSPriority": Headers.priority,
 }
 

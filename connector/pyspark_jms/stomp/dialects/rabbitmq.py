@@ -134,12 +134,7 @@ RABBITMQ = Dialect(
             "x-reply-to-topic",
             "x-death",
             "x-delivery-count",
-            "x-first-death-exchange",
-            "x-first-death-queue",
-            "x-first-death-reason",
-            "x-last-death-exchange",
-            "x-last-death-queue",
-            "x-last-death-reason",
+            *(f"x-{which}-death-{what}" for which in ("first", "last") for what in ("exchange", "queue", "reason")),
         }
     ),
     envelopes=True,

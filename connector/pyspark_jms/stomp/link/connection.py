@@ -176,7 +176,9 @@ class Connection(Replies):
         self._transport.set_listener("pyspark-jms", Listener(self.note))
         with closed_on(BaseException, self.drop):
             self._open()
-            self.known_dialect = _dialect(settings, self.server)
+            self.known_dialect = (
+                dialect_of_server(self.server) if settings.broker == "auto" else DIALECTS[settings.broker]
+            )
             self.prefetch.set_ack_header(self.dialect.ack_header)
         _log.info("= connected to %s, server %s", address, self.server)
 
@@ -288,10 +290,6 @@ class Connection(Replies):
 
 def _heartbeat_ms(settings: ConnectionSettings) -> int:
     return int(settings.heartbeat * 1000)
-
-
-def _dialect(settings: ConnectionSettings, server: str | None) -> Dialect:
-    return dialect_of_server(server) if settings.broker == "auto" else DIALECTS[settings.broker]
 
 
 def _connect_frame(settings: ConnectionSettings, address: Address) -> SecretBytes:

@@ -106,12 +106,10 @@ def _require_there(link: ManagementLink, topic: Destination, durable: DurableSub
 
 def _require_readable(settings: ConnectionSettings, queue: str, durable: DurableSubscription) -> None:
     """Read the queue on a separate connection, which a refusal closes."""
-    connection = connect(settings)
-    try:
+    with contextlib.closing(connect(settings)) as connection:
         window = {connection.dialect.window_header: "1"}
-        connection.request("SUBSCRIBE", {"id": "1", "destination": queue, "ack": "client-individual", **window})
-        connection.request("UNSUBSCRIBE", {"id": "1"})
-    except InvalidDestinationError:
-        raise no_subscription(durable) from None
-    finally:
-        connection.close()
+        try:
+            connection.request("SUBSCRIBE", {"id": "1", "destination": queue, "ack": "client-individual", **window})
+            connection.request("UNSUBSCRIBE", {"id": "1"})
+        except InvalidDestinationError:
+            raise no_subscription(durable) from None

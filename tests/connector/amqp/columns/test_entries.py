@@ -14,7 +14,7 @@ from amqp_messages import (
 )
 
 from pyspark_jms.amqp.columns.byte_reader import ByteReader, Refusals
-from pyspark_jms.amqp.columns.entries import NUMBER, PropertyReader, element_types, flatten, texts_of
+from pyspark_jms.amqp.columns.entries import NUMBER, OF_ELEMENTS, PropertyReader, flatten, texts_of, types_of
 from pyspark_jms.amqp.columns.one_value import element_text
 from pyspark_jms.amqp.columns.walk import Field
 from pyspark_jms.amqp.dialects import ARTEMIS
@@ -125,7 +125,7 @@ def test_every_value_of_jms(count):
     reader, flat = laid_out(values)
     wanted = [element_text(value, 0) for value in values]
     refusals = Refusals()
-    found = [*zip(element_types(flat).to_pylist(), texts_of(reader, flat, refusals).to_pylist(), strict=True)]
+    found = [*zip(types_of(flat, OF_ELEMENTS).to_pylist(), texts_of(reader, flat, refusals).to_pylist(), strict=True)]
     refused = set(refusals.rows().tolist())
     assert all(values[row] == ulong(2**63) for row in refused)
     for row in set(range(count)) - refused:
@@ -137,7 +137,7 @@ def test_numbers_that_are_not_in_the_block():
     counts = Field(np.arange(2), NUMBER, np.array([7, 8]), np.array([7, 8]))
     both = flatten([Field(np.arange(2), flat.code, flat.start, flat.stop), counts], [0, 1], 2)
     assert texts_of(reader, both, Refusals()).to_pylist() == ["a", "7", "5", "8"]
-    assert element_types(both).to_pylist() == ["string", "int", "int", "int"]
+    assert types_of(both, OF_ELEMENTS).to_pylist() == ["string", "int", "int", "int"]
 
 
 def test_no_values():

@@ -23,7 +23,6 @@ from amqp_messages import (
 )
 
 from pyspark_jms.amqp.columns.one_value import UnreadableValueError, decimal_text, element_text, number, property_text
-from pyspark_jms.amqp.columns.one_value import binary as binary_of
 from pyspark_jms.amqp.columns.one_value import string as string_of
 
 
@@ -119,9 +118,8 @@ def test_numbers_have_one_of_the_constructors():
     assert number(b"\x56\x02", 0, b"\x56") is None
 
 
-def test_strings_symbols_and_binaries():
+def test_strings_and_symbols():
     assert [string_of(string("é"), 0), string_of(symbol("s"), 0, "symbol")] == ["é", "s"]
-    assert [binary_of(each, 0) for each in (binary(b"\xff"), string("a"))] == [b"\xff", None]
     for wrong in (symbol("s"), b"\xa1\x01\xff"):
         with pytest.raises(UnreadableValueError):
             string_of(wrong, 0)
