@@ -18,10 +18,6 @@ ROOT = Path(__file__).resolve().parent.parent
 _LEFT_OUT = shutil.ignore_patterns(".git", ".venv", ".*_cache", "__pycache__", "dist", "build", "spark-warehouse")
 
 
-class DifferentError(Exception):
-    """Two builds of the same files differ."""
-
-
 def epoch() -> str:
     """``SOURCE_DATE_EPOCH`` of a build."""
     if given := os.environ.get("SOURCE_DATE_EPOCH"):
@@ -49,12 +45,9 @@ def build(folder: Path, *, mtime: int, umask: int) -> dict[str, bytes]:
     return {path.name: path.read_bytes() for path in sorted(out.iterdir())}
 
 
-def compare(first: dict[str, bytes], second: dict[str, bytes]) -> None:
-    if first.keys() != second.keys():
-        raise DifferentError(f"{sorted(first)} and {sorted(second)}")
-    different = [name for name in first if first[name] != second[name]]
-    if different:
-        raise DifferentError(", ".join(different))
+def differences(first: dict[str, bytes], second: dict[str, bytes]) -> list[str]:
+    """The names of distributions that are not the same in both builds."""
+    return sorted(name for name in first.keys() | second.keys() if first.get(name) != second.get(name))
 
 
 def sums(distributions: dict[str, bytes]) -> str:
@@ -65,11 +58,10 @@ def sums(distributions: dict[str, bytes]) -> str:
 def main(target: Path) -> int:
     with tempfile.TemporaryDirectory() as one, tempfile.TemporaryDirectory(prefix="another-name-") as other:
         built = build(Path(one), mtime=1_000_000_000, umask=0o022)
-        try:
-            compare(built, build(Path(other), mtime=1_500_000_000, umask=0o077))
-        except DifferentError as error:
-            print(f"Two builds differ: {error}", file=sys.stderr)
-            return 1
+        again = build(Path(other), mtime=1_500_000_000, umask=0o077)
+    if different := differences(built, again):
+        print(f"Two builds differ: {', '.join(different)}", file=sys.stderr)
+        return 1
     target.mkdir(exist_ok=True)
     for name, data in built.items():
         (target / name).write_bytes(data)

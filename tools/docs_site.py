@@ -79,8 +79,6 @@ _FEW_COLUMNS = 7
 _ROLE = re.compile(r":(?:mod|func|class|meth|attr):(?=<code>)")
 _COMMENT = re.compile(r"^ *%% (?P<text>.+)$", re.MULTILINE)
 
-Links = Callable[[re.Match[str]], str]
-
 
 def outside_fences(change: Callable[[str], str], markdown: str) -> str:
     """Apply the change to the text between the fenced code blocks."""

@@ -27,7 +27,7 @@ class Widened(Evaluator):
             self.widened(sign, node, operands[0], bound)
             for sign, bound in zip((first, second), operands[1:], strict=True)
         ]
-        return self.disjunction(halves) if node.negated else self.conjunction(halves)
+        return self.combine(halves, decisive=node.negated)
 
     def widened(self, operator, node, left, right):
         operand, *others = node.children

@@ -138,9 +138,9 @@ class Evaluator:
             case Compare():
                 return self.compare(node, operands[0], operands[1])
             case And():
-                return self.conjunction(operands)
+                return self.combine(operands, decisive=False)
             case Or():
-                return self.disjunction(operands)
+                return self.combine(operands, decisive=True)
             case Not():
                 return negated(as_truth(operands[0]))
             case In():
@@ -247,21 +247,17 @@ class Evaluator:
             return _boolean(node.negated)
         first, second = ("<", ">") if node.negated else (">=", "<=")
         halves = [self.compared(first, value, low), self.compared(second, value, high)]
-        return self.disjunction(halves) if node.negated else self.conjunction(halves)
+        return self.combine(halves, decisive=node.negated)
 
     def like(self, node: Like, operand: Value) -> Value:
-        if operand.kind in {Kind.NULL, Kind.FAULT}:
-            return self.null_or_fault(operand)
         if operand.kind is not Kind.STRING:
-            return self.unlike_types(node.negated and self.dialect.like_is_two_valued)
+            return self.unlike_types(operand, _boolean(node.negated and self.dialect.like_is_two_valued))
         pattern = matcher(node.pattern, node.escape, self.dialect.activemq)
         return _boolean((pattern.fullmatch(operand.value) is not None) != node.negated)
 
     def membership(self, node: In, operand: Value) -> Value:
-        if operand.kind in {Kind.NULL, Kind.FAULT}:
-            return self.null_or_fault(operand)
         if operand.kind is not Kind.STRING:
-            return NULL if self.dialect.in_is_unknown else self.unlike_types(verdict=False)
+            return self.unlike_types(operand, NULL if self.dialect.in_is_unknown else FALSE)
         return _boolean((operand.value in node.values) != node.negated)
 
     def null_test(self, node: IsNull, operand: Value) -> Value:
@@ -269,24 +265,17 @@ class Evaluator:
             return operand
         return _boolean((operand.kind is Kind.NULL) != node.negated)
 
-    def null_or_fault(self, operand: Value) -> Value:
-        """The result of LIKE and IN on NULL (unknown) or a fault (broker: an exception; specification: FALSE)."""
-        if operand.kind is Kind.NULL or self.dialect.faults_escape or self.dialect.faults_decide:
+    def unlike_types(self, operand: Value, verdict: Value) -> Value:
+        """The result of LIKE and IN on a value that is not a string. NULL is unknown; after a fault the broker throws
+        an exception, and the specification says FALSE.
+        """
+        if operand.kind is Kind.NULL:
             return operand
-        return FALSE
-
-    def unlike_types(self, verdict: bool) -> Value:  # noqa: FBT001 - the verdict is the argument
-        if self.dialect.faults_decide:
-            return Value(Kind.FAULT, "unlike types")
-        return _boolean(verdict)
+        if operand.kind is Kind.FAULT:
+            return operand if self.dialect.faults_escape or self.dialect.faults_decide else FALSE
+        return Value(Kind.FAULT, "unlike types") if self.dialect.faults_decide and verdict is not NULL else verdict
 
     # --- logic -----------------------------------------------------------------------------------
-
-    def conjunction(self, operands: Sequence[Value]) -> Value:
-        return self.combine(operands, decisive=False)
-
-    def disjunction(self, operands: Sequence[Value]) -> Value:
-        return self.combine(operands, decisive=True)
 
     def combine(self, operands: Sequence[Value], *, decisive: bool) -> Value:
         """Kleene's AND (decided by FALSE) or OR (by TRUE), from left to right up to the deciding operand."""

@@ -186,12 +186,12 @@ class _Planner:
                 plan, kind = self.value(operand)
                 if kind is Kind.STRING:
                     return Matching(plan, tokens, negated)
-                return self.unlike_types(plan, kind, negated and self.dialect.like_is_two_valued)
+                return self.unlike_types(plan, kind, _TRUE if negated and self.dialect.like_is_two_valued else _FALSE)
             case In(operand, values, negated):
                 plan, kind = self.value(operand)
                 if kind is Kind.STRING:
                     return Membership(plan, tuple(dict.fromkeys(values)), negated)
-                return self.unlike_types(plan, kind, False, unknown=self.dialect.in_is_unknown)  # noqa: FBT003
+                return self.unlike_types(plan, kind, _UNKNOWN if self.dialect.in_is_unknown else _FALSE)
             case IsNull(operand, negated):
                 plan, kind = self.value(operand)
                 if kind is Kind.FAULT and self.dialect.faults_escape:
@@ -212,14 +212,14 @@ class _Planner:
         basis = Basis(_family(verdict.kind), "") if not verdict.parse else verdict
         return Comparison(operator, basis, self.dialect.total_order, left, right)
 
-    def unlike_types(self, plan: ValuePlan, kind: Kind, verdict: bool, *, unknown: bool = False) -> Plan:  # noqa: FBT001
+    def unlike_types(self, plan: ValuePlan, kind: Kind, verdict: Plan) -> Plan:
         """LIKE and IN on a value that is not a string."""
         _refuse_nullable(plan)
         if kind is Kind.NULL:
             return _UNKNOWN
         if kind is Kind.FAULT:
             return _FAULT if self.dialect.faults_escape else _FALSE
-        return _UNKNOWN if unknown else _TRUE if verdict else _FALSE
+        return verdict
 
     def truth(self, plan: ValuePlan, kind: Kind) -> Plan:
         if kind is Kind.BOOLEAN:

@@ -272,7 +272,7 @@ class Builder:
 
     def like(self, operand: Item, pattern: Token, escape: Token | None, *, negated: bool = False) -> Item:
         if self._strict:
-            check.require_bare_property(operand, "LIKE")
+            check.require_property(operand, "LIKE", bare=True)
         character = None if escape is None else literals.string(escape)
         check.require_one_character(
             Item(operand.node, (escape or pattern).start_pos or 0), character, activemq=self._dialect.activemq
@@ -287,16 +287,14 @@ class Builder:
     not_like = partialmethod(like, negated=True)
 
     def in_(self, operand: Item, *values: Token, negated: bool = False) -> Item:
-        check.require_property(operand)
-        if self._strict:
-            check.require_bare_property(operand, "IN")
+        check.require_property(operand, "IN", bare=self._strict)
         return Item(In(operand.node, tuple(map(literals.string, values)), negated), operand.start)
 
     not_in = partialmethod(in_, negated=True)
 
     def is_null(self, operand: Item, *, negated: bool = False) -> Item:
         if self._strict:
-            check.require_bare_property(operand, "IS NULL")
+            check.require_property(operand, "IS NULL", bare=True)
         return Item(IsNull(operand.node, negated), operand.start)
 
     is_not_null = partialmethod(is_null, negated=True)

@@ -89,9 +89,10 @@ def require_comparable(left: Item, right: Item) -> None:
             raise RuleError(right, f"{_describe(right.node)} cannot be compared with a boolean")
 
 
-def require_property(item: Item) -> None:
-    if not isinstance(item.node, Property):
-        raise RuleError(item, "IN needs a property on its left", ("a property name",))
+def require_property(item: Item, what: str, *, bare: bool) -> None:
+    """The left side of IN, and in strict texts that of LIKE and IS NULL. ``bare``: without parentheses."""
+    if not isinstance(item.node, Property) or (bare and item.grouped):
+        raise RuleError(item, f"{what} needs a property on its left", ("a property name",))
 
 
 def require_one_character(item: Item, character: str | None, *, activemq: bool) -> None:
@@ -119,11 +120,6 @@ def require_specified_name(item: Item, name: str, schema: Schema) -> None:
             f"{name} cannot be used in a selector",
             hint=f"A selector can use the headers {', '.join(sorted(schema.nameable))} only.",
         )
-
-
-def require_bare_property(item: Item, what: str) -> None:
-    if not isinstance(item.node, Property) or item.grouped:
-        raise RuleError(item, f"{what} needs a property on its left", ("a property name",))
 
 
 def require_value(item: Item) -> None:

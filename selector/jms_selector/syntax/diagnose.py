@@ -11,27 +11,21 @@ from jms_selector.errors import InvalidSelectorError, shortened
 __all__ = ["diagnose", "hint_at"]
 
 _DESCRIPTIONS = {
-    "NAME": "a property name",
-    "QUOTED_NAME": "a property name",
+    **dict.fromkeys(("NAME", "QUOTED_NAME"), "a property name"),
     "STRING": "a string in single quotes",
     "NUMBER": "a number",
-    "TRUE": "TRUE or FALSE",
-    "FALSE": "TRUE or FALSE",
+    **dict.fromkeys(("TRUE", "FALSE"), "TRUE or FALSE"),
     "LPAR": "(",
     "RPAR": ")",
     "EQUALITY": "= or <>",
     "ORDER": "< <= > or >=",
-    "PLUS": "+ - * or /",
-    "MINUS": "+ - * or /",
-    "STAR": "+ - * or /",
-    "SLASH": "+ - * or /",
-    "PERCENT": "+ - * or /",
+    **dict.fromkeys(("PLUS", "MINUS", "STAR", "SLASH", "PERCENT"), "+ - * or /"),
     "COMMA": ",",
     "_NULL": "NULL",
     "$END": "the end of the selector",
     "PATH": "XPATH or XQUERY",
 }
-_ORDER = list(dict.fromkeys(_DESCRIPTIONS.values()))
+_RANKS = {word: rank for rank, word in enumerate(dict.fromkeys(_DESCRIPTIONS.values()))}
 
 _MISTAKES: tuple[tuple[re.Pattern[str], str], ...] = tuple(
     (re.compile(pattern), hint)
@@ -119,8 +113,7 @@ def _describe_terminals(terminals: Iterable[str], *, strict: bool = False) -> tu
         for terminal in terminals
         if not (strict and terminal == "QUOTED_NAME")
     }
-    rank = {word: place for place, word in enumerate(_ORDER)}
-    return tuple(sorted(words, key=lambda word: (rank.get(word, len(rank)), word)))
+    return tuple(sorted(words, key=lambda word: (_RANKS.get(word, len(_RANKS)), word)))
 
 
 def _show_token(token: str) -> str:

@@ -6,7 +6,6 @@ A token that is not a literal of the dialect raises :class:`LiteralError`; the p
 import math
 import re
 import unicodedata
-from types import MappingProxyType
 
 from jms_selector.errors import shortened
 from jms_selector.syntax.kinds import Kind, in_range, integer_kind, to_float
@@ -26,22 +25,10 @@ class LiteralError(ValueError):
 
 # --- reserved words and names -------------------------------------------------------------------
 
-_WORDS = MappingProxyType(
-    {
-        "NOT": "_NOT",
-        "AND": "_AND",
-        "OR": "_OR",
-        "BETWEEN": "_BETWEEN",
-        "LIKE": "_LIKE",
-        "ESCAPE": "_ESCAPE",
-        "IN": "_IN",
-        "IS": "_IS",
-        "NULL": "_NULL",
-        "TRUE": "TRUE",
-        "FALSE": "FALSE",
-    }
-)
-_ACTIVEMQ_WORDS = MappingProxyType({**_WORDS, "XPATH": "PATH", "XQUERY": "PATH"})
+_WORDS = {word: f"_{word}" for word in ("NOT", "AND", "OR", "BETWEEN", "LIKE", "ESCAPE", "IN", "IS", "NULL")}
+_WORDS |= {"TRUE": "TRUE", "FALSE": "FALSE"}
+"""Reserved word -> its terminal in the grammar."""
+_ACTIVEMQ_WORDS = _WORDS | {"XPATH": "PATH", "XQUERY": "PATH"}
 
 _ASCII_NAME = re.compile(r"[A-Za-z_$][A-Za-z0-9_$]*")
 _HYPHENATED_NAME = re.compile(r"[A-Za-z_$][A-Za-z0-9_$-]*")

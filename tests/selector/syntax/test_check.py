@@ -25,7 +25,7 @@ RULES = [
         [NUMBER, TEXT, CALCULATION, VALUE_CALL],
     ),
     (check.require_number, [PROPERTY, NUMBER, CALCULATION, VALUE_CALL], [TEXT, TRUTH, NULL, CONDITION]),
-    (check.require_property, [PROPERTY], [NUMBER, TEXT, CALCULATION, CONDITION]),
+    (partial(check.require_property, what="IN", bare=True), [PROPERTY], [NUMBER, TEXT, CALCULATION, CONDITION]),
     (check.require_value, [PROPERTY, NUMBER, TEXT, CALCULATION], [CONDITION, Item(Not(Property("a")), 3)]),
     (
         partial(check.require_numeric_value, schema=SELECTOR_SCHEMA),
