@@ -3,28 +3,23 @@
 ``make test-deep`` runs other tests on them, by BROKER_AS.
 """
 
-import contextlib
 import difflib
-import json
 import re
 import time
 import uuid
 
 import pytest
 from artemis_as_created import create
-from broker_rows import access_over, read_rows, write_rows
+from broker_rows import access_over, read_texts, write_rows
 from chosen_brokers import AS_PEOPLE_RUN_THEM
 from classic_as_run import distributed
+from commands import findings_of_check
+from receivers import read_through_a_kill
 from registers import ReaderQuery
-from waiting import await_count, wait_until
+from waiting import wait_until
 
 from pyspark_jms.errors import UnsupportedError
-from pyspark_jms.options.source import SourceOptions
-from pyspark_jms.source.receiver import BatchReceiver
-from pyspark_jms.source.stopping import StopRequest
-from pyspark_jms.spark.protocols import reading_of
 from pyspark_jms.testing import JmsClient
-from pyspark_jms.tools import cli
 
 pytestmark = [pytest.mark.broker, pytest.mark.deep]
 
@@ -110,21 +105,8 @@ def test_the_configuration_is_that_of_the_distribution(broker):
 @over_both
 def test_rows_go_in_and_come_out_also_when_the_broker_is_killed(broker, protocol, queue):
     access = access_over(broker, protocol)
-    count = len(TEXTS)
     write_rows(access, queue, [{"text": text} for text in TEXTS])
-    with contextlib.closing(_receiver(access, queue)) as receiver:
-        wait_until(lambda: receiver.next_batch_end() == count)
-        broker.kill()
-        broker.start()
-        wait_until(lambda: receiver.next_batch_end() == count and receiver.progress()["recognised"] == count)
-        receiver.acknowledge_through(count)
-        wait_until(lambda: receiver.next_batch_end() == count and receiver.progress()["acknowledged"] == count)
-    await_count(broker, queue, 0)
-
-
-def _receiver(access, queue):
-    options = SourceOptions.parse(access | {"queue": queue})
-    return BatchReceiver(reading_of(options), StopRequest(), store=None, sequence=0)
+    read_through_a_kill(broker, access, queue, len(TEXTS))
 
 
 @over_both
@@ -136,7 +118,7 @@ def test_a_batch_read_shows_every_message_and_none_that_has_expired(broker, prot
     sent = time.time()
     write_rows(access, queue, [{"text": text} for text in TEXTS])
     wait_until(lambda: time.time() > sent + 0.2)
-    assert [row["text"] for row in read_rows(access, queue)] == TEXTS
+    assert read_texts(access, queue) == TEXTS
 
 
 @pytest.mark.parametrize("broker", ["classic-in-production"], indirect=True)
@@ -145,7 +127,7 @@ def test_a_browse_that_a_policy_ends_is_an_error(broker, protocol, queue):
     access = access_over(broker, protocol)
     write_rows(access, queue, [{"text": text} for text in TEXTS * 4])
     with pytest.raises(UnsupportedError, match="it ends a browse at the maxBrowsePageSize"):
-        read_rows(access, queue)
+        read_texts(access, queue)
 
 
 @of_artemis
@@ -157,8 +139,4 @@ def test_an_exactly_once_read_gives_each_message_once(broker, queue):
 
 @over_both
 def test_the_check_finds_no_problem(broker, protocol, queue, capsys):
-    access = access_over(broker, protocol)
-    where = ["--broker-url", access["brokerUrl"], "--user", broker.user, "--option", f"password={broker.password}"]
-    code = cli.main(["check", *where, "--queue", queue, "--json"])
-    findings = {each["name"]: each for each in json.loads(capsys.readouterr().out)["findings"]}
-    assert code == 0, {name: each for name, each in findings.items() if each["verdict"] == "problem"}
+    findings_of_check(access_over(broker, protocol), capsys, "--queue", queue)

@@ -1,19 +1,17 @@
 """Rows that this sink and other clients sent, over one protocol or the other: selected, read, and written again."""
 
 import base64
-import contextlib
 import itertools
 import uuid
 
 import proton
-import proton.reactor
-import proton.utils
 import pyarrow as pa
 import pytest
 import stomp
 from amqp_sending import put_encoded
 from broker_rows import access_over, read_batches, read_rows, write_batch, write_rows
 from chosen_brokers import NO_TRANSFORMER, skip_as
+from every_protocol import proton_send, qpid
 from rhea_messages import RHEA
 from streaming import PROTOCOL_PAIRS
 
@@ -85,40 +83,22 @@ def send_stomp(broker, queue):
     connection.disconnect()
 
 
-def send_java(client, queue):
-    properties = {"n": 1, "d": Typed("double", 1e10), "b": True, "s": "text"}
-    client.send(queue, "text", properties=properties, type="order", correlation_id="c")
-    client.send(queue, b"\x01\x02", properties=properties)
+def by_java(connect):
+    def send(broker, queue):
+        properties = {"n": 1, "d": Typed("double", 1e10), "b": True, "s": "text"}
+        with connect(broker) as client:
+            client.send(queue, "text", properties=properties, type="order", correlation_id="c")
+            client.send(queue, b"\x01\x02", properties=properties)
 
-
-def send_core(broker, queue):
-    with JmsClient(broker) as client:
-        send_java(client, queue)
-
-
-def send_qpid(broker, queue):
-    with JmsClient(broker.amqp_url, broker.user, broker.password) as client:
-        send_java(client, queue)
-
-
-class ToQueue(proton.reactor.SenderOption):
-    def apply(self, sender):
-        sender.target.capabilities.put_object(proton.symbol("queue"))
+    return send
 
 
 def send_proton(broker, queue):
     """With annotations, and without: Artemis then keeps only the message-id."""
-    address = broker.amqp_url.removeprefix("amqp://")
-    with contextlib.closing(
-        proton.utils.BlockingConnection(f"amqp://{broker.user}:{broker.password}@{address}", allowed_mechs="PLAIN")
-    ) as connection:
-        sender = connection.create_sender(queue, options=ToQueue())
-        annotations = {proton.symbol("x-opt-a"): "v"}
-        properties = {"n": proton.int32(1), "b": True, "s": "text"}
-        sender.send(proton.Message(id="plain", body="text", durable=True, properties=properties))
-        sender.send(
-            proton.Message(id="with", body="text", durable=True, properties=properties, annotations=annotations)
-        )
+    properties = {"n": proton.int32(1), "b": True, "s": "text"}
+    for id, annotations in (("plain", None), ("with", {proton.symbol("x-opt-a"): "v"})):  # noqa: A001 - Proton's name
+        parts = {"id": id, "body": "text", "durable": True, "properties": properties, "annotations": annotations}
+        proton_send(broker, queue, proton.Message(**parts))
 
 
 def send_rhea(broker, queue):
@@ -143,8 +123,8 @@ def send_typed(broker, queue):
 
 PRODUCERS = {
     "stomp.py": send_stomp,
-    "core": send_core,
-    "qpid": send_qpid,
+    "core": by_java(JmsClient),
+    "qpid": by_java(qpid),
     "proton": send_proton,
     "rhea": send_rhea,
     "this sink": send_typed,

@@ -1,17 +1,17 @@
 """``pyspark-jms check --conformance`` finds no problem on the brokers that run here, over each of their protocols."""
 
 import contextlib
-import json
 import uuid
 
 import pytest
 from amqp_brokers import AMQP_BROKERS
+from broker_rows import access_over
 from broker_stage import require_rabbitmq
+from commands import findings_of_check
 from installed_rabbit import InstalledRabbit
 from rabbit4 import Rabbit4, require_rabbit4
 
 from pyspark_jms.testing import EmbeddedArtemis, EmbeddedClassic
-from pyspark_jms.tools import cli
 
 pytestmark = [pytest.mark.broker, pytest.mark.deep, pytest.mark.slow]  # minutes, and CI has an hour
 
@@ -50,15 +50,11 @@ def test_it_finds_no_problem(name, tmp_path, capsys):
             queue = f"scratch.{uuid.uuid4().hex[:8]}"
             if name == "rabbitmq 4":
                 broker.create_queue(queue)
-            url = broker.url if protocol == "stomp" else broker.amqp_url
-            where = ["--broker-url", url, "--user", broker.user, "--option", f"password={broker.password}"]
-            report = tmp_path / f"{protocol}.md"
-            code = cli.main(["check", *where, "--conformance", "--queue", queue, "--report", str(report), "--json"])
-            findings = {each["name"]: each for each in json.loads(capsys.readouterr().out)["findings"]}
-            assert code == 0, {name: each for name, each in findings.items() if each["verdict"] == "problem"}
+            access, report = access_over(broker, protocol), tmp_path / f"{protocol}.md"
+            findings = findings_of_check(access, capsys, "--conformance", "--queue", queue, "--report", str(report))
             assert {feature for feature, value in WORKS.items() if findings[feature]["value"] == value} == works
             assert findings["acknowledgements"]["verdict"] == "fine"
             text = report.read_text()
             assert f"| dialect | `{dialect}` |" in text
             assert "**problem**" not in text
-            assert url not in text
+            assert access["brokerUrl"] not in text

@@ -4,28 +4,27 @@
 """
 
 import functools
-import json
 import re
 import uuid
 from contextlib import closing
 
+import commands
 import pytest
 from amqp_brokers import AMQP_BROKERS
+from amqp_sending import subscription_to
 from batch_reads import assert_written_as_read, shown_of
+from broker_rows import access_over
 from chosen_brokers import BROWSE_ENDS, skip_as
 from pyspark.errors import StreamingQueryException
 from rabbit4 import Rabbit4, require_rabbit4
 from streaming import batches_done, run_available
 from waiting import await_count, wait_until
 
-from pyspark_jms.jms.model import Destination
-from pyspark_jms.jms.subscription import Subscription
 from pyspark_jms.network.connection import StateCondition
 from pyspark_jms.options.source import SourceOptions
 from pyspark_jms.source.end_of_queue import EndOfQueue
 from pyspark_jms.spark.protocols import reading_of
 from pyspark_jms.testing import JmsClient, Typed
-from pyspark_jms.tools import cli
 
 pytestmark = [pytest.mark.broker, pytest.mark.spark, pytest.mark.deep]
 
@@ -54,7 +53,7 @@ class AmqpStage:
 
     @property
     def access(self):
-        return {"brokerUrl": self.broker.amqp_url, "user": self.broker.user, "password": self.broker.password}
+        return access_over(self.broker, "amqp")
 
     @functools.cached_property
     def version(self):
@@ -159,7 +158,7 @@ def test_a_broker_answers_while_it_has_no_more_messages(stage, queue):
     reading = reading_of(SourceOptions.parse(stage.access | {"queue": queue}))
     silence = EndOfQueue(lambda link: link.ping())
     with closing(reading.connect(StateCondition())) as link:
-        link.subscribe(Subscription(destination=Destination.parse(f"queue://{queue}"), window_bytes=1 << 20))
+        link.subscribe(subscription_to(queue))
         wait_until(lambda: link.waiting()[0] == 3)
         if stage.name == "rabbitmq":  # gives no sign of life, so that a batch of a flood waits its time
             assert not link.has_receipt(link.ping())
@@ -196,9 +195,8 @@ def test_a_durable_subscription_keeps_what_is_sent_while_nobody_reads(spark, sta
     stage.put(f"topic://{topic}", 30)
     read()
     assert numbers_in(spark, tmp_path / "out") == [*range(30)]
-    command = ["unsubscribe", "--broker-url", stage.broker.amqp_url, "--user", stage.broker.user]
-    command += ["--option", f"password={stage.broker.password}", "--topic", topic]
-    assert cli.main([*command, "--subscription-name", "daily", "--client-id", f"app.{queue}"]) == 0
+    named = ["--topic", topic, "--subscription-name", "daily", "--client-id", f"app.{queue}"]
+    assert commands.run(stage.access, "unsubscribe", *named) == 0
     stage.put(f"topic://{topic}", 5)
     read()
     assert numbers_in(spark, tmp_path / "out") == [*range(30)]
@@ -206,9 +204,7 @@ def test_a_durable_subscription_keeps_what_is_sent_while_nobody_reads(spark, sta
 
 def test_the_check_finds_no_problem(stage, queue, capsys):
     stage.put(queue, 3)
-    access = ["--broker-url", stage.broker.amqp_url, "--user", stage.broker.user, "--queue", queue]
-    assert cli.main(["check", *access, "--option", f"password={stage.broker.password}", "--json"]) == 0
-    findings = {each["name"]: each for each in json.loads(capsys.readouterr().out)["findings"]}
+    findings = commands.findings_of_check(stage.access, capsys, "--queue", queue)
     assert findings["dialect"]["value"] == stage.name.removesuffix(" 2.44")
     if stage.name != "classic":  # has no management over AMQP
         assert findings["queue"]["details"]["messages"] == 3

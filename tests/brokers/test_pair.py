@@ -4,22 +4,21 @@ import json
 from collections import Counter
 from contextlib import closing
 
+import commands
 import pyarrow as pa
 import pytest
+from amqp_sending import subscription_to
 from artemis_pair import ArtemisPair, ClusterNode
+from broker_rows import access_over, read_texts
 from streaming import stopping
 from waiting import wait_until
 
 from pyspark_jms.amqp.sink import AmqpSinkLink
-from pyspark_jms.jms.model import Destination
-from pyspark_jms.jms.subscription import Subscription
 from pyspark_jms.network.connection import StateCondition
 from pyspark_jms.options.sink import SinkOptions
 from pyspark_jms.options.source import SourceOptions
 from pyspark_jms.sink.sending import send_at_least_once
-from pyspark_jms.source.peek import peek
 from pyspark_jms.spark.protocols import reading_of
-from pyspark_jms.tools import cli
 from pyspark_jms.tools.testing.ports import free_port
 
 pytestmark = [pytest.mark.broker, pytest.mark.deep, pytest.mark.slow]  # minutes, and CI has an hour
@@ -34,15 +33,9 @@ def pair(tmp_path):
 
 
 def send(broker, queue, numbers):
-    access = {"brokerUrl": broker.amqp_url, "user": broker.user, "password": broker.password, "queue": queue}
     rows = pa.record_batch({"text": [str(number) for number in numbers]})
-    send_at_least_once(AmqpSinkLink, SinkOptions.parse(access), iter([rows]), patience=60)
-
-
-def shown(broker, queue):
-    access = {"brokerUrl": broker.amqp_url, "user": broker.user, "password": broker.password, "queue": queue}
-    options = SourceOptions.parse(access | {"maxMessagesPerTrigger": "100000", "idleTimeout": "2s"})
-    return [text for batch in peek(reading_of(options)) for text in batch.column("text").to_pylist()]
+    options = SinkOptions.parse(access_over(broker, "amqp") | {"queue": queue})
+    send_at_least_once(AmqpSinkLink, options, iter([rows]), patience=60)
 
 
 class Run:
@@ -50,8 +43,7 @@ class Run:
 
     def __init__(self, spark, pair, folder, protocol, guarantee):
         self._spark, self._pair, self._folder = spark, pair, folder
-        self._access = {"brokerUrl": pair.url if protocol == "stomp" else pair.amqp_url}
-        self._access |= {"user": pair.user, "password": pair.password}
+        self._access = access_over(pair, protocol)
         self._read = {"queue": "in", "maxMessagesPerTrigger": "50"}
         self._write = {"queue": "out"}
         exactly_once = guarantee == "exactly-once"
@@ -90,7 +82,8 @@ class Run:
     def rows(self):
         if self._to_files:
             return [text for path in (self._folder / "out").glob("*.json") for text in json.loads(path.read_text())]
-        return shown(self._pair.active, "out")
+        access = access_over(self._pair.active, "amqp")
+        return read_texts(access, "out", maxMessagesPerTrigger="100000", idleTimeout="2s")
 
     def await_rows(self, count):
         wait_until(lambda: self.require_running() and self.count() >= count, seconds=240, what=f"row {count}")
@@ -151,14 +144,13 @@ def test_a_reader_of_one_node_sees_the_other_node_s_messages_only_with_redistrib
 
 
 def _reading(node, queue):
-    access = {"brokerUrl": node.amqp_url, "user": node.user, "password": node.password, "queue": queue}
-    link = reading_of(SourceOptions.parse(access)).connect(StateCondition())
-    link.subscribe(Subscription(destination=Destination.parse(f"queue://{queue}"), window_bytes=1 << 20))
+    options = SourceOptions.parse(access_over(node, "amqp") | {"queue": queue})
+    link = reading_of(options).connect(StateCondition())
+    link.subscribe(subscription_to(queue))
     return closing(link)
 
 
 def _checked(node, queue, capsys):
-    where = ["--broker-url", node.amqp_url, "--user", node.user, "--option", f"password={node.password}"]
-    cli.main(["check", *where, "--queue", queue, "--json"])
+    commands.run(access_over(node, "amqp"), "check", "--queue", queue, "--json")
     findings = {each["name"]: each for each in json.loads(capsys.readouterr().out)["findings"]}
     return findings["cluster"]

@@ -5,18 +5,19 @@ import json
 import uuid
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager
-from urllib.parse import quote
+from urllib.parse import quote, unquote
 
 import pyarrow as pa
 import pytest
-from broker_rows import access_over, read_batches, write_rows
+from broker_rows import access_over, read_batches, read_rows, read_texts, write_batch, write_rows
+from commands import run
+from every_protocol import proton_send
 from proton import Message
-from proton.utils import BlockingConnection
 from rabbit4 import Rabbit4, require_rabbit4
 from waiting import await_count, wait_until
 
+from pyspark_jms.amqp.dialects import RABBITMQ
 from pyspark_jms.amqp.link.connection import connect
-from pyspark_jms.amqp.sink import AmqpSinkLink
 from pyspark_jms.amqp.source import AmqpSource
 from pyspark_jms.errors import (
     BrokerError,
@@ -28,15 +29,10 @@ from pyspark_jms.errors import (
 )
 from pyspark_jms.jms.subscription import Subscription
 from pyspark_jms.network.connection import StateCondition
-from pyspark_jms.options.sink import SinkOptions
 from pyspark_jms.options.source import SourceOptions
-from pyspark_jms.sink.sending import send_at_least_once
-from pyspark_jms.source.peek import peek
 from pyspark_jms.source.receiver import BatchReceiver
 from pyspark_jms.source.stopping import StopRequest
 from pyspark_jms.spark.protocols import reading_of
-from pyspark_jms.stomp.sink import StompSinkLink
-from pyspark_jms.tools import cli
 
 pytestmark = [pytest.mark.broker, pytest.mark.deep]
 
@@ -68,14 +64,13 @@ def access(rabbit, **more):
     return access_over(rabbit, "amqp") | more
 
 
-def write(rabbit, texts, columns=None, **options):
+def write(rabbit, texts, columns=None, queue=None, **options):
     rows = pa.RecordBatch.from_pydict({"text": texts} | (columns or {}))
-    return send_at_least_once(AmqpSinkLink, SinkOptions.parse(access(rabbit, **options)), iter([rows]))
+    return write_batch(access(rabbit), queue, rows, **options)
 
 
-def shown(rabbit, **options):
-    batches = peek(reading_of(SourceOptions.parse(access(rabbit, idleTimeout="500ms", **options))))
-    return [text for batch in batches for text in batch.column("text").to_pylist()]
+def shown(rabbit, queue, **options):
+    return read_texts(access(rabbit), queue, idleTimeout="500ms", **options)
 
 
 @contextmanager
@@ -92,8 +87,7 @@ def drained(receiver, count):
 
 
 def commands(rabbit, capsys, command, *arguments):
-    where = ["--broker-url", rabbit.amqp_url, "--user", rabbit.user, "--option", f"password={rabbit.password}"]
-    code = cli.main([command, *where, *arguments])
+    code = run(access(rabbit), command, *arguments)
     captured = capsys.readouterr()
     return code, captured.out + captured.err
 
@@ -204,30 +198,32 @@ def test_a_full_queue_refuses_a_row(rabbit):
         write(rabbit, ["x"] * 10, queue=name)
 
 
-def test_a_virtual_host_has_its_own_queues(rabbit):
+@pytest.fixture
+def virtual_host(rabbit):
+    """The path of its URL."""
     host = f"dev/{uuid.uuid4().hex[:8]}"
     rabbit.control("add_vhost", host)
     rabbit.control("set_permissions", "-p", host, rabbit.user, ".*", ".*", ".*")
+    return f"/{quote(host, safe='')}"
+
+
+def test_a_virtual_host_has_its_own_queues(rabbit, virtual_host):
     name = uuid.uuid4().hex[:8]
     rabbit.create_queue(name)
     write(rabbit, ["x"], queue=name)
     assert shown(rabbit, queue=name, brokerUrl=f"{rabbit.amqp_url}/%2F") == ["x"]
-    there = f"{rabbit.amqp_url}/{quote(host, safe='')}"
+    there = rabbit.amqp_url + virtual_host
     for broker in ("auto", "rabbitmq"):
-        with pytest.raises(InvalidDestinationError, match=f"vhost '{host}'"):
+        with pytest.raises(InvalidDestinationError, match=f"vhost '{unquote(virtual_host[1:])}'"):
             shown(rabbit, queue=name, brokerUrl=there, broker=broker)
         with pytest.raises(BrokerUnreachableError, match=r"virtual host none"):
             shown(rabbit, queue=name, brokerUrl=f"{rabbit.amqp_url}/none", broker=broker)
 
 
-def test_a_virtual_host_is_the_same_over_stomp(rabbit):
-    host = f"dev/{uuid.uuid4().hex[:8]}"
-    rabbit.control("add_vhost", host)
-    rabbit.control("set_permissions", "-p", host, rabbit.user, ".*", ".*", ".*")
-    path = f"/{quote(host, safe='')}"
-    stomp = access_over(rabbit, "stomp") | {"brokerUrl": rabbit.url + path}
+def test_a_virtual_host_is_the_same_over_stomp(rabbit, virtual_host):
+    stomp = access_over(rabbit, "stomp") | {"brokerUrl": rabbit.url + virtual_host}
     write_rows(stomp, "orders", [{"text": "x"}])
-    assert shown(rabbit, queue="orders", brokerUrl=rabbit.amqp_url + path, bodyType="text") == ["x"]
+    assert shown(rabbit, queue="orders", brokerUrl=rabbit.amqp_url + virtual_host, bodyType="text") == ["x"]
     with pytest.raises(JMSError, match="none"):
         write_rows(stomp | {"brokerUrl": f"{rabbit.url}/none"}, "orders", [{"text": "x"}])
 
@@ -276,13 +272,9 @@ def test_a_dead_letter_is_confirmed_whoever_sent_the_message(rabbit, queue):
     """RabbitMQ refuses a message with the user-id of another user."""
     dead = f"dead.{uuid.uuid4().hex[:8]}"
     rabbit.create_queue(dead)
-    connection = BlockingConnection(rabbit.amqp_url, user=rabbit.user, password=rabbit.password, timeout=30)
     message = Message(body=b"x" * 2_000, inferred=True)
     message.user_id = rabbit.user.encode()
-    from pyspark_jms.amqp.dialects import RABBITMQ
-
-    connection.create_sender(RABBITMQ.send.address("queue", queue)).send(message)
-    connection.close()
+    proton_send(rabbit, RABBITMQ.send.address("queue", queue), message)
     options = {"onTooLarge": "deadLetter", "deadLetterQueue": dead, "maxMessageBytes": "1k"}
     with receiving(rabbit, queue=queue, **options) as receiver:
         wait_until(lambda: receiver.next_batch_end() == 0 and receiver.progress()["deadLetters"] == 1)
@@ -311,16 +303,6 @@ def test_check_send_and_peek(rabbit, queue, capsys):
     await_count(rabbit, queue, 1)
 
 
-def test_rows_come_back_over_stomp_too(rabbit):
-    stomp = {"brokerUrl": rabbit.url, "user": rabbit.user, "password": rabbit.password}
-    stomp |= {"queue": f"stomp.{uuid.uuid4().hex[:8]}"}
-    rows = pa.RecordBatch.from_pydict({"text": ["by stomp"], "JMSCorrelationID": ["c"]})
-    assert send_at_least_once(StompSinkLink, SinkOptions.parse(stomp), iter([rows])) == (1, 0)
-    batches = peek(reading_of(SourceOptions.parse(stomp | {"idleTimeout": "500ms"})))
-    [row] = pa.Table.from_batches(batches).to_pylist()
-    assert (row["text"], row["JMSCorrelationID"]) == ("by stomp", "c")
-
-
 def test_the_product_is_detected(rabbit):
     with closing(connect(SourceOptions.parse(access(rabbit, queue="q")).connection)) as connection:
         assert (connection.dialect.name, connection.server) == ("rabbitmq", f"RabbitMQ/{rabbit.version}")
@@ -328,9 +310,8 @@ def test_the_product_is_detected(rabbit):
 
 def test_a_row_without_a_body_comes_back_as_it_was(rabbit, queue):
     write(rabbit, [None, "x"], {"body_type": ["message", "text"]}, queue=queue)
-    options = SourceOptions.parse(access(rabbit, queue=queue, idleTimeout="500ms"))
-    rows = [row for batch in peek(reading_of(options)) for row in batch.select(["body_type", "text"]).to_pylist()]
-    assert rows == [{"body_type": "message", "text": None}, {"body_type": "text", "text": "x"}]
+    rows = read_rows(access(rabbit), queue, idleTimeout="500ms")
+    assert [(row["body_type"], row.get("text")) for row in rows] == [("message", None), ("text", "x")]
 
 
 def test_a_batch_read_over_stomp_says_that_a_quorum_queue_counts_it(rabbit, caplog):

@@ -1,13 +1,10 @@
 """Every broker in under a minute: messages in, through Spark, out, and the refusals of what it cannot do."""
 
-import json
-
 import pytest
 from chosen_brokers import BROKER_AS
+from commands import findings_of_check
 from streaming import run_available
 from waiting import await_count, wait_until
-
-from pyspark_jms.tools import cli
 
 COUNT = 600
 TEXT = "text {}: äöü € 😀 \\ : \t\r\nend"
@@ -61,9 +58,7 @@ def test_what_it_cannot_do_is_refused_where_the_options_are_read(spark, stage, t
 
 def test_the_check_finds_no_problem(stage, capsys):
     """And agrees with the table of the broker's page."""
-    access = ["--broker-url", stage.broker.url, "--user", stage.broker.user]
-    assert cli.main(["check", *access, "--option", f"password={stage.broker.password}", "--json"]) == 0
-    findings = {each["name"]: each for each in json.loads(capsys.readouterr().out)["findings"]}
+    findings = findings_of_check(stage.access, capsys)
     assert f"dialect {stage.name}" in findings["broker"]["value"]
     assert findings["body rule"]["verdict"] == "fine"
     exactly_once = {

@@ -211,18 +211,6 @@ def test_the_first_offset_has_a_number_for_each_stream_so_a_restart_misses_nothi
         assert one.read(8) == list(range(100, 108))
 
 
-def test_available_now_with_next_reads_what_was_sent_since_the_run_before(rabbit, stream):
-    send(rabbit, stream, range(2))
-    offset, runs = None, []
-    for run in range(3):
-        with reading(rabbit, stream, offset, streamOffset="next") as one:
-            one.source.drain()
-            runs.append(one.batch() + one.batch())
-            offset = one.offset
-        send(rabbit, stream, range(10 * run, 10 * run + 4))
-    assert runs == [[], [0, 1, 2, 3], [10, 11, 12, 13]]
-
-
 @pytest.mark.parametrize("fail", ["true", "false"])
 @pytest.mark.parametrize(
     ("again", "fact"),

@@ -254,7 +254,8 @@ def test_maps_of_java_producers(spark, stage, queues, tmp_path, documented):
     words = documented["maps of Java producers"]
     if words == "not tried":
         pytest.skip("no JMS client of this broker is at hand")
-    send_java_map(stage, queue)
+    with JmsClient(stage.broker) as java:
+        java.send(queue, {"i": 7})
     stream = spark.readStream.format("jms").options(**stage.access, queue=queue).load()
     run_available(stream, tmp_path, "memory", name=f"java_map_{stage.name}")
     (row,) = spark.table(f"java_map_{stage.name}").collect()
@@ -282,16 +283,3 @@ def settings(stage):
 
 def ids(rows):
     return {row.text: (row.delivery_id, row.JMSMessageID) for row in rows}
-
-
-def send_java_map(stage, queue):
-    if stage.name == "artemis":
-        with JmsClient(stage.broker) as java:
-            java.send(f"queue://{queue}", {"i": 7})
-        return
-    connection = stage.broker.connection_factory().createConnection(stage.broker.user, stage.broker.password)
-    session = connection.createSession(False, 1)
-    message = session.createMapMessage()
-    message.setInt("i", 7)
-    session.createProducer(session.createQueue(queue)).send(message)
-    connection.close()

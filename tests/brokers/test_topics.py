@@ -5,11 +5,10 @@ import json
 import uuid
 from collections import Counter, defaultdict
 
+import commands
 import pytest
 from streaming import run_available
 from waiting import wait_until
-
-from pyspark_jms.tools import cli
 
 slow = pytest.mark.slow
 
@@ -50,10 +49,8 @@ def publish(stage, topic, *texts, **properties):
 
 
 def unsubscribe(stage, topic, subscription, client=None):
-    access = ["--broker-url", stage.broker.url, "--user", stage.broker.user, "--option"]
-    command = ["unsubscribe", *access, f"password={stage.broker.password}", "--topic", topic]
-    named = ["--subscription-name", subscription] + (["--client-id", client] if client else [])
-    return cli.main([*command, *named])
+    named = ["--topic", topic, "--subscription-name", subscription, *(["--client-id", client] if client else [])]
+    return commands.run(stage.access, "unsubscribe", *named)
 
 
 @pytest.mark.deep

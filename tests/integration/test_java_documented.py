@@ -3,19 +3,11 @@
 import base64
 import struct
 
-import pyarrow as pa
 import pytest
+from broker_rows import read_texts, write_batch
+from column_types import batch_of
 from java_lines import HARNESS, call, compiled, fenced
-from streaming import access, left, read, run_available
-
-from pyspark_jms.columns.schema import TYPED_VALUE
-from pyspark_jms.jms.model import DeliveryMode
-from pyspark_jms.options.sink import SinkOptions
-from pyspark_jms.options.source import SourceOptions
-from pyspark_jms.sink.sending import send_at_least_once
-from pyspark_jms.spark.batch_reader import JmsPeek
-from pyspark_jms.stomp.sink import StompSinkLink
-from pyspark_jms.testing import JmsClient, Typed
+from streaming import access
 
 pytestmark = [pytest.mark.broker, pytest.mark.deep]
 
@@ -33,25 +25,12 @@ def test_a_lone_surrogate_comes_as_a_question_mark(broker, java, queue, document
     message = java._session.createTextMessage()
     documented("loneSurrogate", message)
     java._producer.send(java._destination(queue), message)
-    peek = JmsPeek(SourceOptions.parse(access(broker) | {"queue": queue, "idleTimeout": "1s"}))
-    assert [batch.column("text").to_pylist() for part in peek.partitions() for batch in peek.read(part)] == [["a?b"]]
-
-
-TYPES = {"properties": pa.map_(pa.string(), pa.string()), "property_types": pa.map_(pa.string(), pa.string()),
-         "bytes": pa.binary(), "map": pa.map_(pa.string(), TYPED_VALUE), "stream": pa.list_(TYPED_VALUE)}  # fmt: skip
+    assert read_texts(access(broker), queue) == ["a?b"]
 
 
 @pytest.fixture
 def send(broker, queue):
-    """``send(row, row, …)`` to the test's queue."""
-
-    def send(*rows):
-        names = {name for row in rows for name in row}
-        columns = {name: pa.array([row.get(name) for row in rows], TYPES.get(name, pa.string())) for name in names}
-        options = SinkOptions.parse(access(broker) | {"queue": queue})
-        assert send_at_least_once(StompSinkLink, options, iter([pa.record_batch(columns)])) == (len(rows), 0)
-
-    return send
+    return lambda *rows: write_batch(access(broker), queue, batch_of(rows))
 
 
 def float_bits(value):
@@ -144,33 +123,6 @@ def test_envelopes_of_little(java, queue, send, documented):
     assert [opened(text) for text in reported] == [[], [], [("0", "Integer", "null", as_reported("null", None))]]
 
 
-def test_what_each_body_is_an_instance_of(java, queue, send, documented):
-    bodies = {
-        "text": {"text": "t"},
-        "bytes": {"bytes": b"\0"},
-        "map": {"map": [("a", {"type": "int", "value": "1"})]},
-        "stream": {"stream": [{"type": "int", "value": "1"}]},
-        "object": {"body_type": "object", "bytes": b"\xac\xed\0\5t\0\1a"},
-        "message": {"body_type": "message"},
-    }
-    send(*bodies.values())
-
-    def facts(message):
-        marker = message.getStringProperty("spark_jms_body")
-        return documented("instancesOf", message), message.getClass().getSimpleName(), marker
-
-    found = {name: java.receive_as(facts, queue) for name in bodies}
-    text, raw = ("TextMessage", "ActiveMQTextMessage"), ("BytesMessage", "ActiveMQBytesMessage")
-    assert found == {
-        "text": (*text, None),
-        "bytes": (*raw, None),
-        "map": (*text, "map"),
-        "stream": (*text, "stream"),
-        "object": (*raw, "object"),
-        "message": (*text, "message"),
-    }
-
-
 PROPERTY_GETTERS = {
     "boolean": ("true", "getBooleanProperty", True),
     "byte": ("-128", "getByteProperty", -128),
@@ -200,37 +152,3 @@ def test_jms_converts_properties_to_the_requested_type(java, queue, send):
     # py4j hands a float over by its shortest text
     assert float_bits(got.pop("float")) == float_bits(wanted.pop("float"))
     assert got == wanted
-
-
-# --- through Spark, both ways -------------------------------------------------------------------------------
-
-
-@pytest.mark.spark
-def test_java_to_spark_to_java(spark, broker, queue, tmp_path, documented):
-    """What Java sends goes through a query to Java: texts, bytes, headers and properties as they were."""
-
-    def facts(message):
-        return documented("reported", message), message.getJMSExpiration() - message.getJMSTimestamp()
-
-    onward = f"{queue}.onward"
-    sent = {
-        "text": ("héllo\n😀", {"correlation_id": "c-1", "type": "kind", "priority": 7}),
-        "bytes": (b"\0\xff", {"reply_to": f"queue://{queue}.r", "delivery_mode": DeliveryMode.NON_PERSISTENT}),
-        "envelope": ('{"stream":[{"type":"short","value":"7"}]}', {"time_to_live": 3_600_000}),
-    }
-    with JmsClient(broker) as java:
-        for name, (body, headers) in sent.items():
-            marker = {"spark_jms_body": "stream"} if name == "envelope" else {}
-            java.send(queue, body, properties={"name": name, "n": Typed("short", 3)} | marker, **headers)
-        run_available(read(spark, broker, queue=queue), tmp_path, sink="jms", queue=onward, **access(broker))
-        assert left(broker, queue) == 0
-        found = [java.receive(onward, selector="spark_jms_body IS NULL") for _ in range(2)]
-        reported, expires = java.receive_as(facts, onward)
-    assert opened(reported) == [("0", "Integer", "Short", as_reported("Short", 7))]
-    assert 0 < expires <= 3_600_000
-    raw, text = sorted(found, key=lambda message: message.properties["name"].value)
-    assert (text.body, text.correlation_id, text.type, text.priority) == ("héllo\n😀", "c-1", "kind", 7)
-    assert text.properties["n"] == Typed("string", "3")
-    assert (raw.body, raw.reply_to, raw.delivery_mode) == (
-        b"\0\xff", f"queue://{queue}.r", DeliveryMode.NON_PERSISTENT
-    )  # fmt: skip

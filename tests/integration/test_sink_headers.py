@@ -8,35 +8,15 @@ import time
 
 import pyarrow as pa
 import pytest
+from broker_rows import write_batch
+from column_types import batch_of
 from streaming import access
 from waiting import await_count
 
-from pyspark_jms.columns.schema import TYPED_VALUE
 from pyspark_jms.jms.model import BodyType, DeliveryMode
-from pyspark_jms.options.sink import SinkOptions
-from pyspark_jms.sink.sending import send_at_least_once
-from pyspark_jms.stomp.sink import StompSinkLink
 from pyspark_jms.testing import JmsClient, Typed
 
 pytestmark = pytest.mark.broker
-
-TEXT_MAP, MAP, STREAM = pa.map_(pa.string(), pa.string()), pa.map_(pa.string(), TYPED_VALUE), pa.list_(TYPED_VALUE)
-TIMES = pa.timestamp("us", tz="UTC")
-TYPES = {
-    "JMSPriority": pa.int32(),
-    "JMSDeliveryMode": pa.int32(),
-    "JMSExpiration": TIMES,
-    "JMSDeliveryTime": TIMES,
-    "JMSTimestamp": TIMES,
-    "JMSRedelivered": pa.bool_(),
-    "time_to_live": pa.int64(),
-    "delivery_delay": pa.int64(),
-    "properties": TEXT_MAP,
-    "property_types": TEXT_MAP,
-    "bytes": pa.binary(),
-    "map": MAP,
-    "stream": STREAM,
-}
 
 
 @pytest.fixture
@@ -44,11 +24,7 @@ def send(broker, queue):
     """``send(row, row, …)`` to the test's queue."""
 
     def send(*rows):
-        names = {name for row in rows for name in row}
-        columns = {name: pa.array([row.get(name) for row in rows], TYPES.get(name, pa.string())) for name in names}
-        options = SinkOptions.parse(access(broker) | {"queue": queue})
-        sent = send_at_least_once(StompSinkLink, options, iter([pa.record_batch(columns)]))
-        assert sent == (len(rows), 0)
+        assert write_batch(access(broker), queue, batch_of(rows)) == (len(rows), 0)
 
     return send
 
@@ -215,8 +191,7 @@ def test_numbers_are_read_back_as_the_same_numbers(send, java, broker, queue):
     batch = pa.record_batch(
         {"text": ["t"] * len(doubles), "d": pa.array(doubles), "f": pa.array(doubles, pa.float32())}
     )
-    options = SinkOptions.parse(access(broker) | {"queue": queue, "propertyColumns": "d,f"})
-    send_at_least_once(StompSinkLink, options, iter([batch]))
+    write_batch(access(broker), queue, batch, propertyColumns="d,f")
     parse_double, parse_float = broker.jvm.java.lang.Double.parseDouble, broker.jvm.java.lang.Float.parseFloat
     for row in batch.to_pylist():
         properties = java.receive(queue).properties

@@ -8,14 +8,12 @@ import random
 import plain_encoder
 import pyarrow as pa
 import pytest
+from broker_rows import write_batch
+from column_types import batch_of
 from rawstomp import RawStomp
 from streaming import access
 
-from pyspark_jms.columns.schema import TYPED_VALUE
 from pyspark_jms.errors import InvalidDestinationError, JMSSecurityError, TransactionRolledBackError
-from pyspark_jms.options.sink import SinkOptions
-from pyspark_jms.sink.sending import send_at_least_once
-from pyspark_jms.stomp.sink import StompSinkLink
 
 pytestmark = pytest.mark.broker
 
@@ -32,14 +30,6 @@ OF_THE_BROKER = {
     "reply-to", "timestamp", "type", "destination-type", "content-type", "content-length", "ack", "transaction",
     "JMSXGroupID", "_AMQ_GROUP_ID", "_AMQ_SCHED_DELIVERY",
 }  # fmt: skip
-TEXT_MAP = pa.map_(pa.string(), pa.string())
-TYPES = {
-    "properties": TEXT_MAP,
-    "property_types": TEXT_MAP,
-    "bytes": pa.binary(),
-    "map": pa.map_(pa.string(), TYPED_VALUE),
-    "stream": pa.list_(TYPED_VALUE),
-}
 
 
 class Rows:
@@ -88,19 +78,11 @@ class Rows:
         return {"stream": [self.element() for _ in range(3)]}
 
 
-def batch_of(rows):
-    names = {name for row in rows for name in row}
-    return pa.record_batch(
-        {name: pa.array([row.get(name) for row in rows], TYPES.get(name, pa.string())) for name in names}
-    )
-
-
 @pytest.mark.parametrize("seed", range(2))
 def test_each_row_is_one_message_and_sets_what_it_says(broker, queue, seed):
     rows = Rows(seed)
     sent = [rows.row() for _ in range(ROWS)]
-    options = SinkOptions.parse(access(broker) | {"queue": queue})
-    assert send_at_least_once(StompSinkLink, options, iter([batch_of(sent)])) == (ROWS, 0)
+    assert write_batch(access(broker), queue, batch_of(sent)) == (ROWS, 0)
     with RawStomp(broker) as client:
         found = client.read(queue, wanted=ROWS) + client.read(queue, quiet=0.5)
         forged = client.read("forged", quiet=0.2)
@@ -140,10 +122,7 @@ NASTY_NAMES = ["a:b", "a\\b", "é🐘", "a b", "a\tb", "a\\nreceipt:forged", "qu
 def test_a_destination_is_a_name_whatever_it_holds(broker, queue):
     names = [f"{queue} {name}" for name in NASTY_NAMES]
     rows = [{"text": name, "destination": f"queue://{name}", "JMSReplyTo": f"queue://{name}"} for name in names]
-    assert send_at_least_once(StompSinkLink, SinkOptions.parse(access(broker)), iter([batch_of(rows)])) == (
-        len(rows),
-        0,
-    )
+    assert write_batch(access(broker), None, batch_of(rows)) == (len(rows), 0)
     for name in names:
         with RawStomp(broker) as client:
             (message,) = client.read(name, wanted=1)
@@ -170,15 +149,14 @@ def send_until_refused(broker, rows):
     """Now and then Artemis closes the connection before its ERROR is out. Then, too, nothing was sent."""
     for _ in range(10):
         with contextlib.suppress(TransactionRolledBackError):
-            send_at_least_once(StompSinkLink, SinkOptions.parse(access(broker)), iter([rows]))
+            write_batch(access(broker), None, rows)
 
 
 def test_what_is_no_name_of_a_property_is_left_out_with_its_row_and_other_names_forge_nothing(broker, queue):
     bad = ["destination", "spark_jms_body", "JMSFoo"]
     names = [*PIECES[1:-1], "a b", "a-b", "null", *bad]
     rows = [{"text": str(n), "properties": [("ok", "1"), (name, "2")]} for n, name in enumerate(names)]
-    options = SinkOptions.parse(access(broker) | {"queue": queue, "onBadRow": "drop"})
     sent = len(names) - len(bad)
-    assert send_at_least_once(StompSinkLink, options, iter([batch_of(rows)])) == (sent, len(bad))
+    assert write_batch(access(broker), queue, batch_of(rows), onBadRow="drop") == (sent, len(bad))
     with RawStomp(broker) as client:
         assert [int(message.body) for message in client.read(queue, quiet=0.5)] == [*range(sent)]

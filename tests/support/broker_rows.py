@@ -23,9 +23,9 @@ def write_rows(access, queue, rows, **options):
 
 
 def write_batch(access, queue, batch, **options):
-    """``queue``: None if the options name a topic."""
+    """Return how many rows were sent, and how many dropped. ``queue``: None if the options or the rows name another."""
     parsed = SinkOptions.parse(access | ({} if queue is None else {"queue": queue}) | options)
-    send_at_least_once(connect_sink(parsed), parsed, iter([batch]))
+    return send_at_least_once(connect_sink(parsed), parsed, iter([batch]))
 
 
 def read_batches(access, queue, **options):
@@ -36,3 +36,7 @@ def read_batches(access, queue, **options):
 def read_rows(access, queue, **options):
     """The rows of a batch read in the JSON of ``pyspark-jms peek --json``, in the order of arrival."""
     return [json_of(row) for batch in read_batches(access, queue, **options) for row in batch.to_pylist()]
+
+
+def read_texts(access, queue, **options):
+    return [text for batch in read_batches(access, queue, **options) for text in batch.column("text").to_pylist()]

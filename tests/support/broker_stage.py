@@ -7,6 +7,7 @@ import urllib.parse
 
 import pytest
 import rawstomp
+from broker_rows import access_over
 from installed_rabbit import InstalledRabbit
 
 from pyspark_jms.stomp.dialects import DIALECTS
@@ -27,7 +28,7 @@ class Stage:
 
     @property
     def access(self):
-        return {"brokerUrl": self.broker.url, "user": self.broker.user, "password": self.broker.password}
+        return access_over(self.broker, "stomp")
 
     @functools.cached_property
     def version(self):

@@ -1,4 +1,4 @@
-"""The types of the columns that tests write: those of the schema, and of the columns of the sink alone; and the columns
+"""Batches that tests write, the types of their columns (those of the schema and of the sink's own columns), and the columns
 of a read that wants few.
 """
 
@@ -26,3 +26,9 @@ def wanted_of(row, fixed, names):
         for column, key in zip(("properties", "property_types"), property_keys(name), strict=True):
             found[key] = dict(row[column] or ()).get(name)
     return found
+
+
+def batch_of(rows, columns=None, types=TYPES):
+    """The rows, dictionaries, as a batch of these columns; without ``columns``, of all that a row has."""
+    names = columns or sorted({name for row in rows for name in row}) or ["text"]
+    return pa.record_batch({name: pa.array([row.get(name) for row in rows], types[name]) for name in names})

@@ -1,6 +1,7 @@
 """Rows of the sink, drawn for the tests of both encoders: any subset of the columns, with nulls anywhere."""
 
 import base64
+import functools
 import itertools
 
 import column_types
@@ -8,13 +9,9 @@ import pyarrow as pa
 from hypothesis import strategies as st
 
 TYPES = column_types.TYPES | column_types.MILLISECONDS | {"JMSPriority": pa.int8()}
+batch_of = functools.partial(column_types.batch_of, types=TYPES)
 NASTY = ["", "\0", ":", "\\", "\r", "\n", "\r\n\n", "\\c", "a:b", "\n\n\0SEND\n"]
 NASTY += ["\u0100", "é", "雪", "🐘", "\u2028", "\x85", "x" * 300]
-
-
-def batch_of(rows, columns=None):
-    names = columns or sorted({name for row in rows for name in row}) or ["text"]
-    return pa.record_batch({name: pa.array([row.get(name) for row in rows], TYPES[name]) for name in names})
 
 
 anything = st.text(max_size=12) | st.lists(st.sampled_from(NASTY), max_size=4).map("".join)

@@ -84,7 +84,7 @@ class Rabbit(_WithMqtt, Rabbit4):
 # --- producers -----------------------------------------------------------------------------------------
 
 
-def _qpid(broker):
+def qpid(broker):
     return JmsClient(broker.amqp_url, broker.user, broker.password)
 
 
@@ -248,7 +248,7 @@ PRODUCERS = {
         "OpenWire": _openwire,
         "STOMP": _stomp,
         "AMQP 1.0": _amqp,
-        "Qpid JMS": _java(_qpid),
+        "Qpid JMS": _java(qpid),
         **_MQTT_3,
         **_MQTT_5,
     },
@@ -257,7 +257,7 @@ PRODUCERS = {
         "OpenWire scheduled": lambda broker, queue: _openwire(broker, queue, properties={"AMQ_SCHEDULED_DELAY": 1}),
         "STOMP": _stomp,
         "AMQP 1.0": _amqp,
-        "Qpid JMS": _java(_qpid),
+        "Qpid JMS": _java(qpid),
         **_MQTT_3,
     },
     "rabbitmq": {
@@ -317,14 +317,14 @@ FULL = {
         "OpenWire": _openwire_full,
         "STOMP": _stomp_full,
         "AMQP 1.0": _amqp_full,
-        "Qpid JMS": _java(_qpid, **_JAVA),
+        "Qpid JMS": _java(qpid, **_JAVA),
         "MQTT 5": _mqtt_full,
     },
     "classic": {
         "OpenWire": _openwire_full,
         "STOMP": _stomp_full,
         "AMQP 1.0": _amqp_full,
-        "Qpid JMS": _java(_qpid, **_JAVA),
+        "Qpid JMS": _java(qpid, **_JAVA),
     },
     "rabbitmq": {"AMQP 0.9.1": _pika_full, "STOMP": _stomp_full, "AMQP 1.0": _amqp_full, "MQTT 5": _mqtt_full},
 }

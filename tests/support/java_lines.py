@@ -42,16 +42,6 @@ public class Documented {
     public static void loneSurrogate(TextMessage message) throws Exception {
         message.setText("a\\ud800b");
     }
-
-    public static String instancesOf(Message message) {
-        List<String> found = new ArrayList<>();
-        if (message instanceof TextMessage) found.add("TextMessage");
-        if (message instanceof BytesMessage) found.add("BytesMessage");
-        if (message instanceof MapMessage) found.add("MapMessage");
-        if (message instanceof StreamMessage) found.add("StreamMessage");
-        if (message instanceof ObjectMessage) found.add("ObjectMessage");
-        return String.join(" ", found);
-    }
 }
 """
 """A class around the lines of the documentation, which stand for ``%s``: what a test reads of their values."""

@@ -1,7 +1,11 @@
 """The engine of reading without Spark: what the streaming runner would hold."""
 
+import contextlib
 import time
 
+from waiting import await_count, wait_until
+
+from pyspark_jms.options.source import SourceOptions
 from pyspark_jms.source.query import open_watch
 from pyspark_jms.source.receiver import BatchReceiver
 from pyspark_jms.source.stopping import StopRequest
@@ -45,3 +49,15 @@ class OpenReceiver(BatchReceiver):
         for link in self.links:
             link.drop()
         self._journal.close()
+
+
+def read_through_a_kill(broker, access, queue, count):
+    """Read all messages of the queue, kill the broker, and acknowledge the messages when they have come again."""
+    with contextlib.closing(OpenReceiver(SourceOptions.parse(access | {"queue": queue}))) as receiver:
+        wait_until(lambda: receiver.next_batch_end() == count)
+        broker.kill()
+        broker.start()
+        wait_until(lambda: receiver.next_batch_end() == count and receiver.progress()["recognised"] == count)
+        receiver.acknowledge_through(count)
+        wait_until(lambda: receiver.next_batch_end() == count and receiver.progress()["acknowledged"] == count)
+    await_count(broker, queue, 0)
