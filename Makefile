@@ -19,7 +19,7 @@ RABBITMQ_4 := sid
 PAIR       := tests/brokers/test_pair.py
 # Of `make test-deep`: YARN and HDFS. CI sets none.
 YARN       := tests/yarn
-OVER_STOMP := $(addprefix tests/brokers/test_,every_broker.py smoke.py topics.py permissions_elsewhere.py between_clients.py)
+OVER_STOMP := $(addprefix tests/brokers/test_,every_broker.py smoke.py topics.py permissions.py between_clients.py)
 # Of `make test-deep`: the brokers as people run them, of tests/support/chosen_brokers.py. CI sets none.
 BROKERS_AS := artemis-as-created artemis-built-in classic-as-run classic-in-production
 ON_ANY_BROKER := $(addprefix tests/brokers/test_,every_broker.py smoke.py topics.py between_clients.py batch_reads.py \
@@ -100,7 +100,7 @@ test-deep: check $(SHARED) ## run the further tests of CI: more brokers, more cr
 	$(if $(RABBITMQ_4),RABBITMQ_4=$(RABBITMQ_4) $(PYTEST) $(WORKERS) -m 'not container' -k rabbitmq $(OVER_STOMP))
 	$(if $(PAIR),$(PYTEST) $(PAIR))
 	$(foreach as,$(BROKERS_AS),BROKER_AS=$(as) $(PYTEST) $(WORKERS) -m 'not container' $(ON_ANY_BROKER) $(if $(filter artemis-%,$(as)),$(ON_ARTEMIS)) &&) true
-	$(PYTEST) -m 'container and not slow'
+	$(PYTEST) -m 'container and not slow' tests/e2e
 	$(if $(YARN),$(PYTEST) $(YARN))
 	$(MAKE) --no-print-directory test-older PART=yes
 

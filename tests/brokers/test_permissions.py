@@ -1,77 +1,160 @@
-"""docs/security.md on Artemis: these permissions are enough for a feature, and each of them is needed."""
+"""docs/security.md: on each broker these permissions are enough for a feature, and each of them is needed."""
 
 import re
 
 import feature_uses
 import pytest
-from rawstomp import RawStomp
+from broker_rows import access_over
+from broker_stage import Stage, require_rabbitmq
+from feature_uses import words
+from installed_rabbit import InstalledRabbit, RabbitUser
 from waiting import await_count
 
 from pyspark_jms.errors import JMSError
-from pyspark_jms.testing import EmbeddedArtemis, User
+from pyspark_jms.testing import EmbeddedArtemis, EmbeddedClassic, User
 
 pytestmark = [pytest.mark.slow, pytest.mark.broker]
 
-CASES = list(feature_uses.cases("artemis"))
+REFUSED = r"permission|refused|may not|not authorized|not allowed"
+ROLLED_BACK = r"Transaction marked rollback only"
+"""What Classic answers to the COMMIT of a SEND that it has refused."""
 
 
-def address(number):
+def name_of(number):
     return f"permissions.{number}"
 
 
-def user(number):
-    feature, _, _, granted, _ = CASES[number]
-    at = {address(number): set(granted)}
+def source_of(number):
+    """The queue from which a message goes to the dead-letter queue ``name_of(number)``."""
+    return f"from.{number}"
+
+
+def use(stage, number, feature, protocol):
+    """Use the feature as the user of this case."""
+    name = name_of(number)
+    access = access_over(stage.broker, protocol.lower())
+    access |= {"user": f"user{number}", "password": "pw", "reconnectTimeout": "0s"}
     if feature == "`deadLetterQueue`":
-        at = {address(number): set(granted), f"from.{number}": {"consume"}}
-    return User(f"user{number}", "pw", permissions=set(), at=at)
+        source, count = source_of(number), stage.broker.message_count
+        feature_uses.divert(access, name, source, lambda: put(stage, source, [([], "x" * 2000)]), lambda: count(source))
+        await_count(stage.broker, name, 1)
+        return
+    kind = "topic" if "topic" in feature else "queue"
+    spelled = f"/amq/queue/{name}" if "/amq/queue/" in feature else name
+    messages = [([], "hello")]
+    feature_uses.use(feature, access, spelled, lambda count: put(stage, name, messages * count, kind))
+
+
+def put(stage, name, messages, kind="queue"):
+    with stage.client() as client:
+        if kind == "topic":
+            client.publish(name, *(text for _, text in messages))
+        else:
+            client.put(name, messages)
+
+
+def require_enough_or_refused(stage, number, feature, protocol, *, enough):
+    if enough:
+        use(stage, number, feature, protocol)
+        return
+    with pytest.raises(JMSError, match=f"{REFUSED}|{ROLLED_BACK}" if stage.name == "classic" else REFUSED):
+        use(stage, number, feature, protocol)
+
+
+def numbers(cases):
+    """Parametrize with the number of each case."""
+    ids = [re.sub(r"\W+", "-", f"{number} {case}").strip("-") for number, case in enumerate(cases)]
+    return pytest.mark.parametrize("number", range(len(cases)), ids=ids)
+
+
+# --- Artemis and ActiveMQ Classic ---------------------------------------------------------------------
+
+ARTEMIS, CLASSIC = list(feature_uses.cases("artemis")), list(feature_uses.cases("classic"))
+AS_ARTEMIS = {"read": "consume", "write": "send", "admin": "createAddress"}
+"""The names of ``User`` for Classic's rights."""
+
+
+def users_of(cases, of_source):
+    """``of_source``: the permissions for the queue whose messages go to a dead-letter queue."""
+    for number, (feature, _, _, granted, _) in enumerate(cases):
+        at = {name_of(number): {AS_ARTEMIS.get(each, each) for each in granted}}
+        if feature == "`deadLetterQueue`":
+            at[source_of(number)] = of_source
+        yield User(f"user{number}", "pw", permissions=set(), at=at)
 
 
 @pytest.fixture(scope="module")
 def artemis():
-    with EmbeddedArtemis(users=[user(number) for number in range(len(CASES))], start_timeout=180) as broker:
-        yield broker
+    with EmbeddedArtemis(users=list(users_of(ARTEMIS, {"consume"})), start_timeout=180) as broker:
+        yield Stage("artemis", broker)
 
 
-def use(broker, number):
-    """Use the feature as the user of this case."""
-    feature, protocol, exists, _, _ = CASES[number]
-    name, topic = address(number), "topic" in feature
+@pytest.fixture(scope="module")
+def classic():
+    users = list(users_of(CLASSIC, {"consume", "createAddress"}))
+    with EmbeddedClassic(users=users, start_timeout=180) as broker:
+        yield Stage("classic", broker)
+
+
+@numbers(ARTEMIS)
+def test_artemis(artemis, number):
+    require_case(artemis, number, *ARTEMIS[number])
+
+
+@numbers(CLASSIC)
+def test_classic(classic, number):
+    require_case(classic, number, *CLASSIC[number])
+
+
+def require_case(stage, number, feature, protocol, exists, _granted, enough):
     if exists:
-        broker.create_queue(name, topic=topic)
-    url = broker.url if protocol == "STOMP" else broker.amqp_url
-    access = {"brokerUrl": url, "user": f"user{number}", "password": "pw", "reconnectTimeout": "0s"}
-    if feature == "`deadLetterQueue`":
-        source, large = f"from.{number}", [([], "x" * 2000)]
-        feature_uses.divert(
-            access, name, source, lambda: send(broker, source, large), lambda: broker.message_count(source)
-        )
-        await_count(broker, name, 1)
-    else:
-        feature_uses.use(feature, access, name, lambda count: send(broker, name, [([], "hello")] * count, topic=topic))
+        stage.broker.create_queue(name_of(number), topic="topic" in feature)
+    require_enough_or_refused(stage, number, feature, protocol, enough=enough)
 
 
-def send(broker, name, messages, **kind):
-    with RawStomp(broker) as client:
-        client.send(name, messages, **kind)
+# --- RabbitMQ -----------------------------------------------------------------------------------------
+
+KINDS = ("configure", "write", "read")
 
 
-def id_of(number):
-    feature, protocol, exists, granted, enough = CASES[number]
-    parts = (
-        feature,
-        protocol,
-        "exists" if exists else "new",
-        "+".join(granted) or "nothing",
-        "" if enough else "refused",
-    )
-    return re.sub(r"\W+", "-", " ".join(parts)).strip("-")
+def rabbit_cases():
+    """(feature, expressions of the user for each kind, whether they are enough)"""
+    for feature, *cells in feature_uses.rows("rabbitmq"):
+        needs = dict(zip(KINDS, map(words, cells), strict=True))
+        yield feature, needs, True
+        for kind, names in needs.items():
+            for one in names:
+                yield feature, needs | {kind: tuple(each for each in names if each != one)}, False
 
 
-@pytest.mark.parametrize("number", range(len(CASES)), ids=id_of)
-def test_permissions(artemis, number):
-    if CASES[number][-1]:
-        use(artemis, number)
-        return
-    with pytest.raises(JMSError, match=r"permission|refused|may not"):
-        use(artemis, number)
+RABBIT = list(rabbit_cases())
+
+
+def rabbit_user(number):
+    """The expressions of a user, with the names of this case."""
+
+    def pattern(names):
+        return "^(" + "|".join(names) + ")$" if names else "^$"
+
+    _, needs, _ = RABBIT[number]
+    of_case = {"orders": name_of(number), "c.s": f"c.{name_of(number)}.s"}
+    granted = {kind: [of_case.get(each, each) for each in names] for kind, names in needs.items()}
+    if RABBIT[number][0] == "`deadLetterQueue`":
+        granted = {"configure": [*granted["configure"], source_of(number)], "write": granted["write"],
+                   "read": [*granted["read"], source_of(number)]}  # fmt: skip
+    return RabbitUser(f"user{number}", "pw", *(pattern(granted[kind]) for kind in KINDS))
+
+
+@pytest.fixture(scope="module")
+def rabbit():
+    require_rabbitmq()
+    with InstalledRabbit(users=[rabbit_user(number) for number in range(len(RABBIT))]) as broker:
+        yield Stage("rabbitmq", broker)
+
+
+@numbers(RABBIT)
+def test_rabbitmq(rabbit, number):
+    feature, _, enough = RABBIT[number]
+    if "topic" not in feature:
+        rabbit.broker.create_queue(name_of(number))
+    require_enough_or_refused(rabbit, number, feature, "STOMP", enough=enough)
