@@ -1,12 +1,9 @@
 """What is promised, on every broker: stops, crashes, restarts, refusals. Slow: `make test-all`."""
 
-import json
-import os
-import signal
-import subprocess
-import sys
 import time
 
+import files_job
+import own_process
 import pytest
 from chosen_brokers import BROKER_AS, skip_as
 from streaming import batches_done, run_available
@@ -17,84 +14,44 @@ pytestmark = pytest.mark.slow
 COUNT = 1_200
 BATCH = 100
 
-JOB = """
-import json, sys
-from pyspark.sql import SparkSession
-
-options, folder = json.loads(sys.argv[1]), sys.argv[2]
-spark = (SparkSession.builder.master("local[2]").config("spark.ui.enabled", "false")
-         .config("spark.sql.warehouse.dir", folder + "/warehouse").getOrCreate())
-frame = spark.readStream.format("jms").options(**options).load()
-query = (frame.selectExpr("properties.n n", "text").writeStream.format("parquet").option("path", folder + "/out")
-         .option("checkpointLocation", folder + "/checkpoint").start())
-query.awaitTermination()
-"""
-
-
-@pytest.fixture
-def job(tmp_path):
-    """``job(**options)`` starts the job in a process of its own, driver and all."""
-    started = []
-
-    def start(**options):
-        script = tmp_path / "job.py"
-        script.write_text(JOB)
-        options |= {"maxMessagesPerTrigger": str(BATCH)}
-        with (tmp_path / "job.log").open("ab") as log:
-            command = [sys.executable, str(script), json.dumps(options), str(tmp_path)]
-            environment = os.environ | {"PYSPARK_PYTHON": sys.executable}
-            started.append(subprocess.Popen(command, stdout=log, stderr=log, env=environment, start_new_session=True))
-        return started[-1]
-
-    yield start
-    for process in started:
-        if process.poll() is None:
-            os.killpg(process.pid, signal.SIGKILL)
-            process.wait(30)
-
 
 def put_numbered(stage, queue, count=COUNT):
     with stage.client() as client:
         client.put(queue, [([("n", str(n))], f"text {n}") for n in range(count)])
 
 
-def rows_of(spark, stage, queue, **options):
-    options = {"maxMessagesPerTrigger": str(BATCH)} | options
-    stream = spark.readStream.format("jms").options(**stage.access, queue=queue, **options).load()
-    return stream.selectExpr("properties.n n", "text")
+def options_of(stage, queue, **options):
+    return {**stage.access, "queue": queue, "maxMessagesPerTrigger": str(BATCH), **options}
 
 
-def start(spark, stage, queue, folder):
-    writer = rows_of(spark, stage, queue).writeStream.format("parquet").option("path", str(folder / "out"))
-    return writer.option("checkpointLocation", str(folder / "checkpoint")).start()
-
-
-def finish(spark, stage, queue, folder, **options):
-    """Go on from the checkpoint until the queue is empty; how many messages came twice."""
-    rows = rows_of(spark, stage, queue, maxMessagesPerTrigger=str(COUNT), **options)
-    query = run_available(rows, folder / "checkpoint", "parquet", path=str(folder / "out"))
-    assert sum(progress.numInputRows for progress in query.recentProgress), "nothing was left to be read"
-    wait_until(lambda: stage.broker.message_count(queue) == 0, what="an empty queue")
-    found = [int(row.n) for row in spark.read.parquet(str(folder / "out")).select("n").collect()]
+def finish(spark, stage, options, folder):
+    """Go on from the checkpoint until the queue is empty. Returns how many messages came twice."""
+    found = files_job.read_on(spark, options | {"maxMessagesPerTrigger": str(COUNT)}, folder)
+    wait_until(lambda: stage.broker.message_count(options["queue"]) == 0, what="an empty queue")
     assert set(found) == set(range(COUNT))
-    return len(found) - COUNT
+    return found.total() - COUNT
 
 
 @pytest.mark.parametrize("journal", [False, True], ids=["no journal", "journal"])
-def test_a_driver_killed_in_the_middle_loses_nothing(spark, stage, queues, job, tmp_path, journal, documented, report):
+def test_a_driver_killed_in_the_middle_loses_nothing_or_a_journal_is_refused(
+    spark, stage, queues, tmp_path, journal, documented, report
+):
     queue, _ = queues
     promised = documented["queue → Spark"]
     assert promised in {"at-least-once", "at-least-once, or exactly-once with a journal"}
-    if journal and "exactly-once" not in promised:
-        pytest.skip("no journal on this broker: test_a_journal_gives_each_message_once_or_is_refused")
-    options = {"deliveryGuarantee": "exactly-once", "journalLocation": str(tmp_path / "journal")} if journal else {}
+    once = {"deliveryGuarantee": "exactly-once", "journalLocation": str(tmp_path / "journal")} if journal else {}
+    options = options_of(stage, queue, **once)
     put_numbered(stage, queue)
-    process = job(**stage.access, queue=queue, **options)
-    wait_until(lambda: batches_done(tmp_path) >= 2, seconds=200, what="the second batch")
-    os.killpg(process.pid, signal.SIGKILL)
-    process.wait(60)
+    if journal and "exactly-once" not in promised:
+        with pytest.raises(Exception, match=r"\[JMS_UNSUPPORTED\].*journalLocation"):
+            files_job.read_on(spark, options, tmp_path)
+        wait_until(lambda: stage.broker.message_count(queue) == COUNT, what="every message to be back")
+        return
+    with files_job.running(options, tmp_path) as process:
+        wait_until(lambda: batches_done(tmp_path) >= 2, seconds=200, what="the second batch")
+        own_process.kill(process)
     wait_until(lambda: stage.broker.consumer_count(queue) == 0, what="the end of the subscription")
-    repeated = finish(spark, stage, queue, tmp_path, **options)
+    repeated = finish(spark, stage, options, tmp_path)
     kind = " with a journal" if journal else ""
     report(f"{stage.name}, driver killed{kind}: {COUNT} sent, {COUNT} read, {repeated} repeated")
     assert repeated == 0 or not journal
@@ -103,10 +60,11 @@ def test_a_driver_killed_in_the_middle_loses_nothing(spark, stage, queues, job, 
 def test_a_query_stopped_in_the_middle_loses_nothing(spark, stage, queues, tmp_path, report):
     queue, _ = queues
     put_numbered(stage, queue)
-    query = start(spark, stage, queue, tmp_path)
+    options = options_of(stage, queue)
+    query = files_job.start(spark, options, tmp_path)
     wait_until(lambda: batches_done(tmp_path) >= 2, what="the second batch")
     query.stop()
-    repeated = finish(spark, stage, queue, tmp_path)
+    repeated = finish(spark, stage, options, tmp_path)
     report(f"{stage.name}, query stopped: {COUNT} sent, {COUNT} read, {repeated} repeated")
     assert repeated <= BATCH
 
@@ -114,14 +72,15 @@ def test_a_query_stopped_in_the_middle_loses_nothing(spark, stage, queues, tmp_p
 def test_a_broker_killed_and_started_in_the_middle_loses_nothing(spark, own_stage, queues, tmp_path, report):
     queue, _ = queues
     put_numbered(own_stage, queue)
-    query = start(spark, own_stage, queue, tmp_path)
+    options = options_of(own_stage, queue)
+    query = files_job.start(spark, options, tmp_path)
     wait_until(lambda: batches_done(tmp_path) >= 2, what="the second batch")
     own_stage.broker.kill()
     own_stage.broker.start()
     done = batches_done(tmp_path)
     wait_until(lambda: batches_done(tmp_path) > done + 1, seconds=150, what="batches after the restart")
     query.stop()
-    repeated = finish(spark, own_stage, queue, tmp_path)
+    repeated = finish(spark, own_stage, options, tmp_path)
     report(f"{own_stage.name}, broker killed and started: {COUNT} sent, {COUNT} read, {repeated} repeated")
 
 
@@ -201,24 +160,6 @@ def test_many_acknowledgements_at_once(spark, stage, queues, tmp_path):
     query = run_available(stream, tmp_path / "checkpoint", "noop")
     assert sum(progress.numInputRows for progress in query.recentProgress) == 12_000
     wait_until(lambda: stage.broker.message_count(queue) == 0, what="an empty queue")
-
-
-def test_a_journal_gives_each_message_once_or_is_refused(spark, stage, queues, tmp_path, documented):
-    queue, _ = queues
-    put_numbered(stage, queue, 200)
-    stream = (
-        spark.readStream.format("jms")
-        .options(**stage.access, queue=queue, deliveryGuarantee="exactly-once", journalLocation=str(tmp_path / "j"))
-        .load()
-    )
-    if "with a journal" not in documented["queue → Spark"]:
-        query = stream.writeStream.format("noop").option("checkpointLocation", str(tmp_path / "c")).start()
-        with pytest.raises(Exception, match=r"\[JMS_UNSUPPORTED\].*journalLocation"):
-            query.awaitTermination(120)
-        wait_until(lambda: stage.broker.message_count(queue) == 200, what="every message to be back")
-    else:
-        run_available(stream, tmp_path / "c", "memory", name=f"journal_{stage.name}")
-        assert spark.table(f"journal_{stage.name}").count() == 200
 
 
 def expired(stage, queue):

@@ -1,8 +1,6 @@
 """The jobs in the manifests run: with their variables, on a broker and a Spark of this machine."""
 
 import contextlib
-import os
-import subprocess
 import sys
 from collections import Counter
 from pathlib import Path
@@ -13,7 +11,7 @@ import pytest
 import yaml
 from amqp_sending import settings_of
 from numbered import fill, in_queue
-from session import kill_session
+from own_process import started
 from waiting import wait_until
 
 from pyspark_jms.testing import EmbeddedArtemis
@@ -33,7 +31,6 @@ def artemis():
 @pytest.fixture
 def job(artemis, tmp_path):
     """``job(file, url, **variables)``: the job of a manifest, running."""
-    started = []
 
     def job(file, url, **variables):
         (texts,) = [
@@ -43,23 +40,11 @@ def job(artemis, tmp_path):
         (tmp_path / name).write_text(text)
         (tmp_path / "password").write_text(artemis.password + "\n")
         own = {"JMS_BROKER_URL": url, "JMS_BROKER_USER": "spark", "JMS_PASSWORD_FILE": str(tmp_path / "password")}
-        environment = os.environ | own | {"PYSPARK_PYTHON": sys.executable} | variables
-        with (tmp_path / "log").open("wb") as log:
-            process = subprocess.Popen(
-                [sys.executable, str(tmp_path / name)],
-                stdout=log,
-                stderr=log,
-                cwd=tmp_path,
-                env=environment,
-                start_new_session=True,
-            )
-        started.append(process)
-        return process
+        command = [sys.executable, str(tmp_path / name)]
+        return running.enter_context(started(command, tmp_path / "log", cwd=tmp_path, **own, **variables))
 
-    yield job
-    for process in started:
-        kill_session(process.pid)
-        process.wait(30)
+    with contextlib.ExitStack() as running:
+        yield job
 
 
 def test_the_job_with_a_journal(artemis, job, tmp_path):

@@ -2,19 +2,18 @@
 
 import contextlib
 import json
-import os
 import signal
-import subprocess
-import sys
 import uuid
+from collections import Counter
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
-from urllib.parse import urlsplit
 
 import artemis_image
-import pyarrow.parquet as pq
 import pytest
 from containers import ArtemisContainer
+from numbered import in_committed_files
+from own_process import spark_submit, started
 from rawstomp import RawStomp
 from waiting import wait_until
 
@@ -34,26 +33,10 @@ def queue():
 @contextlib.contextmanager
 def submitted(job, broker, queue, folder, *arguments):
     """The running job; it is killed at the end if it still runs."""
-    command = [
-        *(
-            str(Path(sys.executable).with_name("spark-submit")),
-            "--master",
-            "local[2]",
-            "--conf",
-            "spark.ui.enabled=false",
-        ),
-        *(str(JOBS / job), "--broker-url", broker.url, "--user", broker.user, "--password-env", "E2E_PASSWORD"),
-        *("--queue", queue, "--checkpoint", str(folder / "checkpoint"), *arguments),
-    ]
-    environment = os.environ | {"PYSPARK_PYTHON": sys.executable, "E2E_PASSWORD": broker.password}
-    with (folder / "log").open("w") as log:
-        process = subprocess.Popen(command, stdout=log, stderr=log, env=environment, cwd=folder)
-        try:
-            yield process
-        finally:
-            if process.poll() is None:
-                process.kill()
-            process.wait()
+    where = ["--broker-url", broker.url, "--user", broker.user, "--password-env", "E2E_PASSWORD", "--queue", queue]
+    command = spark_submit(JOBS / job, *where, "--checkpoint", folder / "checkpoint", *arguments)
+    with started(command, folder / "log", cwd=folder, E2E_PASSWORD=broker.password) as process:
+        yield process
 
 
 def ended(process, folder, seconds=120):
@@ -71,26 +54,6 @@ def at_most_the_last_batch_is_left(broker, queue, last):
         left = {int(message.body) for message in client.read(queue)}
     assert left <= set(range(last))
     assert len(left) <= MOST
-
-
-class Output:
-    """What the file sink's log counts as written: a file that is not in it may be half there."""
-
-    def __init__(self, folder):
-        self._folder, self._files = folder, {}
-
-    def numbers(self):
-        return [number for file in self._committed() for number in self._read(file)]
-
-    def _committed(self):
-        logs = self._folder.glob("_spark_metadata/[0-9]*")
-        lines = {line for log in logs for line in log.read_text().splitlines()[1:]}
-        return sorted({Path(urlsplit(json.loads(line)["path"]).path) for line in lines})
-
-    def _read(self, file):
-        if file not in self._files:
-            self._files[file] = [int(text) for text in pq.read_table(file, columns=["text"])["text"].to_pylist()]
-        return self._files[file]
 
 
 def test_from_queue_to_queue(artemis, queue, tmp_path):
@@ -111,22 +74,22 @@ def test_from_queue_to_queue(artemis, queue, tmp_path):
     "fault", ["killed", *(pytest.param(name, marks=pytest.mark.slow) for name in ("paused", "disconnected"))]
 )
 def test_a_stream_outlives_what_happens_to_the_broker(artemis, queue, fault, tmp_path, report):
-    output = Output(tmp_path / "output")
+    output = partial(in_committed_files, tmp_path / "output", "text")
     send(artemis, queue, 0, 300)
     with submitted(
         "jms_to_parquet.py", artemis, queue, tmp_path, "--output", str(tmp_path / "output"), "--max-messages", str(MOST)
     ) as job:
-        wait_until(lambda: job.poll() is not None or len(output.numbers()) >= 50, 120, "the first batch")
+        wait_until(lambda: job.poll() is not None or output().total() >= 50, 120, "the first batch")
         send(artemis, queue, 300, 700)
         with getattr(artemis, fault)():
-            read = len(output.numbers())
+            read = output().total()
         artemis.wait_until_serving()
         send(artemis, queue, 1000, 500)
-        wait_until(lambda: job.poll() is not None or set(output.numbers()) == set(range(1500)), 150, "the last message")
+        wait_until(lambda: job.poll() is not None or set(output()) == set(range(1500)), 150, "the last message")
         assert job.poll() is None, (tmp_path / "log").read_text()[-4000:]
         job.send_signal(signal.SIGTERM)
         ended(job, tmp_path)
-    assert sorted(output.numbers()) == list(range(1500))  # none lost, none duplicated: no other consumer
+    assert output() == Counter(range(1500))  # none lost, none duplicated: no other consumer
     at_most_the_last_batch_is_left(artemis, queue, 1500)
     report(f"broker container {fault} after {read} of 1500 messages: 0 lost, 0 twice")
 
@@ -159,20 +122,20 @@ def pair(network, tmp_path):
 @pytest.mark.timeout(600)
 def test_a_stream_fails_over_from_a_live_broker_to_its_backup(pair, queue, tmp_path, report):
     live, backup = pair
-    output = Output(tmp_path / "output")
+    output = partial(in_committed_files, tmp_path / "output", "text")
     send(live, queue, 0, 500)
     both = SimpleNamespace(url=f"{live.url},{backup.url}", user=live.user, password=live.password)
     files = ("--output", str(tmp_path / "output"), "--max-messages", str(MOST))
     with submitted("jms_to_parquet.py", both, queue, tmp_path, *files) as job:
-        wait_until(lambda: job.poll() is not None or len(output.numbers()) >= MOST, 200, "the first batch")
+        wait_until(lambda: job.poll() is not None or output().total() >= MOST, 200, "the first batch")
         send(live, queue, 500, 500)
         live.wrapped.kill("SIGKILL")
         backup.wait_until_serving(150)
         send(backup, queue, 1000, 500)
-        wait_until(lambda: job.poll() is not None or len(set(output.numbers())) == 1500, 200, "the last message")
+        wait_until(lambda: job.poll() is not None or len(output()) == 1500, 200, "the last message")
         assert job.poll() is None, (tmp_path / "log").read_text()[-4000:]
         job.send_signal(signal.SIGTERM)
         ended(job, tmp_path)
-    assert sorted(output.numbers()) == list(range(1500))
+    assert output() == Counter(range(1500))
     at_most_the_last_batch_is_left(backup, queue, 1500)
     report("live broker killed, backup over the same store took over: 0 of 1500 lost, 0 twice")

@@ -56,9 +56,8 @@ show(peek, peek.count(), peek.schema)
 
 with_journal = read(deliveryGuarantee="exactly-once", journalLocation=f"{folder}/journal")
 show(with_journal, repr(with_journal))
-run(with_journal, "journal", "jms", **access | {"queue": "middle"})
-run(read(by_file, "middle"), "once", "jms", **by_file | order["once"], queue="out")
-run(read(queue="out"), "files")
+run(with_journal, "journal", "jms", **by_file | order["once"], queue="out")
+run(read(by_file, queue="out"), "files")
 
 rows = spark.read.parquet(f"{folder}/files")
 show("files hold the payload:", {row.text for row in rows.collect()} == {payload})

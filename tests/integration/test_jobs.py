@@ -1,7 +1,6 @@
 """jobs/*.py as users run them: ``spark-submit``, its output, and a SIGTERM in the middle."""
 
 import json
-import os
 import re
 import signal
 import subprocess
@@ -10,6 +9,7 @@ from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
+from own_process import environment, spark_submit, started
 from rawstomp import RawStomp
 from streaming import left
 from waiting import await_count, await_value, wait_until
@@ -18,30 +18,16 @@ JOBS = Path(__file__).parents[2] / "jobs"
 SECRET = "JOB_PASSWORD"
 
 
-def command(name, *arguments):
-    submit = [str(Path(sys.executable).with_name("spark-submit")), "--master", "local[2]"]
-    quiet = ["--conf", "spark.ui.enabled=false"]
-    return [*submit, *quiet, str(JOBS / name), *map(str, arguments)]
-
-
-def environment(**more):
-    return os.environ | {"PYSPARK_PYTHON": sys.executable} | more
-
-
 @pytest.fixture
 def run(broker, queue, tmp_path):
     """``run(name, *arguments)``: the ended job, which read the queue once and left what ``remains``."""
 
     def run(name, *arguments, password=("--password-env", SECRET), remains=0, ends=0, url=broker.url):
         where = ["--broker-url", url, "--user", broker.user, *password, "--queue", queue]
+        command = spark_submit(JOBS / name, *where, "--available-now", *arguments)
+        variables = environment(**{SECRET: broker.password})
         ended = subprocess.run(
-            command(name, *where, "--available-now", *arguments),
-            capture_output=True,
-            text=True,
-            timeout=200,
-            check=False,
-            cwd=tmp_path,
-            env=environment(**{SECRET: broker.password}),
+            command, capture_output=True, text=True, timeout=200, check=False, cwd=tmp_path, env=variables
         )
         assert ended.returncode == ends, ended.stderr[-4000:]
         assert left(broker, queue, remains) == remains
@@ -63,35 +49,25 @@ def test_help_needs_neither_spark_nor_broker(job):
     assert " --password " not in reported.stdout
 
 
-@pytest.mark.slow
-@pytest.mark.broker
-@pytest.mark.spark
-@pytest.mark.parametrize("protocol", ["stomp", pytest.param("amqp", marks=pytest.mark.deep)])
-def test_console_shows_the_messages(broker, queue, run, protocol):
-    with RawStomp(broker) as client:
-        client.send(queue, [([("colour", "red"), ("type", "kind")], "first läuft"), ([], "second")])
-    shown = run("jms_to_console.py", url=broker.amqp_url if protocol == "amqp" else broker.url).stdout
-    assert "Batch: 0" in shown
-    first, second = (next(line for line in shown.splitlines() if text in line) for text in ("first läuft", "second"))
-    assert first.startswith("|0 ")
-    assert "colour -> red" in first
-    assert "|kind" in first
-    assert second.startswith("|1 ")
-
-
 @pytest.mark.deep
 @pytest.mark.broker
 @pytest.mark.spark
 def test_console_shows_all_that_it_takes_and_a_peek_takes_nothing(broker, queue, run):
+    numbers = [f"number {n} läuft" for n in range(130)]
     with RawStomp(broker) as client:
-        client.send(queue, [([], f"number {n} ends" if n % 2 else f"number {n} ends".encode()) for n in range(130)])
-    numbers = [f"number {n} ends" for n in range(130)]
+        client.send(queue, [([("colour", "red"), ("type", "kind")], numbers[0])])
+        client.send(queue, [([], text if n % 2 else text.encode()) for n, text in enumerate(numbers[1:], 1)])
     peeked = run("jms_to_console.py", "--peek", "--max-messages", 70, remains=130).stdout
     assert [text for text in numbers if text in peeked] == numbers[:70]
     await_value(lambda: set(broker.delivery_counts(queue)), {0})
     taken = run("jms_to_console.py", "--max-messages", 50).stdout
     assert [text for text in numbers if text in taken] == numbers
     assert taken.count("Batch: ") >= 3
+    first, second = (next(line for line in taken.splitlines() if text in line) for text in numbers[:2])
+    assert first.startswith("|0 ")
+    assert "colour -> red" in first
+    assert "|kind" in first
+    assert second.startswith("|1 ")
 
 
 @pytest.mark.broker
@@ -157,23 +133,12 @@ def test_sigterm_loses_nothing_and_costs_no_delivery_attempt(broker, queue, run,
     dead = broker.message_count("DLQ")
     where = ["--broker-url", broker.url, "--user", broker.user, "--password-env", SECRET, "--queue", queue]
     what = ["--output", tmp_path / "out", "--checkpoint", tmp_path / "checkpoint"]
-    with (tmp_path / "log").open("wb") as log:
-        job = subprocess.Popen(
-            command("jms_to_parquet.py", *where, *what, "--max-messages", 100),
-            stdout=log,
-            stderr=log,
-            env=environment(**{SECRET: broker.password}),
-            start_new_session=True,
-        )
-    try:
+    command = spark_submit(JOBS / "jms_to_parquet.py", *where, *what, "--max-messages", 100)
+    with started(command, tmp_path / "log", **{SECRET: broker.password}) as job:
         wait_until(lambda: broker.message_count(queue) <= 2700, 120, "the third acknowledged batch")
         job.terminate()
         assert job.wait(60) == 128 + signal.SIGTERM
         wait_until(lambda: broker.consumer_count(queue) == 0, what="the end of the subscription")
-    finally:
-        if job.poll() is None:
-            os.killpg(job.pid, signal.SIGKILL)
-            job.wait(30)
     rest = broker.message_count(queue)
     assert 0 < rest <= 2700
     await_value(lambda: set(broker.delivery_counts(queue)), {0})

@@ -1,14 +1,12 @@
 """jobs/jms_request_reply.py under ``spark-submit``, called by a Java client with temporary and fixed reply queues."""
 
-import contextlib
 import json
-import os
 import signal
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+from own_process import environment, spark_submit, started
 from rawstomp import RawStomp
 from streaming import left
 from waiting import wait_until
@@ -22,23 +20,17 @@ REFUSED = {"error": "a request is JSON with quantity and price"}
 
 @pytest.fixture
 def command(broker, queue, tmp_path):
-    submit = [str(Path(sys.executable).with_name("spark-submit")), "--master", "local[2]"]
     where = ["--broker-url", broker.url, "--user", broker.user, "--password-env", SECRET, "--queue", queue]
-    return [*submit, "--conf", "spark.ui.enabled=false", str(JOB), *where, "--checkpoint", str(tmp_path / "checkpoint")]
+    return spark_submit(JOB, *where, "--checkpoint", tmp_path / "checkpoint")
 
 
 @pytest.fixture
-def environment(broker):
-    return os.environ | {"PYSPARK_PYTHON": sys.executable, SECRET: broker.password}
-
-
-@pytest.fixture
-def answer(command, environment):
+def answer(broker, command):
     """``answer(*options)``: the job has answered what was there, and ended."""
 
     def answer(*options):
-        job = [*command, "--available-now", *options]
-        ended = subprocess.run(job, capture_output=True, text=True, timeout=200, check=False, env=environment)
+        job, variables = [*command, "--available-now", *options], environment(**{SECRET: broker.password})
+        ended = subprocess.run(job, capture_output=True, text=True, timeout=200, check=False, env=variables)
         assert ended.returncode == 0, ended.stderr[-4000:]
 
     return answer
@@ -97,11 +89,9 @@ def test_odd_reply_addresses_do_not_stop_the_service(broker, queue, answer):
 
 
 @pytest.mark.slow
-def test_a_running_service_answers_while_it_is_asked(broker, queue, java, command, environment, tmp_path):
+def test_a_running_service_answers_while_it_is_asked(broker, queue, java, command, tmp_path):
     own = java.temporary_queue()
-    with (tmp_path / "log").open("wb") as log:
-        job = subprocess.Popen(command, stdout=log, stderr=log, env=environment, start_new_session=True)
-    try:
+    with started(command, tmp_path / "log", **{SECRET: broker.password}) as job:
         for n in range(5):
             java.send(queue, request(n, 2), reply_to=own, correlation_id=str(n))
             message = java.receive(own, 240 if n == 0 else 60)  # the first answer waits for Spark's start
@@ -110,7 +100,3 @@ def test_a_running_service_answers_while_it_is_asked(broker, queue, java, comman
         job.terminate()
         assert job.wait(60) == 128 + signal.SIGTERM
         wait_until(lambda: broker.consumer_count(queue) == 0, what="the end of the subscription")
-    finally:
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(job.pid, signal.SIGKILL)
-        job.wait(30)

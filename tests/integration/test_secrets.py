@@ -5,12 +5,12 @@ import json
 import os
 import stat
 import subprocess
-import sys
 import time
 import uuid
 from pathlib import Path
 
 import pytest
+from own_process import spark_submit, started
 from rawstomp import RawStomp
 
 pytestmark = [pytest.mark.broker, pytest.mark.spark, pytest.mark.deep]
@@ -37,26 +37,12 @@ def _run(broker, folder, password, payload):
     (folder / "events").mkdir()
     (folder / "password").write_text(password)
     (folder / "password").chmod(0o600)
-    options = {
-        "spark.ui.enabled": "false",
-        "spark.eventLog.enabled": "true",
-        "spark.eventLog.dir": f"file://{folder}/events",
-        "spark.eventLog.compress": "false",
-    }
-    submit = [str(Path(sys.executable).with_name("spark-submit")), "--master", "local[2]"]
-    settings = [part for item in options.items() for part in ("--conf", "=".join(item))]
     secrets = {"SECRETS_PASSWORD": password, "SECRETS_PAYLOAD": payload}
     once = {"brokerUrl": broker.amqp_url, "deliveryGuarantee": "exactly-once"}
     order = json.dumps({"url": broker.url, "user": broker.user, "folder": str(folder), "once": once})
-    with (folder / "log").open("wb") as log, (folder / "shown").open("wb") as shown:
-        job = subprocess.Popen(
-            [*submit, *settings, str(JOB), order],
-            stdout=shown,
-            stderr=log,
-            env=os.environ | {"PYSPARK_PYTHON": sys.executable} | secrets,
-            cwd=folder,
-            start_new_session=True,
-        )
+    events = {"spark_eventLog_enabled": "true", "spark_eventLog_dir": f"file://{folder}/events"}
+    command = spark_submit(JOB, order, **events, spark_eventLog_compress="false")
+    with started(command, folder / "log", output=folder / "shown", cwd=folder, **secrets) as job:
         lines = _command_lines_until_it_ends(job)
     assert job.returncode == 0, (folder / "log").read_text()[-4000:]
     read = lambda where: "\n".join(path.read_text(errors="replace") for path in where.rglob("*") if path.is_file())  # noqa: E731
@@ -80,7 +66,7 @@ def _command_lines_until_it_ends(job):
                 if os.getsid(int(process.name)) == job.pid:
                     seen.add((process / "cmdline").read_bytes())
         with contextlib.suppress(subprocess.TimeoutExpired):
-            job.wait(0.2)
+            job.wait(0.5)
     return b"\n".join(seen).decode(errors="replace")
 
 

@@ -8,7 +8,6 @@ Another Python and another Spark than those of the run:
 import contextlib
 import os
 import re
-import signal
 import subprocess
 import sys
 import tarfile
@@ -17,6 +16,7 @@ from pathlib import Path
 
 import pyspark
 import pytest
+from own_process import started
 from rawstomp import RawStomp
 from standalone import await_logged
 
@@ -161,13 +161,6 @@ def connect_server(python, folder):
     path = f"{python.parent}:{os.environ['PATH']}"
     environment = as_a_user(PATH=path, PYSPARK_PYTHON=str(python), SPARK_CONF_DIR=str(folder), SPARK_HOME=home)
     command = ["bash", f"{home}/sbin/start-connect-server.sh", "--wait"]
-    with log.open("wb") as output:
-        server = subprocess.Popen(
-            command, env=environment, cwd=folder, stdout=output, stderr=output, start_new_session=True
-        )
-    try:
+    with started(command, log, cwd=folder, env=environment) as server:
         await_logged(server, log, "Spark Connect server started", "the server", 200)
         yield f"sc://127.0.0.1:{port}"
-    finally:
-        os.killpg(server.pid, signal.SIGKILL)
-        server.wait(30)

@@ -1,5 +1,6 @@
 """Runs the programs of the recipes as a reader does: in an empty folder, on the broker that the environment names."""
 
+import contextlib
 import os
 import subprocess
 import sys
@@ -7,7 +8,7 @@ from pathlib import Path
 
 import class_archive
 import pytest
-from session import kill_session
+from own_process import started
 
 from pyspark_jms.testing import EmbeddedArtemis
 
@@ -67,22 +68,10 @@ def run(environment, tmp_path):
 @pytest.fixture
 def start(environment, tmp_path):
     """``start(*command, **variables)``: a process that the test ends, or that ends with the test."""
-    started = []
 
     def start(*command, log="log", python=sys.executable, **variables):
-        with (tmp_path / log).open("wb") as output:
-            process = subprocess.Popen(
-                list(map(str, command)),
-                stdout=output,
-                stderr=output,
-                cwd=tmp_path,
-                env=environment(python, **variables),
-                start_new_session=True,
-            )
-        started.append(process)
-        return process
+        env = environment(python, **variables)
+        return running.enter_context(started(command, tmp_path / log, cwd=tmp_path, env=env))
 
-    yield start
-    for process in started:
-        kill_session(process.pid)
-        process.wait(30)
+    with contextlib.ExitStack() as running:
+        yield start

@@ -30,11 +30,11 @@ def in_files(folder):
     )
 
 
-def in_committed_files(folder):
+def in_committed_files(folder, column="n"):
     """Number -> how often it is in the files that the log of Spark's file sink names: other files do not count."""
     lines = [line for log in listed_batches(folder).values() for line in log.read_text().splitlines()]
     files = {urlsplit(json.loads(line)["path"]).path for line in lines if line.startswith("{")}
-    return Counter(int(n) for file in files for n in pq.read_table(Path(file), columns=["n"])["n"].to_pylist())
+    return Counter(int(n) for file in files for n in pq.read_table(Path(file), columns=[column])[column].to_pylist())
 
 
 def listed_batches(folder):
