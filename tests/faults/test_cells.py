@@ -8,31 +8,34 @@ from play import Result, compare, play
 from stage import Slot
 from streams import expected, has_id
 
-BITING = [
-    "journal/kill-driver/durable",
-    "journal/kill-runner/unconfirmed",
-    "journal/disk-full/durable",
-    "plain/kill-runner/done",
-    "plain/cut/mid-batch",
-    "amqp/kill-driver/discharging",
-    "amqp/cut/unconfirmed",
-    "amqp/cut/accepting",
-    "amqp/broker-full/discharging",
-    "amqp-sink/broker-full/offered",
-    "amqp-once/kill-driver/task-unconfirmed",
-    "amqp-once/kill-runner/task-discharging",
-    "amqp-once/kill-driver/offered",
-    "amqp-once/kill-broker/task-unconfirmed",
-    "amqp-sink-once/kill-worker/locked",
-    "amqp-sink-once/kill-driver/before-ttl",
-    "amqp-both-once/kill-driver/unconfirmed",
-]
-
-FIRST = {"amqp/cut/accepting"}
-"""What `make test` runs of them. Deaths of exactly-once reads are in tests/integration/test_reader_deaths.py and
+FIRST = ["amqp/cut/accepting"]
+"""What `make test` runs. Deaths of exactly-once reads are in tests/integration/test_reader_deaths.py and
 test_journal.py, repeated batches of a write in tests/connector/spark/test_writers.py, and a killed broker in
 tests/integration/test_outage.py.
 """
+DEEP = [
+    "journal/kill-runner/unconfirmed",
+    "journal/disk-full/durable",
+    "plain/cut/mid-batch",
+    "amqp/broker-full/discharging",
+    "amqp-sink/broker-full/offered",
+    "amqp-once/kill-runner/task-discharging",
+    "amqp-once/kill-broker/task-unconfirmed",
+    "amqp-sink-once/kill-worker/unconfirmed",
+    "amqp-sink-once/kill-driver/before-ttl",
+    "amqp-both-once/kill-driver/unconfirmed",
+]
+SLOW = {
+    "journal/kill-driver/durable": "test_restarts.py, and test_journal.py between durable and acknowledged",
+    "plain/kill-runner/done": "journal/kill-runner/unconfirmed, plain/cut/mid-batch",
+    "amqp/kill-driver/discharging": "amqp/cut/accepting, and a killed broker in tests/brokers/test_over_amqp.py",
+    "amqp/cut/unconfirmed": "amqp/cut/accepting, and each step of a run in test_closed_by_management.py",
+    "amqp-once/kill-driver/task-unconfirmed": "test_reader_deaths.py, amqp-once/kill-broker/task-unconfirmed",
+    "amqp-once/kill-driver/offered": "test_reader_deaths.py, at the point planned",
+    "amqp-sink-once/kill-worker/locked": "amqp-sink-once/kill-worker/unconfirmed",
+}
+"""Each with what has the same kind of fault in CI. Without a folder: tests/integration."""
+BITING = [*FIRST, *DEEP, *SLOW]
 
 
 def test_every_cell_is_run_or_has_its_reason():
@@ -79,7 +82,12 @@ def slot():
 @pytest.mark.broker
 @pytest.mark.spark
 @pytest.mark.parametrize(
-    "name", [name if name in FIRST else pytest.param(name, marks=pytest.mark.deep) for name in BITING]
+    "name",
+    [
+        *FIRST,
+        *(pytest.param(name, marks=pytest.mark.deep) for name in DEEP),
+        *(pytest.param(name, marks=pytest.mark.slow) for name in SLOW),
+    ],
 )
 def test_nothing_is_lost_and_nothing_is_duplicated_where_that_is_promised(slot, name, report):
     result = play(slot, Cell(*name.split("/")))

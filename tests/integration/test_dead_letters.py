@@ -17,11 +17,10 @@ def opened(broker, in_flight, **options):
 
 
 @pytest.mark.deep
-@pytest.mark.parametrize("stops", [30])
-def test_thirty_stops_with_ten_thousand_messages_in_flight_cost_nothing(fresh_broker, stops):
+def test_more_stops_than_delivery_attempts_with_ten_thousand_messages_in_flight_cost_nothing(fresh_broker):
     broker = fresh_broker(max_delivery_attempts=10)
     fill(broker, "q", 10_000)
-    for _ in range(stops):
+    for _ in range(12):
         receiver = opened(broker, 10_000)
         receiver.next_batch_end()  # some are offered and not done
         receiver.close()

@@ -1,6 +1,6 @@
-"""5,000 mixed messages, each in Spark once, byte for byte; the same through source and sink and back.
+"""2,500 mixed messages, each in Spark once, byte for byte; the same through source and sink and back.
 
-`make test-deep` sends 20,000, `make test-all` 80,000. Most are under 2 KB, one in 1,000 is 1 MB, some are empty. Text
+`make test-deep` sends 10,000, `make test-all` 40,000. Most are under 2 KB, one in 1,000 is 1 MB, some are empty. Text
 has any unicode, bytes have NULs, property values have colons, line ends, backslashes, are empty or 64 KB long.
 """
 
@@ -17,7 +17,7 @@ from waiting import await_count
 
 pytestmark = [pytest.mark.broker, pytest.mark.spark, pytest.mark.examples, pytest.mark.timeout(900)]
 
-COUNT = examples(20_000)
+COUNT = examples(10_000)
 LARGE = 1 << 20
 ODD_NAME, JMS_NAME = "odd: name\\", "odd__name_"
 """A name that STOMP has no objection to, and what the sink, which keeps to the names of JMS, will have instead."""
