@@ -34,12 +34,6 @@ def test_raw_sockets(broker, job, send, persistent):
     assert arrived(broker, job) == wanted(job)
 
 
-def test_a_raw_drain_leaves_nothing(broker, job):
-    raw.send(job)
-    assert raw.drain(job).messages == MESSAGES
-    await_count(broker, job.queue, 0)
-
-
 @pytest.mark.deep
 @pytest.mark.parametrize("persistent", [True, False])
 @pytest.mark.parametrize("amqp", [True, False])

@@ -6,20 +6,19 @@ from contextlib import closing
 import pyarrow as pa
 import pytest
 from amqp_brokers import AMQP_BROKERS
+from amqp_sending import subscription_to
 from broker_rows import access_over, read_batches, read_rows, write_batch
 from receivers import OpenReceiver
 from waiting import await_value
 
 from pyspark_jms.blocks.dead_letter import DeadLetter
 from pyspark_jms.jms.model import Destination
-from pyspark_jms.jms.subscription import Subscription
 from pyspark_jms.network.connection import StateCondition
 from pyspark_jms.options.source import SourceOptions
 from pyspark_jms.spark.protocols import reading_of
 from pyspark_jms.testing import JmsClient
-from pyspark_jms.tools.moving.amqp import AmqpMover
+from pyspark_jms.tools.cli.move import connect_mover
 from pyspark_jms.tools.moving.engine import move
-from pyspark_jms.tools.moving.stomp import StompMover
 
 pytestmark = [pytest.mark.broker]
 
@@ -95,23 +94,11 @@ def test_an_answer_reaches_the_requester_after_a_hop_over_each_protocol(broker, 
                         assert not can_answer or requester.answer() == text
 
 
-@pytest.mark.parametrize("kind", ["Queue", "Topic"])
-def test_a_request_that_was_moved_can_be_answered(broker, kind):
-    # Classic ends a STOMP connection that acknowledges a message of Qpid JMS, whose id it cannot parse.
-    with clients_of(broker)[-1]() as client:
-        requester = Requester(client, kind)
-        can_answer = requester.hears_itself()
-        for protocol in protocols_of(broker):
-            access, queue = access_over(broker, protocol), f"requests.{uuid.uuid4().hex[:6]}"
-            requester.ask(queue)
-            options = SourceOptions.parse(access | {"queue": queue, "idleTimeout": "300ms"})
-            to = Destination.parse(f"queue://{queue}.next")
-            connect = AmqpMover if protocol == "amqp" else StompMover
-            moved = move(reading_of(options), connect, to=to, limit=None, on_moved=lambda _: None)
-            assert (moved.messages, moved.left) == (1, {})
-            (row,) = read_rows(access, to.name)
-            answer(access, row, protocol)
-            assert not can_answer or requester.answer() == protocol
+def move_on(access, queue):
+    options = SourceOptions.parse(access | {"queue": queue, "idleTimeout": "300ms"})
+    to = Destination.parse(f"queue://{queue}.next")
+    moved = move(reading_of(options), connect_mover(options), to=to, limit=None, on_moved=lambda _: None)
+    assert (moved.messages, moved.left) == (1, {})
 
 
 def send_as_dead_letter(access, queue):
@@ -119,32 +106,35 @@ def send_as_dead_letter(access, queue):
     options = SourceOptions.parse(access | {"queue": queue})
     reading = reading_of(options)
     with closing(reading.connect(StateCondition())) as link:
-        link.subscribe(Subscription(destination=options.destinations[0], window_bytes=1 << 20))
+        link.subscribe(subscription_to(queue))
         await_value(lambda: link.waiting()[0], 1)
         (block,) = link.take()
         letter = DeadLetter.of(block, 0, "a reason", f"queue://{queue}")
-        reading.protocol.send_dead_letters(options.connection, f"{queue}.dead", [letter])
+        reading.protocol.send_dead_letters(options.connection, f"{queue}.next", [letter])
 
 
 def divert_as_too_large(access, queue):
     """It is kept in a file, and sent from there."""
-    limits = {"maxMessageBytes": "2k", "onTooLarge": "deadLetter", "deadLetterQueue": f"{queue}.dead"}
+    limits = {"maxMessageBytes": "2k", "onTooLarge": "deadLetter", "deadLetterQueue": f"{queue}.next"}
     with closing(OpenReceiver(SourceOptions.parse(access | {"queue": queue} | limits))) as receiver:
         await_value(lambda: (receiver.next_batch_end(), receiver.progress()["deadLetters"])[1], 1)
 
 
-@pytest.mark.parametrize("divert", [send_as_dead_letter, divert_as_too_large])
+@pytest.mark.parametrize("go_on", [move_on, send_as_dead_letter, divert_as_too_large])
 @pytest.mark.parametrize("kind", ["Queue", "Topic"])
-def test_a_request_that_became_a_dead_letter_can_be_answered(broker, kind, divert):
+def test_a_request_that_was_moved_or_became_a_dead_letter_can_be_answered(broker, kind, go_on):
+    # Classic ends a STOMP connection that acknowledges a message of Qpid JMS, whose id it cannot parse.
     with clients_of(broker)[-1]() as client:
         requester = Requester(client, kind)
         can_answer = requester.hears_itself()
         for protocol in protocols_of(broker):
             access, queue = access_over(broker, protocol), f"requests.{uuid.uuid4().hex[:6]}"
             requester.ask(queue, "request" * 500)
-            divert(access, queue)
-            (row,) = read_rows(access, f"{queue}.dead")
+            go_on(access, queue)
+            (row,) = read_rows(access, f"{queue}.next")
             assert row["JMSReplyTo"].startswith(f"temp-{kind.lower()}://")
-            assert row["properties"]["spark_jms_source"] == f"queue://{queue}"
+            assert row.get("properties", {}).get("spark_jms_source") == (
+                None if go_on is move_on else f"queue://{queue}"
+            )
             answer(access, row, protocol)
             assert not can_answer or requester.answer() == protocol

@@ -214,54 +214,57 @@ def broker_that_creates_nothing():
         yield broker
 
 
+@pytest.fixture
+def without_the_first(broker_that_creates_nothing, queue):
+    """``without_the_first(protocol, queues)``: a read of so many queues, the first of which is deleted; their names."""
+    broker = broker_that_creates_nothing
+    with contextlib.ExitStack() as exits:
+
+        def without_the_first(protocol, queues, drain_since_ms=None, **options):
+            names = [f"fixed.{queue}.{n}" for n in range(queues)]
+            for name in names:
+                broker.create_queue(name)
+            given = access_over(broker, protocol) | {"queue": json.dumps(names)} | options
+            how = {"store": None, "sequence": 0, "drain_since_ms": drain_since_ms}
+            receiver = BatchReceiver(reading_of(SourceOptions.parse(given)), StopRequest(), **how)
+            exits.enter_context(contextlib.closing(receiver))
+            broker.server.getActiveMQServerControl().destroyQueue(names[0], True)
+            return receiver, names
+
+        yield without_the_first
+
+
 @pytest.mark.parametrize("queues", [2, 12])
 @pytest.mark.parametrize("protocol", ["amqp", "stomp"])
-def test_while_one_queue_is_away_the_others_are_read(broker_that_creates_nothing, queue, protocol, queues, caplog):
-    broker = broker_that_creates_nothing
-    names = [f"fixed.{queue}.{n}" for n in range(queues)]
-    for name in names:
-        broker.create_queue(name)
-    reading = reading_of(SourceOptions.parse(access_over(broker, protocol) | {"queue": json.dumps(names)}))
-    with contextlib.closing(BatchReceiver(reading, StopRequest(), store=None, sequence=0)) as receiver:
-        broker.server.getActiveMQServerControl().destroyQueue(names[0], True)
-        wait_until(lambda: receiver.next_batch_end() or names[0] in caplog.text)
-        for count, name in enumerate(names[1:], 1):
-            put(broker, name, "meanwhile")
-            wait_until(lambda count=count: receiver.next_batch_end() == count)
-        receiver.acknowledge_through(queues - 1)
-        broker.create_queue(names[0])
-        put(broker, names[0], "again")
-        wait_until(lambda: receiver.next_batch_end() == queues)
+def test_while_one_queue_is_away_the_others_are_read(
+    broker_that_creates_nothing, without_the_first, protocol, queues, caplog
+):
+    broker, (receiver, names) = broker_that_creates_nothing, without_the_first(protocol, queues)
+    wait_until(lambda: receiver.next_batch_end() or names[0] in caplog.text)
+    for count, name in enumerate(names[1:], 1):
+        put(broker, name, "meanwhile")
+        wait_until(lambda count=count: receiver.next_batch_end() == count)
+    receiver.acknowledge_through(queues - 1)
+    broker.create_queue(names[0])
+    put(broker, names[0], "again")
+    wait_until(lambda: receiver.next_batch_end() == queues)
     said = [each for each in caplog.messages if "reads its other queues" in each or "is there again" in each]
     assert len(said) == 2, said
 
 
-def test_a_run_ends_although_one_of_its_queues_is_away(broker_that_creates_nothing, queue):
-    broker = broker_that_creates_nothing
-    names = [f"fixed.{queue}.{n}" for n in range(2)]
-    for name in names:
-        broker.create_queue(name)
-    put(broker, names[1], "one")
-    reading = reading_of(SourceOptions.parse(access_over(broker, "amqp") | {"queue": json.dumps(names)}))
-    drain = {"drain_since_ms": time.time() * 1000}
-    with contextlib.closing(BatchReceiver(reading, StopRequest(), store=None, sequence=0, **drain)) as receiver:
-        broker.server.getActiveMQServerControl().destroyQueue(names[0], True)
-        wait_until(lambda: receiver.next_batch_end() == 1)
-        receiver.acknowledge_through(1)
-        assert receiver.next_batch_end() == 1
+def test_a_run_ends_although_one_of_its_queues_is_away(broker_that_creates_nothing, without_the_first):
+    until = time.time() + 60  # the message is one that was sent before the run
+    receiver, names = without_the_first("amqp", 2, drain_since_ms=until * 1000)
+    put(broker_that_creates_nothing, names[1], "one")
+    wait_until(lambda: receiver.next_batch_end() == 1)
+    receiver.acknowledge_through(1)
+    assert receiver.next_batch_end() == 1
 
 
-def test_a_queue_that_does_not_come_back_ends_the_query(broker_that_creates_nothing, queue):
-    broker = broker_that_creates_nothing
-    names = [f"fixed.{queue}.{n}" for n in range(2)]
-    for name in names:
-        broker.create_queue(name)
-    given = access_over(broker, "amqp") | {"queue": json.dumps(names), "reconnectTimeout": "1s"}
-    receiver = BatchReceiver(reading_of(SourceOptions.parse(given)), StopRequest(), store=None, sequence=0)
-    with contextlib.closing(receiver):
-        broker.server.getActiveMQServerControl().destroyQueue(names[0], True)
-        with pytest.raises(JMSError, match=names[0]):
-            wait_until(receiver.next_batch_end)
+def test_a_queue_that_does_not_come_back_ends_the_query(without_the_first):
+    receiver, names = without_the_first("amqp", 2, reconnectTimeout="1s")
+    with pytest.raises(JMSError, match=names[0]):
+        wait_until(receiver.next_batch_end)
 
 
 def end_consumers(control, queue):

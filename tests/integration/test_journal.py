@@ -30,6 +30,35 @@ def options(broker, queue, folder, **more):
     return SourceOptions.parse(raw)
 
 
+@pytest.fixture
+def die_unacknowledged(tmp_path, monkeypatch):
+    """Receive so many messages into the journal, and die before the first ACK leaves. Returns the first batch's texts.
+
+    ``end``: of that batch. ``acknowledged``: up to which offset Spark has committed.
+    """
+
+    def die_unacknowledged(broker, queue, count, *, end=None, acknowledged=0, **more):
+        with monkeypatch.context() as patch, receiving(broker, queue, tmp_path, crash=True, **more) as receiver:
+            arrived(receiver, count)
+            patch.setattr(AckLoop, "acknowledge", lambda *_: None)
+            assert receiver.next_batch_end() == (end or count)
+            batch = flat(texts(receiver.journal(), 0, end or count))
+            receiver.acknowledge_through(acknowledged)
+        return batch
+
+    return die_unacknowledged
+
+
+def recognise_all(broker, queue, folder, count):
+    """Those of the batches that are done come again, and only to be acknowledged."""
+    with receiving(broker, queue, folder, start=count) as receiver:
+        wait_until(lambda: receiver.next_batch_end() == count and receiver.progress()["recognised"] == count)
+        assert left(broker, queue) == 0
+        receiver.next_batch_end()
+    with receiving(broker, queue, folder, start=count) as receiver:
+        assert list(receiver.journal().receipts.unacknowledged()) == []
+
+
 @contextlib.contextmanager
 def receiving(broker, queue, folder, *, start=0, crash=False, **more):
     """``crash``: end as kill -9 would, the lock freed and the socket gone, nothing else done."""
@@ -103,12 +132,11 @@ def test_deletes_what_is_done_and_goes_on_counting(broker, queue, tmp_path):
         assert flat(texts(receiver.journal(), 10, 15)) == numbered(10, 15)
 
 
-def test_knows_what_comes_again_after_a_crash_between_durable_and_acknowledged(broker, queue, tmp_path, monkeypatch):
+def test_knows_what_comes_again_after_a_crash_between_durable_and_acknowledged(
+    broker, queue, tmp_path, die_unacknowledged
+):
     fill(broker, queue, 20)
-    with monkeypatch.context() as patch, receiving(broker, queue, tmp_path, crash=True) as receiver:
-        arrived(receiver, 20)
-        patch.setattr(AckLoop, "acknowledge", lambda *_: None)  # the process dies before the ACKs leave
-        assert receiver.next_batch_end() == 20
+    die_unacknowledged(broker, queue, 20)
     wait_until(lambda: broker.consumer_count(queue) == 0, what="the end of the connection")
     await_count(broker, queue, 20)
     fill(broker, queue, 3, first=20)
@@ -121,21 +149,12 @@ def test_knows_what_comes_again_after_a_crash_between_durable_and_acknowledged(b
         assert receiver.progress()["recognised"] == 20
 
 
-def test_knows_them_even_when_their_batch_is_done_and_deleted(broker, queue, tmp_path, monkeypatch):
+def test_knows_them_even_when_their_batch_is_done_and_deleted(broker, queue, tmp_path, die_unacknowledged):
     fill(broker, queue, 20)
-    with monkeypatch.context() as patch, receiving(broker, queue, tmp_path, crash=True) as receiver:
-        arrived(receiver, 20)
-        patch.setattr(AckLoop, "acknowledge", lambda *_: None)
-        assert receiver.next_batch_end() == 20
-        receiver.acknowledge_through(20)
-        assert receiver.journal().segments() == []
+    die_unacknowledged(broker, queue, 20, acknowledged=20)
+    assert not list(tmp_path.glob("segment-*"))
     wait_until(lambda: broker.consumer_count(queue) == 0, what="the end of the connection")
-    with receiving(broker, queue, tmp_path, start=20) as receiver:
-        wait_until(lambda: receiver.next_batch_end() == 20 and receiver.progress()["recognised"] == 20)
-        assert left(broker, queue) == 0
-        receiver.next_batch_end()
-    with receiving(broker, queue, tmp_path, start=20) as receiver:
-        assert list(receiver.journal().receipts.unacknowledged()) == []
+    recognise_all(broker, queue, tmp_path, 20)
 
 
 def test_a_broker_restart_inside_a_run_repeats_nothing(killable, queue, tmp_path):
@@ -262,15 +281,12 @@ def test_a_checkpoint_written_with_a_journal_is_not_read_without_it(broker, queu
 
 
 @pytest.mark.deep
-def test_the_backlog_is_read_before_a_message_that_stops_the_query(fresh_broker, tmp_path, monkeypatch):
+def test_the_backlog_is_read_before_a_message_that_stops_the_query(fresh_broker, tmp_path, die_unacknowledged):
     broker, other = fresh_broker(), fresh_broker()
     fill(broker, "q", 10)
     fill(other, "q", 10, first=100)
     few = {"maxMessagesPerTrigger": 4}
-    with monkeypatch.context() as patch, receiving(broker, "q", tmp_path, crash=True, **few) as receiver:
-        arrived(receiver, 10)
-        patch.setattr(AckLoop, "acknowledge", lambda *_: None)
-        assert receiver.next_batch_end() == 4
+    die_unacknowledged(broker, "q", 10, end=4, **few)
     with receiving(other, "q", tmp_path, start=4, **few) as receiver:
         arrived(receiver, 10)
         assert [receiver.next_batch_end(), receiver.next_batch_end()] == [8, 10]
@@ -281,29 +297,21 @@ def test_the_backlog_is_read_before_a_message_that_stops_the_query(fresh_broker,
 
 
 @pytest.mark.deep
-def test_a_scheduled_message_is_recognised_after_a_restart_of_the_broker(killable, queue, tmp_path, monkeypatch):
+def test_a_scheduled_message_is_recognised_after_a_restart_of_the_broker(killable, queue, tmp_path, die_unacknowledged):
     """Artemis does not store when a message was to be delivered: the redelivered frame lacks that header."""
     broker = killable
     with RawStomp(broker) as client:
         client.send(queue, [([("AMQ_SCHEDULED_DELAY", "300"), ("n", str(n))], f"text {n}") for n in range(5)])
-    with monkeypatch.context() as patch, receiving(broker, queue, tmp_path, crash=True) as receiver:
-        arrived(receiver, 5)
-        patch.setattr(AckLoop, "acknowledge", lambda *_: None)
-        assert receiver.next_batch_end() == 5
+    die_unacknowledged(broker, queue, 5)
     broker.kill()
     broker.start()
-    with receiving(broker, queue, tmp_path, start=5) as receiver:
-        wait_until(lambda: receiver.next_batch_end() == 5 and receiver.progress()["recognised"] == 5)
-        assert left(broker, queue) == 0
+    recognise_all(broker, queue, tmp_path, 5)
 
 
-def test_a_queue_is_known_again_under_its_other_name(broker, queue, tmp_path, monkeypatch):
+def test_a_queue_is_known_again_under_its_other_name(broker, queue, tmp_path, die_unacknowledged):
     """``q`` and ``q::q`` are the same queue: a query that spells it otherwise reads nothing twice."""
     fill(broker, queue, 10)
-    with monkeypatch.context() as patch, receiving(broker, queue, tmp_path, crash=True) as receiver:
-        arrived(receiver, 10)
-        patch.setattr(AckLoop, "acknowledge", lambda *_: None)
-        assert receiver.next_batch_end() == 10
+    die_unacknowledged(broker, queue, 10)
     wait_until(lambda: broker.consumer_count(queue) == 0, what="the end of the connection")
     with receiving(broker, f"{queue}::{queue}", tmp_path, start=10) as receiver:
         wait_until(lambda: receiver.next_batch_end() == 10 and receiver.progress()["recognised"] == 10)
@@ -312,7 +320,7 @@ def test_a_queue_is_known_again_under_its_other_name(broker, queue, tmp_path, mo
         assert list(receiver.journal().receipts.unacknowledged()) == []
 
 
-def test_two_queues_of_one_address_share_ids_and_are_not_mixed_up(broker, queue, tmp_path, monkeypatch):
+def test_two_queues_of_one_address_share_ids_and_are_not_mixed_up(broker, queue, tmp_path, die_unacknowledged):
     """The same message in two queues has the same id and content in both, and is a message of each."""
     names = [f"{queue}::{queue}.{k}" for k in range(2)]
     both = json.dumps(names)
@@ -321,11 +329,7 @@ def test_two_queues_of_one_address_share_ids_and_are_not_mixed_up(broker, queue,
             client.request("SUBSCRIBE", [("id", str(k)), ("destination", name), ("subscription-type", "MULTICAST")])
             client.request("UNSUBSCRIBE", [("id", str(k))])  # the queue stays
         client.send(queue, [([("n", str(n))], f"text {n}") for n in range(10)], topic=True)
-    with monkeypatch.context() as patch, receiving(broker, both, tmp_path, crash=True) as receiver:
-        arrived(receiver, 20)
-        patch.setattr(AckLoop, "acknowledge", lambda *_: None)
-        assert receiver.next_batch_end() == 20
-        assert sorted(flat(texts(receiver.journal(), 0, 20))) == sorted(2 * numbered(0, 10))
+    assert sorted(die_unacknowledged(broker, both, 20)) == sorted(2 * numbered(0, 10))
     with receiving(broker, both, tmp_path, start=20) as receiver:
         wait_until(lambda: receiver.next_batch_end() == 20 and receiver.progress()["recognised"] == 20)
         assert [left(broker, name.partition("::")[2]) for name in names] == [0, 0]

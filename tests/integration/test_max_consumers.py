@@ -3,13 +3,11 @@
 import json
 
 import pytest
-from amqp_sending import settings_of
+from amqp_sending import settings_of, subscription_to
 from streaming import access
 
 from pyspark_jms.amqp.link.management import open_amqp_management
 from pyspark_jms.errors import SubscriptionInUseError
-from pyspark_jms.jms.model import Destination
-from pyspark_jms.jms.subscription import Subscription
 from pyspark_jms.network.connection import StateCondition
 from pyspark_jms.options.source import SourceOptions
 from pyspark_jms.spark.protocols import reading_of
@@ -21,10 +19,9 @@ def test_the_advice_is_that_of_a_queue(broker, queue, protocol):
     wanted = {"name": queue, "address": queue, "routing-type": "ANYCAST", "max-consumers": 1}
     with open_amqp_management(settings_of(broker)) as management:
         management.operation("broker", "createQueue", json.dumps(wanted))
-    url = {"brokerUrl": broker.amqp_url} if protocol == "amqp" else {}
-    options = SourceOptions.parse(access(broker) | {"queue": queue} | url)
+    options = SourceOptions.parse(access(broker, protocol) | {"queue": queue})
     first, second = (reading_of(options).connect(StateCondition()) for _ in range(2))
-    subscription = Subscription(destination=Destination.parse(f"queue://{queue}"), window_bytes=1 << 20)
+    subscription = subscription_to(queue)
     try:
         first.subscribe(subscription)
         with pytest.raises(SubscriptionInUseError, match=r"raise max-consumers, or use fewer connections") as refused:

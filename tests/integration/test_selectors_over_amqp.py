@@ -13,7 +13,7 @@ import pytest
 import selector_strategies
 from amqp_brokers import AMQP_BROKERS
 from amqp_messages import TRUE, list_, properties, section, string, timestamp, ubyte
-from amqp_sending import put_encoded
+from amqp_sending import put_encoded, subscription_to
 from broker_rows import read_rows
 from hypothesis import strategies as st
 from rawstomp import RawStomp
@@ -21,7 +21,7 @@ from selector_schema import keep, push
 from streaming import access
 from waiting import wait_until
 
-from jms_selector import EvaluationError, evaluate, parse
+from jms_selector import parse
 from jms_selector.meaning.evaluate import Message
 from jms_selector.syntax.dialects import DIALECTS
 from jms_selector.syntax.kinds import Kind, Value
@@ -30,7 +30,6 @@ from pyspark_jms.amqp.source import AmqpSource
 from pyspark_jms.blocks.block import MessageBlock
 from pyspark_jms.errors import SelectorResidualError
 from pyspark_jms.jms.model import DeliveryMode, Destination
-from pyspark_jms.jms.subscription import Subscription
 from pyspark_jms.network.connection import StateCondition
 from pyspark_jms.options.sink import SinkOptions
 from pyspark_jms.options.source import SourceOptions
@@ -83,7 +82,8 @@ def test_the_broker_delivers_what_the_evaluator_says_and_the_rows_agree(name, se
             if pushed.text is None:
                 continue
             found = set(as_rows(browsed(broker, pushed.text), name)[1])
-            outcomes = [outcome(pushed.pushed, message, DIALECTS[f"{name}-amqp"]) for message in messages]
+            dialect = DIALECTS[f"{name}-amqp"]
+            outcomes = [selector_strategies.selects(pushed.pushed, timed(message), dialect) for message in messages]
             assert found == {place for place, result in enumerate(outcomes) if result}, (text, pushed.text)
             kept = keep(pushed.pushed, rows, f"{name}-amqp").to_pylist()
             for place, stays in zip(places, kept, strict=True):
@@ -107,15 +107,9 @@ def made_messages():
     made = [selector_strategies.message(random, selector_strategies.NAMES) for _ in range(4 * EACH)]
     for message in made:
         message.headers.pop("JMSTimestamp")  # the producer's own
-    return [as_strings(message) if place >= 3 * EACH else message for place, message in enumerate(made)]
-
-
-def as_strings(message):
-    """Over STOMP every property arrives as a string, and the broker decides whether a message is persistent."""
-    texts = {
-        name: Value(Kind.STRING, selector_strategies.java_text(value)) for name, value in message.properties.items()
-    }
-    return Message(message.headers | {"JMSDeliveryMode": Value(Kind.STRING, "PERSISTENT")}, texts)
+    return [
+        selector_strategies.as_strings(message) if place >= 3 * EACH else message for place, message in enumerate(made)
+    ]
 
 
 def send_all(broker, messages):
@@ -125,7 +119,7 @@ def send_all(broker, messages):
     send_rows(broker, messages[2 * EACH : 3 * EACH])
     with RawStomp(broker) as stomp:
         queue = "q" if "Artemis" in type(broker).__name__ else "/queue/q"
-        stomp.send(queue, [stomp_message(place, messages[place]) for place in range(3 * EACH, 4 * EACH)])
+        stomp.send(queue, [selector_strategies.stomp_message(n, messages[n]) for n in range(3 * EACH, 4 * EACH)])
 
 
 def send_rows(broker, messages):
@@ -146,12 +140,6 @@ def send_rows(broker, messages):
     assert send_at_least_once(AmqpSinkLink, options, iter([batch])) == (len(messages), 0)
 
 
-def stomp_message(place, message):
-    named = {"JMSPriority": "priority", "JMSType": "type", "JMSCorrelationID": "correlation-id"}
-    headers = [(named[name], value.value) for name, value in message.headers.items() if name in named]
-    return [*headers, ("persistent", "true"), *((n, v.value) for n, v in message.properties.items())], str(place)
-
-
 # --- selectors and deliveries --------------------------------------------------------------------------
 
 
@@ -163,13 +151,9 @@ def cases(name, count):
     return [(text, convert and name == "artemis") for text, convert in every]
 
 
-def outcome(selector, message, dialect):
-    """Whether the broker delivers a message; None if it throws, and delivers nothing."""
-    timed = Message(message.headers | {"JMSTimestamp": Value(Kind.LONG, 1_800_000_000_000)}, message.properties)
-    try:
-        return evaluate(selector, timed, dialect) is True
-    except EvaluationError:
-        return None
+def timed(message):
+    """With a time, which the producer has set."""
+    return Message(message.headers | {"JMSTimestamp": Value(Kind.LONG, 1_800_000_000_000)}, message.properties)
 
 
 def browsed(broker, text):
@@ -178,9 +162,7 @@ def browsed(broker, text):
     with contextlib.closing(
         source.connect(SourceOptions.parse(access(broker, "amqp") | {"queue": "q"}).connection, StateCondition())
     ) as link:
-        link.subscribe(
-            Subscription(destination=Destination.parse("queue://q"), window_bytes=64 << 20, browse=True, selector=text)
-        )
+        link.subscribe(subscription_to("q", window_bytes=64 << 20, browse=True, selector=text))
         seen, blocks = 0, []
         while True:
             link.has_receipt(link.probe(), wait=True)
@@ -230,12 +212,8 @@ def test_a_header_beyond_its_column_may_match(broker, queue, protocol, what):
 
 @pytest.mark.parametrize("protocol", ["amqp", "stomp"])
 def test_a_property_that_a_java_client_set_to_null_is_null_to_selectors(broker, queue, protocol):
-    connection = broker.connection_factory().createConnection(broker.user, broker.password)
-    session = connection.createSession(False, 1)
-    message = session.createTextMessage("null")
-    message.setStringProperty("region", None)
-    session.createProducer(session.createQueue(queue)).send(message)
-    connection.close()
+    with JmsClient(broker) as java:
+        java.send(queue, "null", properties={"region": None})
     texts = [row["text"] for row in shown(broker, queue, protocol, "region = 'EU' OR region IS NULL")]
     assert texts == ["null"]
 

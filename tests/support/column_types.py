@@ -1,5 +1,5 @@
-"""Batches that tests write, the types of their columns (those of the schema and of the sink's own columns), and the columns
-of a read that wants few.
+"""Batches that tests write, the types of their columns, which are those of the schema and of the sink alone, and the
+columns of a read that wants few.
 """
 
 import pyarrow as pa

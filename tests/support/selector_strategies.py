@@ -6,6 +6,7 @@ from random import Random
 import pyarrow as pa
 from hypothesis import strategies as st
 
+from jms_selector import EvaluationError, evaluate
 from jms_selector.meaning.conversions import java_text
 from jms_selector.meaning.evaluate import Message
 from jms_selector.syntax.kinds import NULL, Kind, Value, to_float
@@ -205,6 +206,27 @@ def send(java, queue, place, message):
         delivery_mode=DeliveryMode[headers["JMSDeliveryMode"]],
         priority=headers["JMSPriority"],
     )
+
+
+def as_strings(message):
+    """What a broker has of the message if it is sent over STOMP, persistent: every property is a string."""
+    texts = {name: Value(Kind.STRING, java_text(value)) for name, value in message.properties.items()}
+    return Message(message.headers | {"JMSDeliveryMode": Value(Kind.STRING, "PERSISTENT")}, texts)
+
+
+def stomp_message(place, message):
+    """Headers and body of that SEND."""
+    named = {"JMSPriority": "priority", "JMSType": "type", "JMSCorrelationID": "correlation-id"}
+    headers = [(named[name], value.value) for name, value in message.headers.items() if name in named]
+    return [*headers, ("persistent", "true"), *((n, v.value) for n, v in message.properties.items())], str(place)
+
+
+def selects(selector, message, dialect, **how):
+    """Return whether a broker delivers a message; None if it throws, and delivers nothing."""
+    try:
+        return evaluate(selector, message, dialect, **how) is True
+    except EvaluationError:
+        return None
 
 
 class Messages(list):

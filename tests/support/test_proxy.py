@@ -145,82 +145,77 @@ def test_what_is_held_when_the_link_is_cut_goes_nowhere(proxy, link):
     assert proxy.to_broker.size == len(b"hello ")
 
 
+@contextlib.contextmanager
+def connected(protocol="stomp", *, leave_open=True):
+    """A proxy, a client's end of a connection through it, and the broker's end."""
+    with socket.create_server(("127.0.0.1", 0)) as server, Proxy(*server.getsockname(), protocol) as proxy:
+        if leave_open:
+            proxy.leave_open()
+        with socket.create_connection((proxy.host, proxy.port), 10) as client:
+            broker, _ = server.accept()
+            with broker:
+                broker.settimeout(10)
+                yield proxy, client, broker
+
+
 @pytest.mark.deep
 @pytest.mark.parametrize(
     ("protocol", "first", "beat"),
     [("stomp", b"hello", b"\n"), ("amqp", b"AMQP\0\1\0\0", b"\0\0\0\x08\x02\0\0\0")],
 )
 def test_leaves_the_brokers_end_open_and_beats_for_a_client_that_has_gone(protocol, first, beat):
-    with socket.create_server(("127.0.0.1", 0)) as server, Proxy(*server.getsockname(), protocol) as proxy:
+    with connected(protocol) as (proxy, client, broker):
         assert proxy.url == f"{protocol}://{proxy.host}:{proxy.port}"
-        proxy.leave_open()
-        with socket.create_connection((proxy.host, proxy.port), 10) as client:
-            broker, _ = server.accept()
-            client.sendall(first)
-            assert broker.recv(1024) == first
-        with broker:
-            broker.settimeout(10)
-            for _ in range(3):
-                assert broker.recv(len(beat), socket.MSG_WAITALL) == beat
-                broker.sendall(b"anybody there?")
-            assert proxy.connections == proxy.left_open == 1
-            proxy.let_expire()
-            broker.settimeout(1)
-            with pytest.raises(TimeoutError):
-                until_the_end(broker)
+        client.sendall(first)
+        assert broker.recv(1024) == first
+        client.close()
+        for _ in range(3):
+            assert broker.recv(len(beat), socket.MSG_WAITALL) == beat
+            broker.sendall(b"anybody there?")
+        assert proxy.connections == proxy.left_open == 1
+        proxy.let_expire()
+        broker.settimeout(1)
+        with pytest.raises(TimeoutError):
+            until_the_end(broker)
 
 
 @pytest.mark.deep
 def test_does_not_beat_for_a_client_that_has_not_logged_in():
-    with socket.create_server(("127.0.0.1", 0)) as server, Proxy(*server.getsockname(), "amqp") as proxy:
-        proxy.leave_open()
-        with socket.create_connection((proxy.host, proxy.port), 10) as client:
-            broker, _ = server.accept()
-            client.sendall(b"AMQP\3\1\0\0")
-            assert broker.recv(1024) == b"AMQP\3\1\0\0"
-        with broker:
-            wait_until(lambda: proxy.left_open == 1)
-            broker.settimeout(1)
-            with pytest.raises(TimeoutError):
-                broker.recv(1)
-            proxy.let_expire()
+    with connected("amqp") as (proxy, client, broker):
+        client.sendall(b"AMQP\3\1\0\0")
+        assert broker.recv(1024) == b"AMQP\3\1\0\0"
+        client.close()
+        wait_until(lambda: proxy.left_open == 1)
+        broker.settimeout(1)
+        with pytest.raises(TimeoutError):
+            broker.recv(1)
+        proxy.let_expire()
 
 
 @pytest.mark.deep
 @pytest.mark.parametrize("outlives", [True, False])
 def test_what_was_held_of_a_client_that_has_gone(outlives):
-    with socket.create_server(("127.0.0.1", 0)) as server, Proxy(*server.getsockname()) as proxy:
-        proxy.leave_open()
-        with socket.create_connection((proxy.host, proxy.port), 10) as client:
-            broker, _ = server.accept()
-            proxy.to_broker.hold_at(b"COMMIT", outlives=outlives)
-            client.sendall(b"hello COMMIT")
-            assert proxy.to_broker.held.wait(10)
-        with broker:
-            broker.settimeout(10)
-            assert broker.recv(6) == b"hello "
-            proxy.to_broker.release()
-            came = b"".join(broker.recv(1) for _ in range(len("COMMIT") + 6))
-            assert came.replace(b"\n", b"") == (b"COMMIT" if outlives else b"")
+    with connected() as (proxy, client, broker):
+        proxy.to_broker.hold_at(b"COMMIT", outlives=outlives)
+        client.sendall(b"hello COMMIT")
+        assert proxy.to_broker.held.wait(10)
+        client.close()
+        assert broker.recv(6) == b"hello "
+        proxy.to_broker.release()
+        came = b"".join(broker.recv(1) for _ in range(len("COMMIT") + 6))
+        assert came.replace(b"\n", b"") == (b"COMMIT" if outlives else b"")
 
 
 def test_ends_the_clients_ends_only():
-    with socket.create_server(("127.0.0.1", 0)) as server, Proxy(*server.getsockname()) as proxy:
-        proxy.leave_open()
-        with socket.create_connection((proxy.host, proxy.port), 10) as client:
-            broker, _ = server.accept()
-            client.sendall(b"hello")
-            assert broker.recv(1024) == b"hello"
-            proxy.cut_clients()
-            assert until_the_end(client) == b""
-        with broker:
-            broker.settimeout(10)
-            assert broker.recv(1024) == b"\n"
+    with connected() as (proxy, client, broker):
+        client.sendall(b"hello")
+        assert broker.recv(1024) == b"hello"
+        proxy.cut_clients()
+        assert until_the_end(client) == b""
+        assert broker.recv(1024) == b"\n"
 
 
 def test_ends_the_brokers_end_when_the_client_has_gone():
-    with socket.create_server(("127.0.0.1", 0)) as server, Proxy(*server.getsockname()) as proxy:
-        with socket.create_connection((proxy.host, proxy.port), 10):
-            broker, _ = server.accept()
-        with broker:
-            assert until_the_end(broker) == b""
+    with connected(leave_open=False) as (_, client, broker):
+        client.close()
+        assert until_the_end(broker) == b""
