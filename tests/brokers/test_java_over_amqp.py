@@ -25,7 +25,10 @@ NATIVE = {"artemis": "CORE", "artemis 2.44": "CORE", "classic": "OpenWire"}
 QPID = "Qpid JMS"
 
 
-@pytest.fixture(scope="module", params=[*AMQP_BROKERS])
+@pytest.fixture(
+    scope="module",
+    params=[pytest.param(name, marks=[pytest.mark.slow] if name == "artemis 2.44" else []) for name in AMQP_BROKERS],
+)
 def broker(request):
     with AMQP_BROKERS[request.param]() as broker:
         yield request.param, broker

@@ -88,7 +88,9 @@ class Pasting(PageRunner):
 
 @pytest.mark.deep
 @pytest.mark.timeout(900)
-@pytest.mark.parametrize(("page", "count"), [("README.md", 2), ("docs/tutorial.md", None)])
+@pytest.mark.parametrize(
+    ("page", "count"), [("README.md", 2), pytest.param("docs/tutorial.md", None, marks=pytest.mark.slow)]
+)
 def test_the_page_is_followed_in_a_terminal(page, count, fresh_broker, tmp_path):
     """The first blocks of the README: the others need names that the page's reader has."""
     broker = fresh_broker(users=[User("spark", PASSWORD)])

@@ -15,6 +15,9 @@ from streaming import left, read, stopping
 from waiting import await_value, wait_until
 
 pytestmark = [pytest.mark.broker, pytest.mark.spark, pytest.mark.deep]
+plain_or_journal = pytest.mark.parametrize(
+    "journaled", [pytest.param(False, id="plain", marks=pytest.mark.slow), pytest.param(True, id="journal")]
+)
 
 
 class Rows(list):
@@ -47,7 +50,7 @@ def journal(folder, wanted):
     return {"deliveryGuarantee": "exactly-once", "journalLocation": str(folder / "journal")} if wanted else {}
 
 
-@pytest.mark.parametrize("journaled", [False, True], ids=["plain", "journal"])
+@plain_or_journal
 def test_several_queues_are_one_query_with_one_limit(spark, broker, queue, tmp_path, journaled):
     names = [f"{queue}.{k}" for k in range(3)]
     for k, name in enumerate(names):
@@ -85,7 +88,7 @@ def sending_on_and_on(broker, queue, first):
         thread.join()
 
 
-@pytest.mark.parametrize("journaled", [False, True], ids=["plain", "journal"])
+@plain_or_journal
 def test_available_now_ends_although_messages_keep_arriving(spark, broker, queue, tmp_path, journaled):
     fill(broker, queue, 100)
     frame = read(spark, broker, queue=queue, idleTimeout="1s", **journal(tmp_path, journaled))

@@ -11,7 +11,7 @@ from waiting import await_count
 pytestmark = [pytest.mark.broker, pytest.mark.spark, pytest.mark.deep]
 
 
-@pytest.mark.parametrize("guarantee", ["exactly-once", "at-least-once"])
+@pytest.mark.parametrize("guarantee", ["exactly-once", pytest.param("at-least-once", marks=pytest.mark.slow)])
 def test_named_sources_are_removed_and_put_back(spark, artemis, queue, set_spark, tmp_path, guarantee):
     """Spark repeats an interrupted batch without a source that was removed since, and takes its messages for done."""
     set_spark("spark.sql.streaming.queryEvolution.enableSourceEvolution", "true")
