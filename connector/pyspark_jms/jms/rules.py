@@ -163,10 +163,7 @@ def _integer(kind: Kind) -> TextRule:
 
 TEXTS: dict[ValueType, TextRule] = {
     ValueType.BOOLEAN: TextRule("[Tt][Rr][Uu][Ee]|[Ff][Aa][Ll][Ss][Ee]", "true or false"),
-    ValueType.BYTE: _integer(Kind.BYTE),
-    ValueType.SHORT: _integer(Kind.SHORT),
-    ValueType.INT: _integer(Kind.INT),
-    ValueType.LONG: _integer(Kind.LONG),
+    **{ValueType(kind.value): _integer(kind) for kind in BITS},
     ValueType.FLOAT: TextRule(JAVA_DOUBLE, "a float in Java's notation"),
     ValueType.DOUBLE: TextRule(JAVA_DOUBLE, "a double in Java's notation"),
     ValueType.STRING: TextRule("(?s:.*)", "a text"),

@@ -11,21 +11,20 @@ from typing import Self
 from pyspark_jms.blocks.block import MessageBlock
 from pyspark_jms.delivery.journal.folder import TEMPORARY, Folder, map_file, refusals
 from pyspark_jms.delivery.journal.journal_log import FILE_NAME as LOG_NAME
-from pyspark_jms.delivery.journal.journal_log import JournalLog, Position
+from pyspark_jms.delivery.journal.journal_log import JournalLog
 from pyspark_jms.delivery.journal.lines import Facts, read_line, write_line
 from pyspark_jms.delivery.journal.segment import Segment, read_head
-from pyspark_jms.delivery.journal.unconfirmed import TOMBSTONE, UnconfirmedRange, read_tombstone
 from pyspark_jms.errors import CorruptJournalError, InvalidOptionError, UnsupportedError
 
 __all__ = [
     "LOCK_NAME",
     "META_NAME",
+    "TOMBSTONE",
     "JournalIdentity",
     "SegmentInfo",
     "StoredBlock",
     "info_of",
     "load_segments",
-    "load_tombstones",
     "read_segment",
     "require_consecutive",
     "require_ours",
@@ -35,6 +34,7 @@ __all__ = [
 FORMAT = 1
 LOCK_NAME = "lock"
 META_NAME = "journal"
+TOMBSTONE = re.compile(r"tombstone-\d{19}")
 _SEGMENT = re.compile(r"segment-(\d{19})")
 _OURS = re.compile(f"{META_NAME}|{LOCK_NAME}|{LOG_NAME}|{_SEGMENT.pattern}|{TOMBSTONE.pattern}")
 _VOLUME_FILES = re.compile(r"\..*|lost\+found")
@@ -176,19 +176,6 @@ def require_consecutive(path: Path, log: JournalLog, segments: list[SegmentInfo]
             f" records up to {recorded}."
         )
     return expected
-
-
-def load_tombstones(folder: Folder, position: Position) -> dict[int, UnconfirmedRange]:
-    """By first sequence. Deletes tombstones of a release that a crash interrupted before it recorded its position."""
-    tombstones = {}
-    for name in folder.names():
-        if TOMBSTONE.fullmatch(name):
-            messages = read_tombstone(folder, name)
-            if messages.last > position.oldest:
-                folder.delete(name)
-            else:
-                tombstones[messages.first] = messages
-    return tombstones
 
 
 # --- messages that lie in a journal ------------------------------------------------------------------

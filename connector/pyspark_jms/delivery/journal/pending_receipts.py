@@ -1,20 +1,97 @@
-"""The stored messages for which no receipt has been recorded: the broker may redeliver them.
+"""The stored messages without a recorded receipt: the broker may redeliver them, and they are recognised then.
 
-As long as a segment exists, the ids in it recognise its messages. ``write_tombstones`` saves what recognises the
-messages of segments that are about to be deleted.
+As long as a segment exists, the ids in it recognise its messages. Then a *tombstone* does, until they have been
+redelivered and acknowledged, or until the query has been subscribed for a day: without a subscription nothing is
+redelivered. ``write_tombstones`` saves what recognises the messages of segments that are about to be deleted.
 """
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple, TypeAlias
 
-from pyspark_jms.delivery.journal.contents import SegmentInfo, load_tombstones, read_segment
+from pyspark_jms.delivery.journal.contents import TOMBSTONE, SegmentInfo, read_segment
 from pyspark_jms.delivery.journal.folder import Folder
-from pyspark_jms.delivery.journal.journal_log import JournalLog
+from pyspark_jms.delivery.journal.journal_log import JournalLog, Position
+from pyspark_jms.delivery.journal.lines import read_line, write_line
 from pyspark_jms.delivery.journal.segment import Segment
-from pyspark_jms.delivery.journal.unconfirmed import UnconfirmedRange, tombstone_name, write_tombstone
+from pyspark_jms.errors import CorruptJournalError
 
-__all__ = ["Fingerprints", "PendingReceipts"]
+__all__ = ["Fingerprints", "PendingReceipts", "UnconfirmedRange"]
+
+TOMBSTONE_SECONDS = 24 * 3600.0
+"""Subscribed time after which a tombstone expires. Brokers redeliver much earlier, when a connection times out."""
+_FINGERPRINT_BYTES = 16
+
+
+@dataclass(slots=True, kw_only=True)
+class UnconfirmedRange:
+    """Those of the messages ``first`` to ``last`` (not included) of ``source`` that may be redelivered."""
+
+    first: int
+    last: int
+    source: str
+    fingerprints: dict[bytes, bytes] = field(repr=False)
+    """By id. Empty bytes as long as the segment exists, from which they can be made."""
+    since: float | None = None
+    """Seconds that the query had been subscribed when the tombstone was written, or None if the segment exists."""
+    size: int = 0
+    """Bytes of the tombstone."""
+
+    def expired(self, subscribed: float) -> bool:
+        return self.since is not None and subscribed - self.since >= TOMBSTONE_SECONDS
+
+
+def tombstone_name(first: int) -> str:
+    return f"tombstone-{first:019d}"
+
+
+def write_tombstone(folder: Folder, messages: UnconfirmedRange, subscribed: float) -> UnconfirmedRange:
+    """Durable on return. Returns the same messages, recognised by the tombstone from now on."""
+    facts = {
+        "first": messages.first,
+        "last": messages.last,
+        "source": messages.source,
+        "subscribed": subscribed,
+        "ids": [identifier.decode("latin-1") for identifier in messages.fingerprints],
+        "fingerprints": b"".join(messages.fingerprints.values()).hex(),
+    }
+    size = folder.write(tombstone_name(messages.first), [write_line(facts)])
+    return replace(messages, since=subscribed, size=size)
+
+
+def read_tombstone(folder: Folder, name: str) -> UnconfirmedRange:
+    data = folder.read(name)
+    facts = read_line(data, str(folder.path / name))
+    try:
+        digests = bytes.fromhex(facts["fingerprints"])
+        ids = [identifier.encode("latin-1") for identifier in facts["ids"]]
+        fingerprints = [digests[at : at + _FINGERPRINT_BYTES] for at in range(0, len(digests), _FINGERPRINT_BYTES)]
+        return UnconfirmedRange(
+            first=int(facts["first"]),
+            last=int(facts["last"]),
+            source=str(facts["source"]),
+            since=float(facts["subscribed"]),
+            fingerprints=dict(zip(ids, fingerprints, strict=True)),
+            size=len(data),
+        )
+    except (KeyError, TypeError, ValueError) as error:
+        raise CorruptJournalError(f"The journal's file {folder.path / name} has an unknown form.") from error
+
+
+def load_tombstones(folder: Folder, position: Position) -> dict[int, UnconfirmedRange]:
+    """By first sequence. Deletes tombstones of a release that a crash interrupted before it recorded its position."""
+    tombstones = {}
+    for name in folder.names():
+        if TOMBSTONE.fullmatch(name):
+            messages = read_tombstone(folder, name)
+            if messages.last > position.oldest:
+                folder.delete(name)
+            else:
+                tombstones[messages.first] = messages
+    return tombstones
+
+
+# --- what is pending ---------------------------------------------------------------------------------
 
 _RECORD_EVERY_SECONDS = 60.0
 """A process that is killed loses at most this much of the time that it was subscribed."""

@@ -4,7 +4,7 @@
     lock                     held by the one writer (see ``lock``)
     log                      position, batches, receipts (see ``journal_log``)
     segment-<first>          messages (see ``segment``)
-    tombstone-<first>        ids of a deleted segment whose receipt was not recorded (see ``unconfirmed``)
+    tombstone-<first>        ids of a deleted segment whose receipt was not recorded (see ``pending_receipts``)
 
 After a crash between two steps, the next ``open`` finds the state before the operation or the one after it.
 Files with other names are left alone.
@@ -31,9 +31,8 @@ from pyspark_jms.delivery.journal.contents import (
 from pyspark_jms.delivery.journal.folder import Folder
 from pyspark_jms.delivery.journal.journal_log import JournalLog, Position
 from pyspark_jms.delivery.journal.lock import WriterLock
-from pyspark_jms.delivery.journal.pending_receipts import Fingerprints, PendingReceipts
+from pyspark_jms.delivery.journal.pending_receipts import Fingerprints, PendingReceipts, UnconfirmedRange
 from pyspark_jms.delivery.journal.segment import Segment, encode
-from pyspark_jms.delivery.journal.unconfirmed import UnconfirmedRange
 from pyspark_jms.errors import IllegalStateError, JournalError, JournalLockedError
 
 

@@ -9,7 +9,6 @@ from pyspark_jms.delivery.journal.contents import (
     JournalIdentity,
     StoredBlock,
     load_segments,
-    load_tombstones,
     require_consecutive,
     require_ours,
     segment_name,
@@ -17,6 +16,7 @@ from pyspark_jms.delivery.journal.contents import (
 from pyspark_jms.delivery.journal.folder import Folder
 from pyspark_jms.delivery.journal.journal_log import JournalLog, Position
 from pyspark_jms.delivery.journal.lines import write_line
+from pyspark_jms.delivery.journal.pending_receipts import load_tombstones
 from pyspark_jms.delivery.journal.segment import Segment, encode
 from pyspark_jms.errors import (
     CorruptJournalError,
