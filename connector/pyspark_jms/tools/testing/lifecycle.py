@@ -18,6 +18,7 @@ from typing import IO, Any, Self
 from py4j.protocol import Py4JError, Py4JJavaError
 
 from pyspark_jms.errors import EmbeddedBrokerError
+from pyspark_jms.network.connection import closed_on
 from pyspark_jms.tools.testing.config import LOGGING_PROPERTIES
 from pyspark_jms.tools.testing.jars import resolve
 from pyspark_jms.tools.testing.java import JavaMachine, tail
@@ -252,21 +253,18 @@ def _claim(directory: Path, host: str, ports: Sequence[int]) -> IO[str]:
     """Lock the folder and check the ports, or raise an error that names them: a broker itself might wait for ever."""
     directory.mkdir(parents=True, exist_ok=True)
     lock = (directory / "embedded.lock").open("w")
-    try:
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
-        lock.close()
-        raise EmbeddedBrokerError(
-            f"Another broker runs in {directory}.", "Stop it, or choose another directory."
-        ) from None
-    if len(set(ports)) < len(ports):
-        lock.close()
-        fact = f"Two of the ports {', '.join(map(str, ports))} are equal."
-        raise EmbeddedBrokerError(fact, "Choose different ports.")
-    taken = [port for port in ports if not is_free(host, port)]
-    if taken:
-        lock.close()
-        raise EmbeddedBrokerError(f"Port {taken[0]} of {host} is in use.", "Choose another port, or 0 for a free port.")
+    with closed_on(EmbeddedBrokerError, lock.close):
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            fact = f"Another broker runs in {directory}."
+            raise EmbeddedBrokerError(fact, "Stop it, or choose another directory.") from None
+        if len(set(ports)) < len(ports):
+            fact = f"Two of the ports {', '.join(map(str, ports))} are equal."
+            raise EmbeddedBrokerError(fact, "Choose different ports.")
+        if taken := [port for port in ports if not is_free(host, port)]:
+            fact = f"Port {taken[0]} of {host} is in use."
+            raise EmbeddedBrokerError(fact, "Choose another port, or 0 for a free port.")
     return lock
 
 

@@ -7,7 +7,7 @@ the distinct values, and each row has the outcome of its value.
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from functools import reduce
+from functools import cache, reduce
 from itertools import product
 from typing import Any
 
@@ -70,23 +70,22 @@ def masks(
     convert: bool | None = None,
 ) -> Masks:
     """The possible outcomes of each row of the schema: the vectorised :func:`lenient.outcomes`."""
-    return _fold_masks(
-        _BatchEvaluation.lenient(selector, batch, dialect, schema, convert=convert), batch.num_rows, conjunction
-    )
+    return _fold_masks(_BatchEvaluation.lenient(selector, batch, dialect, schema, convert=convert), conjunction)
 
 
 def exact(
     selector: Selector | str, columns: pa.RecordBatch | pa.Table, dialect: str | Dialect = "spec"
 ) -> pa.BooleanArray:
     """True, False or null (unknown, or the broker throws) for rows whose columns are the properties, typed."""
-    found = _fold_masks(_BatchEvaluation.typed(selector, columns, dialect), columns.num_rows, _broker_and)
+    found = _fold_masks(_BatchEvaluation.typed(selector, columns, dialect), _broker_and)
     return pa.array(found.true, mask=~(found.true | found.false))
 
 
 # --- logic on masks --------------------------------------------------------------------------------
 
 
-def _fold_masks(evaluation: "_BatchEvaluation", rows: int, both: Callable[[Masks, Masks], Masks]) -> Masks:
+def _fold_masks(evaluation: "_BatchEvaluation", both: Callable[[Masks, Masks], Masks]) -> Masks:
+    rows = evaluation.rows_total
     if evaluation.root is None:
         return Masks(np.ones(rows, bool), np.zeros(rows, bool), np.zeros(rows, bool))
 
@@ -111,12 +110,11 @@ class _BatchEvaluation:
     dialect: Dialect
     convert: bool
     rows_total: int
-    found: Any
-    """Function: name -> candidates."""
+    candidates: Callable[[str], Candidates]
+    """Of a name, which a selector may have several times."""
 
     max_names: int
     exact: bool = False
-    cache: dict[str, Candidates] = field(default_factory=dict)
     tables: dict[int, tuple[Node, Any, NDArray[np.intp] | None]] = field(default_factory=dict)
 
     @classmethod
@@ -124,16 +122,13 @@ class _BatchEvaluation:
         cls, selector: Selector | str, batch: Any, dialect: str | Dialect, schema: Schema, *, convert: bool | None
     ) -> "_BatchEvaluation":
         root, rules, converting = read_leniently(selector, dialect, convert=convert)
-        columns = SchemaColumns(batch, rules, schema)
-        return cls(root, rules, converting, batch.num_rows, columns.candidates, MAX_NAMES)
+        candidates = cache(SchemaColumns(batch, rules, schema).candidates)
+        return cls(root, rules, converting, batch.num_rows, candidates, MAX_NAMES)
 
     @classmethod
     def typed(cls, selector: Selector | str, table: Any, dialect: str | Dialect) -> "_BatchEvaluation":
         root, rules, converting = read_leniently(selector, dialect)
-
-        def candidates(name: str) -> Candidates:
-            return typed_column(table, name, rules)
-
+        candidates = cache(lambda name: typed_column(table, name, rules))
         return cls(root, rules, converting, table.num_rows, candidates, 1 << 10, exact=True)
 
     def rows(self, node: Node, outcome: str) -> Mask:
@@ -151,17 +146,12 @@ class _BatchEvaluation:
         used = names(node)
         if len(used) > self.max_names:
             return self._all_outcomes(self.rows_total), None
-        columns = {name: self._candidates(name) for name in used}
+        columns = {name: self.candidates(name) for name in used}
         if len(used) == 1:
             column = columns[used[0]]
             return self._outcomes_of_condition(node, columns, column.size), column.codes
         spread = {name: _expand_to_rows(column) for name, column in columns.items()}
         return self._outcomes_of_condition(node, spread, self.rows_total), None
-
-    def _candidates(self, name: str) -> Candidates:
-        if name not in self.cache:
-            self.cache[name] = self.found(name)
-        return self.cache[name]
 
     def _outcomes_of_condition(self, node: Node, columns: Mapping[str, Candidates], size: int) -> Masks:
         possible = Masks(*(np.zeros(size, bool) for _ in Masks._fields))
