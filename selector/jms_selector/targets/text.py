@@ -200,7 +200,7 @@ def translate(root: Node, dialect: Dialect) -> Node:
                 portable = (pattern, escape)
                 if dialect.activemq:
                     portable = choose_portable_escape(compile_like(pattern, escape), escape)
-                return Like(children[0] if isinstance(operand, Property) else operand, *portable, negated)
+                return Like(children[0], *portable, negated)
             case In(operand, values, negated):
                 words = words_of(operand)
                 if words is not None:

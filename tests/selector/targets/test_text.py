@@ -21,6 +21,7 @@ SPELLED = [  # selector, spec, artemis, classic; None: no form there
     ("a = 'it''s'", "a = 'it''s'", "a = 'it''s'", "a = 'it''s'"),
     ("a - (b - c) < -(-1)", "a - (b - c) < -(-1)", "a - (b - c) < -(-1)", "a - (b - c) < -(-1)"),
     ("JMSPriority > 4", "JMSPriority > 4", "AMQPriority > 4", "JMSPriority > 4"),
+    ("-JMSPriority LIKE 'x'", "-JMSPriority LIKE 'x'", "-AMQPriority LIKE 'x'", "-JMSPriority LIKE 'x'"),
     ("JMSXGroupID = 'g'", "JMSXGroupID = 'g'", "AMQGroupID = 'g'", "JMSXGroupID = 'g'"),
     ("JMSDeliveryMode IN ('PERSISTENT')",) * 2 + ("AMQDurable IN ('DURABLE')", "JMSDeliveryMode IN ('PERSISTENT')"),
     ("x = 'PERSISTENT'", "x = 'PERSISTENT'", "x = 'PERSISTENT'", "x = 'PERSISTENT'"),
