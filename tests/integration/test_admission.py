@@ -3,14 +3,10 @@
 Without Spark: tests/connector/source/test_receiver.py. Limits of batches: tests/connector/delivery/test_ledger.py.
 """
 
-import contextlib
-import itertools
 import json
-import threading
 
 import pytest
-from numbered import fill
-from rawstomp import RawStomp
+from numbered import fill, sending_on_and_on
 from streaming import left, read, stopping
 from waiting import await_value, wait_until
 
@@ -66,29 +62,7 @@ def test_several_queues_are_one_query_with_one_limit(spark, broker, queue, tmp_p
     assert run(frame, tmp_path) == []
 
 
-@contextlib.contextmanager
-def sending_on_and_on(broker, queue, first):
-    """Yields a list of the numbers that were sent; it grows until the end of the block."""
-    sent, enough = [], threading.Event()
-
-    def send():
-        with RawStomp(broker) as client:
-            for n in itertools.count(first):
-                client.send(queue, [([("n", str(n))], f"text {n}")])
-                sent.append(n)
-                if enough.wait(0.01):
-                    return
-
-    thread = threading.Thread(target=send)
-    thread.start()
-    try:
-        yield sent
-    finally:
-        enough.set()
-        thread.join()
-
-
-@plain_or_journal
+@pytest.mark.parametrize("journaled", [False, True], ids=["plain", "journal"])
 def test_available_now_ends_although_messages_keep_arriving(spark, broker, queue, tmp_path, journaled):
     fill(broker, queue, 100)
     frame = read(spark, broker, queue=queue, idleTimeout="1s", **journal(tmp_path, journaled))

@@ -1,6 +1,9 @@
 """Numbered messages, so that a test can find lost and duplicated messages."""
 
+import contextlib
+import itertools
 import json
+import threading
 from collections import Counter
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -13,6 +16,28 @@ def fill(broker, queue, count, first=0, size=0):
     """Messages with property n and text "text n", made longer with dots up to ``size`` characters."""
     with RawStomp(broker) as client:
         client.send(queue, [([("n", str(n))], f"text {n}".ljust(size, ".")) for n in range(first, first + count)])
+
+
+@contextlib.contextmanager
+def sending_on_and_on(broker, queue, first=0, pause_seconds=0.01):
+    """As ``fill``, until the end of the block. Yields a list of the numbers that were sent, which grows."""
+    sent, enough = [], threading.Event()
+
+    def send():
+        with RawStomp(broker) as client:
+            for n in itertools.count(first):
+                client.send(queue, [([("n", str(n))], f"text {n}")])
+                sent.append(n)
+                if enough.wait(pause_seconds):
+                    return
+
+    thread = threading.Thread(target=send)
+    thread.start()
+    try:
+        yield sent
+    finally:
+        enough.set()
+        thread.join()
 
 
 def in_queue(broker, queue):

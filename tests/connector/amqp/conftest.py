@@ -5,6 +5,8 @@ import contextlib
 import pytest
 from amqp_sending import put, settings_of, subscription_to
 
+from pyspark_jms.amqp.link.consumer import Consumer
+
 
 @pytest.fixture
 def settings_for():
@@ -31,3 +33,15 @@ def opened():
             return link
 
         yield open_link
+
+
+@pytest.fixture
+def consume(settings_for, opened):
+    """``consume(broker, subscription)``: a consumer that is subscribed, closed at the end."""
+
+    def consumer(broker, subscription, **options):
+        link = opened(Consumer(settings_for(broker, **options)))
+        link.subscribe(subscription)
+        return link
+
+    return consumer

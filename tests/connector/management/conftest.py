@@ -1,9 +1,10 @@
 """Management links over both protocols."""
 
 import contextlib
-import dataclasses
+from functools import partial
 
 import pytest
+from connection_settings import settings_over
 
 from pyspark_jms.amqp.link.management import AmqpManagementLink
 from pyspark_jms.amqp.source import AmqpSource
@@ -11,7 +12,6 @@ from pyspark_jms.jms.model import Destination, DestinationKind
 from pyspark_jms.jms.subscription import Subscription
 from pyspark_jms.network.address import parse_broker_url
 from pyspark_jms.network.connection import StateCondition
-from pyspark_jms.network.settings import ConnectionSettings, Password
 from pyspark_jms.stomp.link.management import StompManagementLink
 from pyspark_jms.stomp.source import StompSource
 
@@ -37,17 +37,8 @@ def url_of(protocol):
 
 
 @pytest.fixture
-def settings_for(url_of):
-    def settings_for(broker, *, user=None, url=None, **changes):
-        settings = ConnectionSettings(
-            addresses=parse_broker_url(url or url_of(broker)),
-            user=user or broker.user,
-            password=Password(value="pw" if user else broker.password),
-            receipt_timeout=20,
-        )
-        return dataclasses.replace(settings, **changes)
-
-    return settings_for
+def settings_for(protocol):
+    return partial(settings_over, protocol=protocol, receipt_timeout=20)
 
 
 @pytest.fixture

@@ -16,16 +16,6 @@ from pyspark_jms.errors import (
 )
 
 
-@pytest.fixture
-def consume(settings_for, opened):
-    def consumer(broker, subscription, **options):
-        link = opened(Consumer(settings_for(broker, **options)))
-        link.subscribe(subscription)
-        return link
-
-    return consumer
-
-
 def taken(link, count):
     wait_until(lambda: link.waiting()[0] == count)
     blocks = link.take()

@@ -11,16 +11,6 @@ from pyspark_jms.jms.subscription import ASSUMED_MESSAGE_BYTES
 from pyspark_jms.testing import JmsClient
 
 
-@pytest.fixture
-def consume(settings_for, opened):
-    def consumer(broker, subscription):
-        link = opened(Consumer(settings_for(broker)))
-        link.subscribe(subscription)
-        return link
-
-    return consumer
-
-
 def test_the_broker_stops_at_the_window_and_goes_on_after_an_acknowledgement(
     broker, queue, put, subscription_to, consume
 ):

@@ -1,17 +1,17 @@
 """A broker with TLS and with users who may do little, and the settings to reach it."""
 
-import dataclasses
 import threading
 import time
 from urllib.parse import urlsplit
 
 import pytest
+from connection_settings import settings_over
 from waiting import wait_until
 
 from pyspark_jms.jms.model import Destination, DestinationKind
 from pyspark_jms.jms.subscription import Subscription
 from pyspark_jms.network.address import Address
-from pyspark_jms.network.settings import ConnectionSettings, Password, TlsSettings
+from pyspark_jms.network.settings import TlsSettings
 from pyspark_jms.stomp.link.consumer import Consumer
 from pyspark_jms.testing import AddressSettings, EmbeddedArtemis, Tls, User
 
@@ -69,23 +69,15 @@ def add_acceptor(broker, name, options):
 @pytest.fixture
 def settings_for():
     """``settings_for(broker, user=…, port=…, …)``: as options would give them, with short limits."""
+    limits = {"connect_timeout": 10, "receipt_timeout": 20, "reconnect_timeout": 0}
 
-    def settings_for(broker, /, *, url=None, user=None, password=None, port=None, tls=None, **changes):
+    def settings_for(broker, /, *, url=None, port=None, tls=None, **changes):
         if tls is not None:
             addresses = (Address("localhost", port or broker.port, tls=True),)
         else:
             plain = urlsplit(url or getattr(broker, "plain_url", None) or broker.url)
             addresses = (Address(plain.hostname, port or plain.port),)
-        settings = ConnectionSettings(
-            addresses=addresses,
-            user=user or broker.user,
-            password=Password(value=password or ("pw" if user else broker.password)),
-            tls=tls or TlsSettings(),
-            connect_timeout=10,
-            receipt_timeout=20,
-            reconnect_timeout=0,
-        )
-        return dataclasses.replace(settings, **changes)
+        return settings_over(broker, **limits | {"addresses": addresses, "tls": tls or TlsSettings()} | changes)
 
     return settings_for
 

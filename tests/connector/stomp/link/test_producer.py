@@ -5,6 +5,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from connection_settings import settings_over
 from proxy import Proxy
 from rawstomp import RawStomp, frame, read_all
 from waiting import await_count
@@ -19,20 +20,10 @@ from pyspark_jms.errors import (
     ReceiptTimeoutError,
     TransactionRolledBackError,
 )
-from pyspark_jms.network.address import parse_broker_url
-from pyspark_jms.network.settings import ConnectionSettings, Password, TlsSettings
+from pyspark_jms.network.settings import TlsSettings
 from pyspark_jms.stomp.link.producer import Producer, send_dead_letters
 
 COMMIT = b"COMMIT\n"
-
-
-def settings_of(broker, url=None, **changed):
-    return ConnectionSettings(
-        addresses=parse_broker_url(url or broker.url),
-        user=broker.user,
-        password=Password(value=broker.password),
-        **changed,
-    )
 
 
 def row(queue, body, *, transaction=Producer.transaction, **headers):
@@ -42,7 +33,7 @@ def row(queue, body, *, transaction=Producer.transaction, **headers):
 
 
 def test_nothing_is_visible_before_the_commit_and_all_is_after(broker, queue):
-    with Producer(settings_of(broker)) as producer:
+    with Producer(settings_over(broker)) as producer:
         producer.send_frames(row(queue, b"1") + row(queue, b"2"))
         with RawStomp(broker) as client:
             assert client.read(queue, quiet=0.3) == []
@@ -54,13 +45,13 @@ def test_nothing_is_visible_before_the_commit_and_all_is_after(broker, queue):
 
 
 def test_without_a_commit_nothing_was_sent(broker, queue):
-    with Producer(settings_of(broker)) as producer:
+    with Producer(settings_over(broker)) as producer:
         producer.send_frames(row(queue, b"1"))
     await_count(broker, queue, 0)
 
 
 def test_a_commit_without_messages_sends_nothing(broker):
-    with Proxy(broker.host, broker.port) as proxy, Producer(settings_of(broker, proxy.url)) as producer:
+    with Proxy(broker.host, broker.port) as proxy, Producer(settings_over(broker, url=proxy.url)) as producer:
         before = proxy.to_broker.size
         producer.commit()
         assert proxy.to_broker.size == before
@@ -71,7 +62,7 @@ def test_a_commit_that_is_not_confirmed(broker, queue, error):
     waits = {"receipt_timeout": 0.5} if error is ReceiptTimeoutError else {}
     for commit, expected in ((Producer.try_commit, error), (Producer.commit, TransactionRolledBackError)):
         with Proxy(broker.host, broker.port) as proxy:
-            with Producer(settings_of(broker, proxy.url, **waits)) as producer:
+            with Producer(settings_over(broker, url=proxy.url, **waits)) as producer:
                 producer.send_frames(row(queue, b"1"))
                 if error is ConnectionLostError:
                     proxy.to_broker.cut_at(COMMIT)
@@ -86,7 +77,7 @@ def test_a_commit_that_is_not_confirmed(broker, queue, error):
 def test_a_commit_that_the_broker_refuses(broker, queue):
     marked = row(queue, b"1", _AMQ_DUPL_ID=queue)
     for expected in (None, BrokerError, TransactionRolledBackError):
-        with Producer(settings_of(broker)) as producer:
+        with Producer(settings_over(broker)) as producer:
             producer.send_frames(row(queue, b"2") + marked)
             if expected is None:
                 producer.commit()
@@ -103,7 +94,7 @@ def test_a_commit_that_the_broker_refuses(broker, queue):
 def test_the_commit_also_confirms_messages_sent_outside_of_the_transaction(killable, queue, attempts):
     """A receipt for BEGIN or DISCONNECT does not confirm them: some of 3,000 messages were missing after the kill."""
     for attempt in range(attempts):
-        with Producer(settings_of(killable)) as producer:
+        with Producer(settings_over(killable)) as producer:
             for _ in range(30):
                 producer.send_frames(row(queue, b"x", transaction=None) * 100, in_transaction=False)
             producer.send_frames(row(queue, b"last"))
@@ -115,7 +106,7 @@ def test_the_commit_also_confirms_messages_sent_outside_of_the_transaction(killa
 
 def test_a_killed_broker_has_nothing_of_an_open_transaction(killable, queue):
     broker = killable
-    with Producer(settings_of(broker)) as producer:
+    with Producer(settings_over(broker)) as producer:
         producer.send_frames(row(queue, b"x" * 1000) * 1000)
         broker.kill()
         with pytest.raises(TransactionRolledBackError, match=r"JMS_TRANSACTION_ROLLED_BACK.*COMMIT"):

@@ -1,11 +1,8 @@
 """Connection settings, management links, and a broker with a restricted user."""
 
-import dataclasses
-
 import pytest
+from connection_settings import settings_over
 
-from pyspark_jms.network.address import parse_broker_url
-from pyspark_jms.network.settings import ConnectionSettings, Password
 from pyspark_jms.stomp.link.management import StompManagementLink
 from pyspark_jms.testing import AddressSettings, EmbeddedArtemis, User
 from pyspark_jms.tools.check import receive
@@ -33,15 +30,7 @@ def guarded():
 
 @pytest.fixture
 def settings_for():
-    def settings_for(broker, protocol="stomp", *, user=None, **changes):
-        settings = ConnectionSettings(
-            addresses=parse_broker_url(broker.url if protocol == "stomp" else broker.amqp_url),
-            user=user or broker.user,
-            password=Password(value="pw" if user else broker.password),
-        )
-        return dataclasses.replace(settings, **changes)
-
-    return settings_for
+    return settings_over
 
 
 @pytest.fixture

@@ -1,10 +1,9 @@
 """Messages that are received and given back, and messages that cannot be received."""
 
-import threading
-
 import pytest
 from amqp_messages import application_properties, section, string, timestamp
 from amqp_sending import put_encoded
+from numbered import sending_on_and_on
 from rawstomp import RawStomp
 from waiting import await_count, await_value, wait_until
 
@@ -62,22 +61,9 @@ def test_the_limit_ends_receiving(broker, queue, settings_for, open_link, named)
 def test_a_producer_that_is_never_quiet_does_not_hold_the_check(broker, queue, settings_for, monkeypatch):
     monkeypatch.setattr(receive, "_LONGEST_SECONDS", 1.0)
     monkeypatch.setattr(receive, "_LATE_SECONDS", 0.1)
-    ended, sent = threading.Event(), []
-
-    def produce():
-        with RawStomp(broker) as client:
-            while not ended.wait(0.05):
-                client.send(queue, [([], "x")])
-                sent.append(None)
-
-    thread = threading.Thread(target=produce)
-    thread.start()
-    try:
+    with sending_on_and_on(broker, queue, pause_seconds=0.05) as sent:
         wait_until(lambda: sent)
         (found,) = over_stomp(settings_for(broker), queue, 10_000, None)
-    finally:
-        ended.set()
-        thread.join()
     assert found.name == "received"
     await_value(lambda: broker.delivery_counts(queue), [0] * len(sent))
     broker.purge(queue)

@@ -16,7 +16,7 @@ from waiting import await_count, await_value, wait_until
 
 from pyspark_jms.errors import BrokerError, InvalidDestinationError
 from pyspark_jms.network.address import Address
-from pyspark_jms.network.settings import ConnectionSettings, Password
+from pyspark_jms.network.settings import ConnectionSettings
 from pyspark_jms.stomp.dialects import DIALECTS
 from pyspark_jms.testing import JmsClient
 from pyspark_jms.tools.check import trials
@@ -151,7 +151,7 @@ def test_what_rabbitmq_is_trusted_with(named):
 
 
 def test_a_wrong_password_is_a_finding(broker, settings_for):
-    [finding] = run_checks(Check(settings=settings_for(broker, "amqp", password=Password(value="wrong"))))
+    [finding] = run_checks(Check(settings=settings_for(broker, "amqp", password="wrong")))
     assert (finding.name, finding.verdict) == ("connection", Verdict.PROBLEM)
 
 
