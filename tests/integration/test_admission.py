@@ -62,7 +62,7 @@ def test_several_queues_are_one_query_with_one_limit(spark, broker, queue, tmp_p
     assert run(frame, tmp_path) == []
 
 
-@pytest.mark.parametrize("journaled", [False, True], ids=["plain", "journal"])
+@plain_or_journal
 def test_available_now_ends_although_messages_keep_arriving(spark, broker, queue, tmp_path, journaled):
     fill(broker, queue, 100)
     frame = read(spark, broker, queue=queue, idleTimeout="1s", **journal(tmp_path, journaled))

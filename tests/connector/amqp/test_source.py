@@ -25,6 +25,7 @@ from amqp_messages import (
     timestamp,
     uint,
 )
+from amqp_sending import put_encoded
 from element_limit import limit_elements
 from proton_broker import ProtonBroker
 from proxy import Proxy
@@ -32,13 +33,9 @@ from streaming import access
 from waiting import await_count, wait_until
 
 from pyspark_jms.amqp.dialects import ARTEMIS, RABBITMQ
-from pyspark_jms.amqp.link.producer import Producer
 from pyspark_jms.amqp.sink import AmqpSinkLink
 from pyspark_jms.amqp.source import RECOGNITION, AmqpSource, MessageAnswers, _may_be_redelivered, recognition_of
-from pyspark_jms.amqp.wire.types import Target
 from pyspark_jms.jms.model import BodyType
-from pyspark_jms.management.queue_facts import look_up_queues, warn_of_missing
-from pyspark_jms.management.queue_watch import QueueWatch
 from pyspark_jms.network.connection import StateCondition
 from pyspark_jms.options.sink import SinkOptions
 from pyspark_jms.options.source import SourceOptions
@@ -150,25 +147,6 @@ def test_a_pause_of_the_broker_is_not_the_end_of_a_batch_read(broker, queue):
             going_on.result()
 
 
-def test_a_lost_connection_loses_and_repeats_nothing(broker, queue):
-    """The batch that was offered when the connection was lost is acknowledged when it is redelivered."""
-    send(broker, queue, 100)
-    with Proxy(broker.host, broker.port) as proxy:
-        url = proxy.url.replace("stomp", "amqp")
-        with receiving(broker, queue, url, maxMessagesPerTrigger="60") as receiver:
-            end = 0
-            while not end:
-                end = receiver.next_batch_end()
-            first = rows(receiver, 0, end)
-            proxy.cut()
-            wait_until(lambda: receiver.links[0].is_down)
-            receiver.acknowledge_through(end)
-            rest = read(receiver, 100 - end, end)
-            assert [*first, *rest] == list(map(str, range(100)))
-            assert receiver.progress()["reconnects"] == 1
-            wait_until(lambda: receiver.next_batch_end() == 100 and broker.message_count(queue) == 0)
-
-
 def tick(text, message_id=None):
     named = b"" if message_id is None else properties(message_id=string(message_id))
     return section(0x70, list_(TRUE)) + named + section(0x77, string(text))
@@ -179,13 +157,8 @@ def tick(text, message_id=None):
     [((None,) * 5, ("tick",) * 5), (("5",) * 5, ("tick",) * 5), (("5",) * 5, ("a", "b", "c", "a", "b"))],
     ids=["equal, no id", "equal, one id", "one id, other content"],
 )
-def test_equal_messages_in_flight_when_a_connection_is_lost_are_each_read_once(
-    broker, queue, settings_for, message_ids, texts
-):
-    with Producer(settings_for(broker)) as producer:
-        producer.open(Target(address=queue, capabilities=("queue",)))
-        producer.send(block_of(list(map(tick, texts, message_ids))))
-        producer.commit()
+def test_equal_messages_in_flight_when_a_connection_is_lost_are_each_read_once(broker, queue, message_ids, texts):
+    put_encoded(broker, queue, list(map(tick, texts, message_ids)))
     with Proxy(broker.host, broker.port) as proxy:
         url = proxy.url.replace("stomp", "amqp")
         with receiving(broker, queue, url, maxMessagesPerTrigger="3") as receiver:
@@ -200,9 +173,9 @@ def test_equal_messages_in_flight_when_a_connection_is_lost_are_each_read_once(
             wait_until(lambda: receiver.next_batch_end() == 5 and broker.message_count(queue) == 0)
 
 
-def test_what_cannot_be_mapped_goes_to_the_dead_letter_queue(broker, queue, put, settings_for):
+def test_what_cannot_be_mapped_goes_to_the_dead_letter_queue(broker, queue, put):
     put(broker, queue, "good")
-    put_encoded(settings_for(broker), queue, section(0x77, b"\xe0\x03\x01\x50\x01"))  # an array as body
+    put_encoded(broker, queue, [section(0x77, b"\xe0\x03\x01\x50\x01")])  # an array as body
     with receiving(broker, queue, onBadMessage="deadLetter", deadLetterQueue=f"{queue}.dead") as receiver:
         assert read(receiver, 1) == ["good"]
         wait_until(lambda: receiver.next_batch_end() == 1 and broker.message_count(queue) == 0)
@@ -259,10 +232,10 @@ def test_an_answer_names_the_request_by_the_id_that_it_had(broker, queue):
     assert [isinstance(id_, int) for id_ in found[::2]] == [isinstance(id_, int) for id_ in ids]
 
 
-def test_properties_that_jms_does_not_have_arrive_and_can_be_written(broker, queue, settings_for):
+def test_properties_that_jms_does_not_have_arrive_and_can_be_written(broker, queue):
     values = {"uint": uint(7), "uuid": b"\x98" + bytes(15) + b"\7", "timestamp": timestamp(5), "symbol": symbol("s")}
     values |= {"binary": binary(b"a"), "char": b"\x73\0\0\0A", "decimal64": b"\x84" + bytes(8), "list": list_(int_(1))}
-    put_encoded(settings_for(broker), queue, application_properties(**values) + section(0x77, string("hi")))
+    put_encoded(broker, queue, [application_properties(**values) + section(0x77, string("hi"))])
     (row,) = peeked(broker, queue)
     properties, types = dict(row["properties"]), dict(row["property_types"])
     assert (row["text"], row["body_error"]) == ("hi", None)
@@ -291,13 +264,6 @@ class OfQueue:
 
     def test(self, _link):
         return True
-
-
-def put_encoded(settings, queue, message):
-    with Producer(settings) as producer:
-        producer.open(Target(address=queue, capabilities=("queue",)))
-        producer.send(block_of([message]))
-        producer.commit()
 
 
 def peeked(broker, queue, **given):
@@ -352,17 +318,6 @@ def test_a_browse_goes_on_when_what_it_brought_is_shown(broker, queue, put, subs
             assert link.prefetch.receiver.credit == 0
             for block in link.take():
                 link.shown(block)
-
-
-def test_the_broker_gives_its_metrics_and_names_missing_queues(broker, queue, put, caplog):
-    put(broker, queue, "one")
-    settings = SourceOptions.parse(access(broker, "amqp") | {"queue": queue}).connection
-    assert warn_of_missing(
-        look_up_queues(AmqpSource().open_management, settings, [queue, f"{queue}.other"]).values()
-    ) == (f"{queue}.other",)
-    assert f"queue {queue}.other does not exist" in caplog.text
-    with contextlib.closing(QueueWatch(AmqpSource().open_management, settings, [queue], lambda: 0)) as watch:
-        wait_until(lambda: watch.metrics().get("depth") == 1)
 
 
 # --- recognition ------------------------------------------------------------------------------------

@@ -174,30 +174,6 @@ def test_a_row_that_is_too_large_is_dropped_as_well(broker, queue):
 # --- typed columns -----------------------------------------------------------------------------------
 
 
-@pytest.mark.broker
-def test_columns_become_typed_properties(broker, queue):
-    rows = pa.record_batch(
-        {"text": ["a", "b"], "PRICE": pa.array([1e10, None]), "n": pa.array([1, 2], pa.int8()), "s": ["x:\n", None]}
-    )
-    send_at_least_once(StompSinkLink, options_of(broker, queue, propertyColumns="price,n,s"), iter([rows]))
-    with RawStomp(broker) as client:
-        first, second = client.read(queue, wanted=2)
-    wanted = {"price": "1.0E10", "n": "1", "s": "x:\n", "spark_jms_types": '{"price":"double","n":"byte","s":"string"}'}
-    assert wanted.items() <= first.headers.items()
-    assert {"n": "2", "spark_jms_types": '{"n":"byte"}'}.items() <= second.headers.items()
-    assert not {"price", "s"} & second.headers.keys()
-
-
-@pytest.mark.broker
-@pytest.mark.parametrize("name", ["persistent", "receipt", "priority", "_AMQ_ROUTE_TO", "_AMQ_DUPL_ID"])
-def test_a_column_that_would_be_a_header_is_refused(broker, queue, name):
-    rows = pa.record_batch({"text": ["a"], name: ["x"]})
-    with pytest.raises(SchemaError, match=f"column {name} of propertyColumns"):
-        send_at_least_once(
-            StompSinkLink, options_of(broker, queue, propertyColumns=name, onBadRow="drop"), iter([rows])
-        )
-
-
 # --- what only the broker, or whoever manages it, may say ------------------------------------------------
 
 

@@ -17,7 +17,6 @@ from pyspark_jms.amqp.sink import CommitLedger
 from pyspark_jms.delivery.commit_token import LedgerOwner
 from pyspark_jms.errors import CommitInDoubtError, ReplayMismatchError
 from pyspark_jms.options.sink import SinkOptions
-from pyspark_jms.sink.sending_once import send_exactly_once
 from pyspark_jms.sink.tasks import LedgerTask, Sent, TaskOutcome, TaskResult
 from pyspark_jms.sink.writing import finish_write, send_held
 from pyspark_jms.spark.worker import run_task
@@ -28,7 +27,7 @@ class Writer:
 
     def __init__(self, broker, queue, **options):
         self._broker, self._queue, self._owner = broker, queue, LedgerOwner("query", uuid.uuid4().hex)
-        exactly_once = {"queue": queue, "deliveryGuarantee": "exactly-once"}
+        exactly_once = {"queue": queue, "deliveryGuarantee": "exactly-once", "reconnectTimeout": "0"}
         self.options = SinkOptions.parse(access(broker, "amqp") | exactly_once | options)
 
     @property
@@ -59,6 +58,14 @@ class Writer:
         if finish:
             finish_write(self.new_ledger(), self.options, [result.outcome for result in results])
         return results
+
+    def run(self, *partitions, options=None, finish=True):
+        """Write, and return the outcomes. At the end the driver sends what the tasks held, and keeps their entries."""
+        outcomes = [result.outcome for result in self.write(*partitions, finish=False)]
+        if finish:
+            options = options or self.options
+            send_held(CommitLedger(options.connection, self._owner), options, outcomes)
+        return outcomes
 
     def sent(self):
         """The texts in the queue; they stay there."""
@@ -153,7 +160,6 @@ for ahead, write_id, text in json.loads(runs):
 """In a process of its own, because it changes the clock."""
 
 
-@pytest.mark.broker
 def test_a_machine_whose_clock_is_ahead_does_not_make_a_job_forget_its_runs(broker, queue):
     """Another run of the same job, and of another one, eight days ahead or behind; the first run is retried then."""
     job, day = f"nightly-{uuid.uuid4().hex}", 86_400
@@ -165,44 +171,7 @@ def test_a_machine_whose_clock_is_ahead_does_not_make_a_job_forget_its_runs(brok
     await_count(broker, queue, 3)
 
 
-pytestmark = pytest.mark.broker
-
-
-def options_of(broker, queue, **options):
-    exactly_once = {"queue": queue, "deliveryGuarantee": "exactly-once", "reconnectTimeout": "0"}
-    given = access(broker, "amqp") | exactly_once | options
-    return SinkOptions.parse({name: str(value) for name, value in given.items()})
-
-
-class Write:
-    """A write that is carried out again and again; ``run`` is one execution, of all its tasks or some."""
-
-    def __init__(self, broker, queue):
-        self._owner = LedgerOwner("query", uuid.uuid4().hex)
-        self.write = f"{self._owner.name}/0"
-        self._options = options_of(broker, queue)
-        self._ledger = CommitLedger(self._options.connection, self._owner)
-
-    def run(self, *partitions, options=None, finish=True):
-        """``partitions``: the texts of each, or None for a task that does not run. Returns the outcomes."""
-        task = LedgerTask(
-            owner=self._owner, write=self.write, partition=0, batch=0, execution=uuid.uuid4().hex, may_be_repeated=True
-        )
-        outcomes = [
-            send_exactly_once(
-                self._ledger, self._options, replace(task, partition=number), iter([pa.record_batch({"text": texts})])
-            )
-            for number, texts in enumerate(partitions)
-            if texts is not None
-        ]
-        if finish:
-            options = options or self._options
-            send_held(CommitLedger(options.connection, self._owner), options, outcomes)
-        return outcomes
-
-    def entries(self):
-        return sorted(entry.task for entry in self._ledger.find())
-
+# --- rows that tasks held ----------------------------------------------------------------------------------
 
 DISCHARGE, ACCEPTED = b"\x00\x53\x32", b"\x00\x53\x24"
 """AMQP 1.0 §4.5.3 and §3.4.2. A broker answers a row and an acceptance of a token with one accepted, a discharge with
@@ -211,94 +180,84 @@ two, the look for the queue with one."""
 A, B, C, D = ["a1", "a2"], ["b1"], ["c1", "c2", "c3"], ["d1"]
 
 
-def test_the_rest_of_the_same_partitions_is_sent(broker, queue):
-    write = Write(broker, queue)
-    write.run(None, B, finish=False)
-    outcomes = write.run(A, B, C)
+def test_the_rest_of_the_same_partitions_is_sent(broker, queue, writer):
+    writer.run(None, B, finish=False)
+    outcomes = writer.run(A, B, C)
     assert [bool(outcome.held) for outcome in outcomes] == [True, False, True]
     assert take_texts(broker, queue) == sorted(A + B + C)
-    assert write.entries() == [f"{write.write}/{n}" for n in range(3)]
-    assert not any(outcome.held for outcome in write.run(A, B, C))
+    assert sorted(entry.task for entry in writer.new_ledger().find()) == [task.name for task in writer.tasks(3, 0)]
+    assert not any(outcome.held for outcome in writer.run(A, B, C))
     assert take_texts(broker, queue) == []
 
 
-def test_rows_that_were_not_sent_may_be_in_other_partitions(broker, queue):
+def test_rows_that_were_not_sent_may_be_in_other_partitions(broker, queue, writer):
     """Every row that was sent is in a committed partition, so no other row was sent."""
-    write = Write(broker, queue)
-    write.run(A, None, None, None, finish=False)
-    write.run(A, B + C + D)
+    writer.run(A, None, None, None, finish=False)
+    writer.run(A, B + C + D)
     assert take_texts(broker, queue) == sorted(A + B + C + D)
 
 
-def test_other_partitions_are_refused_and_nothing_is_sent(broker, queue):
-    write = Write(broker, queue)
-    write.run(None, None, C, D, finish=False)
+def test_other_partitions_are_refused_and_nothing_is_sent(broker, queue, writer):
+    writer.run(None, None, C, D, finish=False)
+    write = writer.tasks(1, 0)[0].write
     reason = (
-        rf"\[JMS_REPLAY_MISMATCH\] {write.write} is repeated in other partitions\. An earlier run sent 2 partitions;"
+        rf"\[JMS_REPLAY_MISMATCH\] {write} is repeated in other partitions\. An earlier run sent 2 partitions; the 2"
     )
-    reason += (
-        r" the 2 partitions of this run do not have the rows of partition 2 \(3 rows\), partition 3 \(1 rows\)\. None"
-    )
+    reason += r" partitions of this run do not have the rows of partition 2 \(3 rows\), partition 3 \(1 rows\)\. None"
     with pytest.raises(ReplayMismatchError, match=reason):
-        write.run(A + B, C + D)
+        writer.run(A + B, C + D)
     with pytest.raises(ReplayMismatchError, match=r"1 partition .*onReplayMismatch=send"):
-        write.run(A + B + C + D)
+        writer.run(A + B + C + D)
     assert take_texts(broker, queue) == sorted(C + D)
 
 
-def test_a_partition_that_is_now_empty_is_a_mismatch(broker, queue):
-    write = Write(broker, queue)
-    write.run(A, None, finish=False)
+def test_a_partition_that_is_now_empty_is_a_mismatch(broker, queue, writer):
+    writer.run(A, None, finish=False)
     with pytest.raises(ReplayMismatchError, match=r"partition 0 \(2 rows\)"):
-        write.run([], A + B)
+        writer.run([], A + B)
     assert take_texts(broker, queue) == A
 
 
-def test_many_partitions_are_named_in_part(broker, queue):
-    write = Write(broker, queue)
-    write.run(None, *[[f"row {n}"] for n in range(7)], finish=False)
+def test_many_partitions_are_named_in_part(writer):
+    writer.run(None, *[[f"row {n}"] for n in range(7)], finish=False)
     with pytest.raises(ReplayMismatchError, match=r"partition 5 \(1 rows\) .*\b2\b"):
-        write.run(A)
+        writer.run(A)
 
 
 @pytest.mark.parametrize("carried_out", [True, False])
-def test_a_crash_between_two_partitions_is_finished_by_the_next_run(broker, queue, carried_out):
+def test_a_crash_between_two_partitions_is_finished_by_the_next_run(broker, queue, writer, carried_out):
     """The second COMMIT of the driver is lost, or is carried out and its confirmation is lost."""
-    write = Write(broker, queue)
-    write.run(None, B, None, finish=False)
+    writer.run(None, B, None, finish=False)
     with Proxy(broker.host, broker.port, "amqp") as proxy:
         way = proxy.to_client if carried_out else proxy.to_broker
         way.before_cut = proxy.refuse
         frame, nth = (ACCEPTED, 6 + len(A + C)) if carried_out else (DISCHARGE, 2)
         way.cut_at(frame, nth=nth)
         with pytest.raises(CommitInDoubtError):
-            write.run(A, B, C, options=options_of(broker, queue, brokerUrl=proxy.url))
-    outcomes = write.run(A, B, C)
+            writer.run(A, B, C, options=Writer(broker, queue, brokerUrl=proxy.url).options)
+    outcomes = writer.run(A, B, C)
     assert [bool(outcome.held) for outcome in outcomes] == [False, False, not carried_out]
     assert take_texts(broker, queue) == sorted(A + B + C)
 
 
-def test_a_commit_whose_confirmation_is_lost_is_looked_up(broker, queue):
-    write = Write(broker, queue)
-    write.run(None, B, finish=False)
+def test_a_commit_whose_confirmation_is_lost_is_looked_up(broker, queue, writer):
+    writer.run(None, B, finish=False)
     with Proxy(broker.host, broker.port, "amqp") as proxy:
         proxy.to_client.cut_at(ACCEPTED, nth=3 + len(A))
-        write.run(A, B, options=options_of(broker, queue, brokerUrl=proxy.url))
+        writer.run(A, B, options=Writer(broker, queue, brokerUrl=proxy.url).options)
     assert take_texts(broker, queue) == sorted(A + B)
 
 
-def test_without_a_look_up_nothing_is_sent(broker, queue):
-    write = Write(broker, queue)
-    write.run(None, B, finish=False)
-    nowhere = options_of(broker, queue, brokerUrl="amqp://127.0.0.1:1")
+def test_without_a_look_up_nothing_is_sent(broker, queue, writer):
+    writer.run(None, B, finish=False)
+    nowhere = Writer(broker, queue, brokerUrl="amqp://127.0.0.1:1").options
     with pytest.raises(CommitInDoubtError, match=r"Nothing .*sent"):
-        write.run(A, B, options=nowhere)
+        writer.run(A, B, options=nowhere)
     assert take_texts(broker, queue) == B
 
 
-def test_without_held_rows_the_driver_does_not_connect(broker, queue):
-    write = Write(broker, queue)
-    nowhere = options_of(broker, queue, brokerUrl="amqp://127.0.0.1:1")
-    write.run(A, B, options=nowhere)
+def test_without_held_rows_the_driver_does_not_connect(broker, queue, writer):
+    nowhere = Writer(broker, queue, brokerUrl="amqp://127.0.0.1:1").options
+    writer.run(A, B, options=nowhere)
     send_held(CommitLedger(nowhere.connection, LedgerOwner("query", "x")), nowhere, [])
     assert take_texts(broker, queue) == sorted(A + B)

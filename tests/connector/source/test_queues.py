@@ -14,7 +14,7 @@ from connections import Connections
 from rawstomp import RawStomp
 from receivers import OpenReceiver
 from registers import ReaderQuery
-from streaming import access, scheduled
+from streaming import access, scheduled, stopping
 from waiting import await_count, await_value, settled
 
 from pyspark_jms.amqp.link.commit_ledger import opened
@@ -52,8 +52,7 @@ def start(broker, queue, tmp_path, way):
     more = {"journal": journal, "connections": {"connections": "2"}}
     if way == "exactly once":
         query = ReaderQuery(broker, queue=queue)
-        with contextlib.ExitStack() as stack:
-            stack.callback(query.source.stop)
+        with stopping(query.source):
             query.plan()
         return
     raw = access(broker) | {"queue": queue} | url | more.get(way, {})
@@ -130,8 +129,7 @@ def test_without_management_a_batch_with_the_messages_of_the_one_before_is_warne
         for text in ("one", "two"):
             java.send(queue, text)
     running = ReaderQuery(restricted, queue=queue, user="worker", password="pw")
-    with contextlib.ExitStack() as stack:
-        stack.callback(running.source.stop)
+    with stopping(running.source):
         for _ in range(3):
             assert running.texts(2) == ["one", "two"]
         running.plan()
@@ -139,13 +137,11 @@ def test_without_management_a_batch_with_the_messages_of_the_one_before_is_warne
     assert warned.startswith("! batch 2 begins and ends with")
 
 
-def test_equal_messages_without_an_id_are_no_repetition(broker, queue, caplog):
-    running = ReaderQuery(broker, queue=queue)
-    with contextlib.ExitStack() as stack:
-        stack.callback(running.source.stop)
-        for _ in range(3):
-            put_encoded(broker, queue, [section(0x70, list_(TRUE)) + section(0x77, string("tick"))])
-            assert running.texts(1) == ["tick"]
+def test_equal_messages_without_an_id_are_no_repetition(broker, queue, query, caplog):
+    running = query()
+    for _ in range(3):
+        put_encoded(broker, queue, [section(0x70, list_(TRUE)) + section(0x77, string("tick"))])
+        assert running.texts(1) == ["tick"]
     assert not [line for line in caplog.messages if "the batch before" in line]
 
 
@@ -167,17 +163,15 @@ def test_a_run_that_ends_without_the_messages_of_its_queue_says_so(broker, queue
     assert f"although queue {queue} has 2 that it delivers to nobody" in ends[0]
 
 
-def test_an_exactly_once_run_that_ends_without_messages_says_so(broker, queue, caplog):
+def test_an_exactly_once_run_that_ends_without_messages_says_so(broker, queue, query, caplog):
     create(broker, queue, consumers_before_dispatch=2)
     put(broker, queue, "one")
-    running = ReaderQuery(broker, queue=queue, idleTimeout="300ms")
-    with contextlib.ExitStack() as stack:
-        stack.callback(running.source.stop)
-        running.source.drain()
-        assert running.plan()
-        assert running.rows() == [[]]
-        running.commit()
-        assert not running.plan()
+    running = query(idleTimeout="300ms")
+    running.source.drain()
+    assert running.plan()
+    assert running.rows() == [[]]
+    running.commit()
+    assert not running.plan()
     assert caplog.messages[1].startswith("! the run ends without a message, although the broker shows ")
 
 
@@ -237,24 +231,19 @@ def test_a_setting_that_would_delete_or_withhold_staged_messages_is_refused(brea
     assert breaking.message_count(queue) == 1
 
 
-def test_dead_letters_are_not_sent_to_a_topic(broker, queue):
+def test_dead_letters_are_not_sent_to_a_topic(broker, queue, query):
     """A sender to it as a queue would give the topic a second routing type for good."""
     topic = f"{queue}.topic"
-    readers = Consumer(settings_of(broker))
-    readers.subscribe(subscription_to(topic, kind="topic"))
-    running = ReaderQuery(broker, queue=queue, onBadMessage="deadLetter", deadLetterQueue=topic)
-    with pytest.raises(InvalidDestinationError, match=f"{topic} is a topic on the broker"):
-        running.plan()
-    running.source.stop()
-    readers.close()
+    with contextlib.closing(Consumer(settings_of(broker))) as readers:
+        readers.subscribe(subscription_to(topic, kind="topic"))
+        with pytest.raises(InvalidDestinationError, match=f"{topic} is a topic on the broker"):
+            query(onBadMessage="deadLetter", deadLetterQueue=topic).plan()
 
 
-def test_dead_letters_are_not_sent_to_a_queue_whose_address_has_another_name(broker, queue):
+def test_dead_letters_are_not_sent_to_a_queue_whose_address_has_another_name(broker, queue, query):
     create_in(broker, f"{queue}.address", f"{queue}.dead")
-    running = ReaderQuery(broker, queue=queue, onBadMessage="deadLetter", deadLetterQueue=f"{queue}.dead")
     with pytest.raises(InvalidDestinationError, match=f"Queue {queue}.dead belongs to address {queue}.address"):
-        running.plan()
-    running.source.stop()
+        query(onBadMessage="deadLetter", deadLetterQueue=f"{queue}.dead").plan()
 
 
 @pytest.mark.parametrize("subscription", [None, "of its name"])
@@ -284,8 +273,7 @@ def subscribe(broker, topic, tmp_path, way, of_subscription):
     if way == "exactly once":
         raw |= {"brokerUrl": broker.amqp_url, "deliveryGuarantee": "exactly-once", "stagingQueue": f"{topic}-staging"}
         query = ReaderQuery(broker, **raw)
-        with contextlib.ExitStack() as stack:
-            stack.callback(query.source.stop)
+        with stopping(query.source):
             query.plan()
         return
     more = {"amqp": {"brokerUrl": broker.amqp_url}, "stomp": {}}.get(way) or {}
@@ -399,8 +387,7 @@ def run_to_end(broker, queue, tmp_path, way, **user):
     more = {"idleTimeout": "300ms", "onBadMessage": "deadLetter", "deadLetterQueue": f"{queue}.dead", **user}
     if way == "exactly once":
         running = ReaderQuery(broker, queue=queue, **more)
-        with contextlib.ExitStack() as stack:
-            stack.callback(running.source.stop)
+        with stopping(running.source):
             running.source.drain()
             running.texts(2)
         return

@@ -1,7 +1,6 @@
 """The receiver on a real broker, without Spark: what it hands out, when it acknowledges, what it survives."""
 
 import contextlib
-import itertools
 import json
 import threading
 import time
@@ -10,7 +9,7 @@ import pytest
 from amqp_messages import TRUE, list_, properties, section, string
 from amqp_sending import put_encoded
 from flooding_broker import FloodingBroker
-from numbered import fill
+from numbered import fill, sending_on_and_on
 from proxy import Proxy
 from rawstomp import RawStomp
 from receivers import OpenReceiver
@@ -175,30 +174,12 @@ def test_bounds_a_batch_by_bytes_and_lets_one_larger_message_through(broker, que
         assert sizes == [2, 2, 2, 2, 2, 1]
 
 
-def test_reads_several_queues_as_one_sequence(broker, queue):
-    names = [f"{queue}.{k}" for k in range(3)]
-    for k, name in enumerate(names):
-        fill(broker, name, 50, first=100 * k)
-    with receiving(broker, '["' + '", "'.join(names) + '"]') as receiver:
-        found = read_until(receiver, 0, 150)
-    assert sorted(found) == [100 * k + n for k in range(3) for n in range(50)]
-    await_value(lambda: [broker.message_count(name) for name in names], [0, 0, 0])
-
-
 def test_a_batch_has_no_more_than_the_window(broker, queue):
     fill(broker, queue, 10)
     with receiving(broker, queue, windowBytes=1000) as receiver:
         wait_until(receiver.next_batch_end, what="a batch")
         assert receiver.next_batch_end() < 10, "the rest is sent when the batch is acknowledged"
         assert read_until(receiver, 0, 10) == list(range(10))
-
-
-def test_draining_ends_when_the_queue_is_empty(broker, queue):
-    fill(broker, queue, 300)
-    with receiving(broker, queue, drain=True, maxMessagesPerTrigger=100, idleTimeout="300ms") as receiver:
-        assert read_until(receiver, 0, 300) == list(range(300))
-        assert receiver.next_batch_end() == 300
-        assert receiver.next_batch_end() == 300
 
 
 def test_draining_leaves_what_was_sent_after_the_start(broker, queue):
@@ -563,26 +544,6 @@ def test_second_copies_are_acknowledged_also_after_the_end_of_a_drain(broker, qu
     await_count(broker, queue, 5)
 
 
-@contextlib.contextmanager
-def sending_on_and_on(broker, queue):
-    enough = threading.Event()
-
-    def send():
-        with RawStomp(broker) as client:
-            for n in itertools.count(1000):
-                client.send(queue, [([("n", str(n))], "later")])
-                if enough.wait(0.02):
-                    return
-
-    thread = threading.Thread(target=send)
-    thread.start()
-    try:
-        yield
-    finally:
-        enough.set()
-        thread.join()
-
-
 def test_a_drain_does_not_wait_for_second_copies_that_another_consumer_took(broker, queue):
     fill(broker, queue, 10)
     with (
@@ -600,7 +561,7 @@ def test_a_drain_does_not_wait_for_second_copies_that_another_consumer_took(brok
         with RawStomp(broker) as other:
             other.read(queue, wanted=15)
         proxy.accept()
-        with sending_on_and_on(broker, queue):
+        with sending_on_and_on(broker, queue, first=1000, pause_seconds=0.02):
             receiver.acknowledge_through(10)
             assert receiver.next_batch_end() == 10
             assert receiver.next_batch_end() == 10
@@ -679,13 +640,6 @@ def test_a_query_that_waits_for_its_broker_can_be_stopped(broker, queue):
         OpenReceiver(away, stop=stop, restarted=True)
 
 
-def test_a_wrong_password_is_said_at_once(broker, queue):
-    raw = {"brokerUrl": broker.url, "user": broker.user, "password": "wrong-secret", "queue": queue}
-    with pytest.raises(JMSSecurityError, match="JMS_SECURITY") as caught:
-        OpenReceiver(SourceOptions.parse(raw))
-    assert "wrong-secret" not in str(caught.value)
-
-
 def test_a_request_to_stop_ends_a_look_for_messages(broker, queue):
     stop = StopRequest()
     with contextlib.closing(OpenReceiver(options(broker, queue), stop=stop)) as receiver:
@@ -714,16 +668,6 @@ def test_a_topic_is_read_while_subscribed(broker, queue):
             client.send(queue, [([("n", str(n))], "x") for n in range(20)], topic=True)
         assert read_until(receiver, 0, 20) == list(range(20))
         assert "at-most-once" in receiver.progress()["guarantee"]
-
-
-def test_counts_what_the_broker_calls_redelivered(broker, queue):
-    with RawStomp(broker) as client:
-        client.send(queue, [([("n", "0")], "\nredelivered:true\n"), ([("n", "1")], "plain")])
-    with RawStomp(broker) as client:
-        client.read(queue, wanted=2, ack=False)
-    with receiving(broker, queue) as receiver:
-        read_until(receiver, 0, 2)
-        assert receiver.progress()["redelivered"] == 0  # UNSUBSCRIBE gave them back untouched
 
 
 def test_a_journal_needs_messages_that_can_be_recognised():

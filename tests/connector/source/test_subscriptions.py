@@ -4,8 +4,8 @@ import time
 from types import SimpleNamespace
 
 import pytest
-from amqp_messages import block_of, map_, section, string, timestamp
-from amqp_sending import put, put_encoded, settings_of
+from amqp_messages import map_, section, string, timestamp
+from amqp_sending import put, put_encoded
 from proxy import Proxy
 from pyspark.sql.streaming.datasource import ReadMaxBytes
 from rawstomp import RawStomp
@@ -13,8 +13,6 @@ from receivers import OpenReceiver
 from streaming import access, stopping
 from waiting import await_count, await_value, wait_until
 
-from pyspark_jms.amqp.link.producer import Producer
-from pyspark_jms.amqp.wire.types import Target
 from pyspark_jms.errors import (
     BrokerUnreachableError,
     InvalidOptionError,
@@ -131,10 +129,7 @@ def test_what_a_broker_cannot_do_is_refused_before_it_is_asked(broker, queue):
 def put_unconvertible(broker, queue):
     """A message with a property of type timestamp, which no converter of Artemis knows."""
     properties = section(0x74, map_([(string("t"), timestamp(1_700_000_000_000))]))
-    with Producer(settings_of(broker)) as producer:
-        producer.open(Target(address=queue, capabilities=("queue",)))
-        producer.send(block_of([properties + section(0x77, string("only over AMQP"))]))
-        producer.commit()
+    put_encoded(broker, queue, [properties + section(0x77, string("only over AMQP"))])
 
 
 def test_with_a_window_of_one_message_those_before_it_are_read_and_lose_no_attempt(broker, queue):

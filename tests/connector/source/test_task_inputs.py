@@ -46,6 +46,7 @@ def test_a_part_of_the_middle_decodes_by_itself_wherever_it_travels():
 def test_a_bad_message_is_a_row_or_an_error():
     part = part_of(b"\xff", b"good")
     assert rows(part)[0].column("body_error").is_null().to_pylist() == [False, True]
+    assert rows(part, bodyType="bytes")[0].column("bytes").to_pylist() == [b"\xff", b"good"]
     with pytest.raises(BadMessageError, match=r"1 of 2 messages"):
         rows(part, onBadMessage="fail")
 

@@ -6,7 +6,6 @@ import logging
 import pytest
 from rawstomp import RawStomp
 from receivers import OpenReceiver
-from registers import ReaderQuery
 from streaming import access
 from waiting import await_count
 
@@ -120,12 +119,11 @@ def test_a_run_that_ends_without_a_message_tells_of_its_selector_once(start, cap
     assert MISSPELLED in line
 
 
-def test_an_exactly_once_run_that_ends_without_a_message_tells_of_its_selector(broker, queue, caplog):
+def test_an_exactly_once_run_that_ends_without_a_message_tells_of_its_selector(broker, queue, query, caplog):
     with RawStomp(broker) as client:
         client.send(queue, [([("region", "EU")], "x")] * 3)
-    running = ReaderQuery(broker, queue=queue, idleTimeout="300ms", selector="regoin = 'EU'")
-    with contextlib.ExitStack() as stack, caplog.at_level(logging.WARNING, "pyspark_jms.source"):
-        stack.callback(running.source.stop)
+    running = query(idleTimeout="300ms", selector="regoin = 'EU'")
+    with caplog.at_level(logging.WARNING, "pyspark_jms.source"):
         running.source.drain()
         assert not running.plan()
     (line,) = ends(caplog)

@@ -80,11 +80,6 @@ def test_an_action_that_stops_early_gives_everything_back(spark, broker, queue):
     await_value(lambda: set(broker.delivery_counts(queue)), {0})
 
 
-def test_a_selector_filters_at_the_broker(spark, broker, queue):
-    fill(broker, queue, 10)
-    assert [row.text for row in peek(spark, broker, queue=queue, selector="n = '4'").collect()] == ["text 4"]
-
-
 def test_a_topic_has_nothing_to_look_at(spark, broker):
     with pytest.raises(AnalysisException, match=r"JMS_UNSUPPORTED.*readStream"):
         peek(spark, broker, topic="t").collect()

@@ -20,23 +20,12 @@ from pyspark.sql.types import (
     VarcharType,
 )
 
-from pyspark_jms import DefaultSource
 from pyspark_jms.columns.schema import ARROW_SCHEMA, COLUMNS
 from pyspark_jms.errors import JMSError, SchemaError, UnsupportedError
 from pyspark_jms.spark.releases import arrow_type
 from pyspark_jms.spark.source import JmsDataSource
 
 NOWHERE = {"brokerUrl": "stomp://localhost:1", "queue": "q"}
-
-
-def deep(*case):
-    """Tests of options and columns have each error without a Spark."""
-    return pytest.param(*case, marks=pytest.mark.deep)
-
-
-def test_is_what_spark_looks_for():
-    assert DefaultSource is JmsDataSource
-    assert JmsDataSource.name() == "jms"
 
 
 @pytest.mark.releases
@@ -50,15 +39,11 @@ def test_load_gives_the_schema_and_connects_nowhere(spark):
     ("options", "reason"),
     [
         pytest.param({"queue": "q"}, r"\[JMS_MISSING_OPTION\] Option brokerUrl", marks=pytest.mark.releases),
-        deep({"brokerUrl": "stomp://h"}, r"\[JMS_MISSING_OPTION\] Neither option queue nor option topic"),
-        deep(NOWHERE | {"topic": "t"}, r"\[JMS_OPTION_CONFLICT\] Options queue and topic"),
         (NOWHERE | {"quue": "q"}, r"\[JMS_UNKNOWN_OPTION\] There is no option quue. Did you mean queue\?"),
-        deep(NOWHERE | {"maxMessagesPerTrigger": "many"}, r"\[JMS_INVALID_OPTION\] .*maxMessagesPerTrigger.*from 1 up"),
-        deep(NOWHERE | {"onBadRow": "drop"}, r"\[JMS_UNKNOWN_OPTION\] Option onBadRow is for writing"),
-        deep(NOWHERE | {"brokerUrl": "tcp://h:1"}, r"\[JMS_INVALID_OPTION\] Option brokerUrl .*stomp://HOST:PORT"),
     ],
 )
 def test_load_refuses(spark, options, reason):
+    """The tests of options have each error."""
     with pytest.raises(AnalysisException, match=reason) as caught:
         spark.readStream.format("jms").options(**options).load()
     assert str(caught.value).count("/pyspark_jms/") == 1  # the frame of the wrapper, and none of the parser
@@ -75,27 +60,9 @@ def test_a_password_is_in_no_error_and_no_plan(spark, capfd):
     assert secret not in capfd.readouterr().out
 
 
-def _wrong_schemas():
-    """The others are deep: `tests/connector/columns/test_schema.py` has each error without a Spark."""
-    cases = [
-        ("text STRING NOT NULL", r"\[JMS_SCHEMA\] Column text is declared NOT NULL"),
-        ("JMSPriority STRING", r"\[JMS_SCHEMA\] Column JMSPriority has the type int, and the schema asks for string"),
-        ("at TIMESTAMP_NTZ", "no property as timestamp_ntz"),
-        ("item STRUCT<sku: STRING>", "no property as struct<sku:string>"),
-        ("text STRING, Text STRING", r"\[JMS_SCHEMA\] The columns 'text' and 'Text' are the same column"),
-        (StructType(), r"\[JMS_SCHEMA\] The schema has no column"),
-        (
-            "orderId DATE",
-            r"\[JMS_SCHEMA\] Column orderId is not of the fixed schema.* as date\. Declare one of boolean",
-        ),
-        ("properties ARRAY<STRING>", r"Column properties has the type map<string,string>, and .* array<string>"),
-    ]
-    for number, case in enumerate(cases):
-        yield pytest.param(*case, marks=pytest.mark.deep if number else ())
-
-
-@pytest.mark.parametrize(("schema", "reason"), [*_wrong_schemas()])
-def test_a_wrong_schema_is_an_error_before_anything_connects(spark, tmp_path, schema, reason):
+def test_a_wrong_schema_is_an_error_before_anything_connects(spark, tmp_path):
+    """`tests/connector/columns/test_schema.py` has each error."""
+    schema, reason = "text STRING NOT NULL", r"\[JMS_SCHEMA\] Column text is declared NOT NULL"
     with pytest.raises(AnalysisException, match=reason):
         spark.read.format("jms").options(**NOWHERE).schema(schema).load().collect()
     frame = spark.readStream.format("jms").options(**NOWHERE).schema(schema).load()

@@ -74,24 +74,6 @@ def test_a_stopped_query_gives_back_untouched_what_it_did_not_read(spark, broker
     broker.purge(queue)
 
 
-@pytest.mark.deep
-def test_several_partitions_keep_the_sequence(spark, broker, queue, tmp_path):
-    fill(broker, queue, 100)
-    frame = read(spark, broker, queue=queue, partitionBytes=2000, idleTimeout="300ms")
-    run_available(frame, tmp_path, name="partitioned")
-    rows = spark.sql("select sequence, properties.n n, text from partitioned order by sequence").collect()
-    assert [(row.n, row.text) for row in rows] == [(str(n), f"text {n}") for n in range(100)]
-    assert [row.sequence for row in rows] == list(range(100))
-
-
-@pytest.mark.deep
-def test_body_type_for_all(spark, broker, queue, tmp_path):
-    fill(broker, queue, 3)
-    run_available(read(spark, broker, queue=queue, bodyType="bytes", idleTimeout="300ms"), tmp_path, name="bodies")
-    rows = spark.sql("select body_type, bytes, text from bodies order by sequence").collect()
-    assert [tuple(row) for row in rows] == [("bytes", f"text {n}".encode(), None) for n in range(3)]
-
-
 @pytest.mark.parametrize(("choice", "ends"), [("fail", False), pytest.param("keep", True, marks=pytest.mark.deep)])
 def test_a_message_that_cannot_be_mapped(spark, broker, queue, tmp_path, choice, ends):
     with RawStomp(broker) as client:

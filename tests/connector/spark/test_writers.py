@@ -25,7 +25,6 @@ from pyspark_jms.functions import write_id
 from pyspark_jms.options.sink import SinkOptions
 from pyspark_jms.sink.tasks import Sent, TaskResult
 from pyspark_jms.spark.writers import JmsBatchWriter, JmsStreamWriter, TaskReport
-from pyspark_jms.testing import EmbeddedArtemis, User
 
 
 def deep(*case):
@@ -255,17 +254,6 @@ def run_available_for_each(stream, function, checkpoint):
             {"deliveryGuarantee": "exactly-once"},
             r"\[JMS_OPTION_CONFLICT\] .*needs option writeId.*of its own",
         ),
-        deep(
-            "append",
-            {"deliveryGuarantee": "exactly-once", "writeId": "w", "transaction": 5},
-            r"\[JMS_OPTION_CONFLICT\] .*transaction=5",
-        ),
-        deep("append", {"writeId": "w"}, r"\[JMS_OPTION_CONFLICT\] Option writeId .*Give both"),
-        deep(
-            "append",
-            {"brokerUrl": "stomp+ssl://127.0.0.1:1", "deliveryGuarantee": "exactly-once", "writeId": "w"},
-            r"\[JMS_UNSUPPORTED\] .*over STOMP.*COMMIT.*amqp://",
-        ),
         ("overwrite", {}, r"\[JMS_UNSUPPORTED\] .*cannot empty a queue.*append"),
     ],
 )
@@ -287,16 +275,6 @@ def stream_of_rows(spark, tmp_path, count=20, name="rows"):
 
 def write_stream(frame, broker, tmp_path, **options):
     return run_available(frame, tmp_path / "checkpoint", sink="jms", **(access(broker) | options))
-
-
-@pytest.mark.deep
-def test_a_row_with_only_text_is_enough(spark, broker, queue, tmp_path):
-    write_stream(stream_of_rows(spark, tmp_path).select("text"), broker, tmp_path, queue=queue)
-    with RawStomp(broker) as client:
-        found = client.read(queue, wanted=20)
-    assert [message.body for message in found] == [f"row {n}".encode() for n in range(20)]
-    assert {message.headers["persistent"] for message in found} == {"true"}
-    assert {message.headers["priority"] for message in found} == {"4"}
 
 
 @pytest.mark.releases
@@ -351,7 +329,6 @@ def test_a_literal_sets_a_header_of_all_rows(spark, broker, queue, tmp_path):
             r"\[JMS_MESSAGE_FORMAT\].*[Rr]ow 10.*priorit",
             marks=pytest.mark.releases,
         ),
-        deep("map('destination', 'x') properties", r"\[JMS_MESSAGE_FORMAT\].*[Rr]ow 0.*destination"),
         deep("1 JMSPriorty", r"\[JMS_SCHEMA\].*JMSPriorty.*JMSPriority"),
     ],
 )
@@ -388,30 +365,9 @@ def test_an_unknown_option_is_refused(spark, broker, queue, tmp_path):
         write_stream(stream_of_rows(spark, tmp_path).select("text"), broker, tmp_path, queue=queue, priority=3)
 
 
-@pytest.mark.deep
-def test_a_user_who_may_not_send_gets_one_clear_error(spark, tmp_path):
-    limited = User("limited", "pw", {"consume", "createDurableQueue", "createAddress"})
-    with EmbeddedArtemis(users=[limited]) as broker:
-        broker.create_queue("closed")
-        frame = stream_of_rows(spark, tmp_path).select("text")
-        with pytest.raises(StreamingQueryException, match=r"\[JMS_\w+\].*AMQ339011") as caught:
-            write_stream(frame, broker, tmp_path, queue="closed", user="limited", password="pw")
-        assert "row 1" not in str(caught.value)
-        await_count(broker, "closed", 0)
-
-
 def test_an_empty_batch_does_not_connect(spark, broker, tmp_path):
     frame = stream_of_rows(spark, tmp_path).where("n < 0").select("text")
     write_stream(frame, broker, tmp_path, queue="q", brokerUrl="stomp://127.0.0.1:1")
-
-
-@pytest.mark.deep
-def test_order_within_a_partition_is_kept(spark, broker, queue, tmp_path):
-    frame = stream_of_rows(spark, tmp_path, 5_000).selectExpr("text", "map('n', cast(n as string)) properties")
-    write_stream(frame, broker, tmp_path, queue=queue)
-    with RawStomp(broker) as client:
-        found = client.read(queue, wanted=5_000)
-    assert [int(message.headers["n"]) for message in found] == list(range(5_000))
 
 
 # --- exactly once ------------------------------------------------------------------------------------
@@ -463,28 +419,12 @@ def test_each_worker_process_looks_into_the_ledger_once_in_a_run(spark, broker, 
     await_count(broker, queue, batches * 3)
 
 
-@pytest.mark.deep
-def test_two_queries_on_one_queue_have_ledgers_of_their_own(spark, broker, queue, tmp_path):
-    frame = stream_of_rows(spark, tmp_path, 5).select("text")
-    for name in ("a", "b"):
-        write_stream(frame, broker, tmp_path / name, **once_to(broker, queue))
-    await_count(broker, queue, 10)
-
-
 @pytest.mark.parametrize(
     ("options", "reason"),
     [
         ({"transaction": 10}, r"\[JMS_OPTION_CONFLICT\] .*transaction=10.*Remove option transaction"),
-        deep({"transaction": "none"}, r"\[JMS_OPTION_CONFLICT\] .*transaction=none"),
         deep({"writeId": "w"}, r"\[JMS_OPTION_CONFLICT\] .*writeId.*writeStream"),
-        deep({"writeId": "it's"}, r"\[JMS_INVALID_OPTION\] .*writeId.*letters, digits"),
-        deep({"deliveryGuarantee": "at-least-once", "onReplayMismatch": "send"}, r"\[JMS_OPTION_CONFLICT\] .*onReplay"),
-        deep(
-            {"deliveryGuarantee": "at-least-once", "transaction": 0},
-            r"\[JMS_INVALID_OPTION\] .*task, none, or a number",
-        ),
         ({"brokerUrl": "stomp://127.0.0.1:1"}, r"\[JMS_UNSUPPORTED\] .*over STOMP.*COMMIT.*amqp://"),
-        deep({"deliveryGuarantee": "exactly once"}, r"\[JMS_INVALID_OPTION\] .*at-least-once, exactly-once"),
     ],
 )
 def test_what_a_stream_cannot_promise_is_refused_before_anything_connects(spark, tmp_path, options, reason):

@@ -27,10 +27,6 @@ def numbered(*numbers):
     return [f"text {number}" for number in range(*numbers)]
 
 
-def test_a_query_without_messages_plans_nothing(queue, query):
-    assert not query().plan()
-
-
 def test_each_message_is_read_once(broker, queue, put, query):
     put(broker, queue, *numbered(30))
     running = query(maxMessagesPerTrigger=12)
