@@ -6,7 +6,6 @@
 import difflib
 import re
 import time
-import uuid
 
 import pytest
 from artemis_as_created import create
@@ -39,11 +38,6 @@ of_artemis, of_classic = (
     pytest.mark.parametrize("broker", [kind for kind in AS_PEOPLE_RUN_THEM if kind.startswith(product)], indirect=True)
     for product in ("artemis", "classic")
 )
-
-
-@pytest.fixture
-def queue():
-    return f"q.{uuid.uuid4().hex[:8]}"
 
 
 # --- the files --------------------------------------------------------------------------------------

@@ -2,7 +2,6 @@
 
 import base64
 import itertools
-import uuid
 
 import proton
 import pyarrow as pa
@@ -26,11 +25,6 @@ PROTOCOLS = ("stomp", "amqp")
 @pytest.fixture(scope="module", params=["artemis", pytest.param("classic", marks=pytest.mark.deep)])
 def running(request):
     return request.getfixturevalue(request.param)
-
-
-@pytest.fixture
-def queue():
-    return f"q.{uuid.uuid4().hex[:8]}"
 
 
 # --- selectors on properties with types ----------------------------------------------------------------

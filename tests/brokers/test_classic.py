@@ -82,7 +82,7 @@ def test_what_arrives_as_what(spark, classic, java, queue, tmp_path):
 
 
 def test_an_object_stops_the_query_with_the_reason_and_stays(spark, classic, java, queue, tmp_path):
-    java.send(queue, classic.jvm.java.math.BigDecimal("1.5"))
+    java.send(queue, classic.jvm.java.util.UUID.randomUUID())
     stream = spark.readStream.format("jms").options(**access(classic), queue=queue).load()
     query = stream.writeStream.format("noop").option("checkpointLocation", str(tmp_path / "c")).start()
     with pytest.raises(Exception, match=r"\[JMS_CONNECTION_LOST\](.|\n)*ObjectMessage"):

@@ -1,7 +1,6 @@
 """One cluster for the session, and Pythons that have the wheel: the code as it is installed, not as it lies here."""
 
 import sys
-import uuid
 
 import pytest
 import pythons
@@ -47,11 +46,6 @@ def cluster(standalone):
     """The one of the session, whole again if a test before killed something."""
     standalone.restore()
     return standalone
-
-
-@pytest.fixture
-def queue(request):
-    return f"{request.node.originalname}.{uuid.uuid4().hex[:8]}"
 
 
 @pytest.fixture

@@ -102,27 +102,23 @@ def test_an_environment_in_archives_that_is_unpacked_beside_the_driver_too(job, 
     went_through(job("./env/bin/python", arguments=["--archives", f"{packed}#env"], cwd=here))
 
 
-def test_a_folder_of_packages_in_archives(job, went_through, bare, driver, packages, zipped, cluster, queue):
-    ours = cluster.unseen / queue
-    shutil.copytree(packages, ours)
-    went_through(
-        job(
-            bare,
-            arguments=["--archives", f"{zipped}#jms"],
-            conf={"spark.executorEnv.PYTHONPATH": "./jms"},
-            environment={"PYTHONPATH": str(ours)},
-        )
-    )
+@pytest.fixture
+def drivers_own(packages, cluster, queue):
+    """The variables of a driver that has the packages where the workers do not see them."""
+    return {"PYTHONPATH": shutil.copytree(packages, cluster.unseen / queue)}
+
+
+def test_a_folder_of_packages_in_archives(job, went_through, bare, driver, zipped, drivers_own):
+    archives, conf = ["--archives", f"{zipped}#jms"], {"spark.executorEnv.PYTHONPATH": "./jms"}
+    went_through(job(bare, arguments=archives, conf=conf, environment=drivers_own))
 
 
 def test_a_folder_of_packages_that_all_machines_see(job, went_through, bare, packages):
     went_through(job(bare, environment={"PYTHONPATH": str(packages)}))
 
 
-def test_py_files_and_register(job, went_through, bare, packages, zipped, cluster, queue):
-    ours = cluster.unseen / queue
-    shutil.copytree(packages, ours)
-    went_through(job(bare, arguments=["--py-files", zipped], environment={"PYTHONPATH": str(ours)}, register=True))
+def test_py_files_and_register(job, went_through, bare, zipped, drivers_own):
+    went_through(job(bare, arguments=["--py-files", zipped], environment=drivers_own, register=True))
 
 
 # --- ways that do not -------------------------------------------------------------------------------
@@ -134,17 +130,10 @@ def refused(job, *words):
         assert each in job.output(), job.output()[-6000:]
 
 
-def test_py_files_without_register(job, bare, packages, zipped, cluster, queue):
-    ours = cluster.unseen / queue
-    shutil.copytree(packages, ours)
-    started = job(bare, arguments=["--py-files", zipped], environment={"PYTHONPATH": str(ours)})
-    refused(started, "Lost task", "ModuleNotFoundError: No module named 'pyspark_jms'")
-
-
-def test_a_wheel_as_py_files(job, bare, packages, wheel, cluster, queue):
-    ours = cluster.unseen / queue
-    shutil.copytree(packages, ours)
-    started = job(bare, arguments=["--py-files", str(wheel)], environment={"PYTHONPATH": str(ours)}, register=True)
+@pytest.mark.parametrize(("file", "register"), [("zipped", False), ("wheel", True)])
+def test_py_files_without_register_and_a_wheel_as_py_files(job, bare, drivers_own, request, file, register):
+    files = ["--py-files", str(request.getfixturevalue(file))]
+    started = job(bare, arguments=files, environment=drivers_own, register=register)
     refused(started, "Lost task", "ModuleNotFoundError: No module named 'pyspark_jms'")
 
 

@@ -3,7 +3,6 @@
 import contextlib
 import json
 import signal
-import uuid
 from collections import Counter
 from functools import partial
 from pathlib import Path
@@ -23,11 +22,6 @@ MOST = 150
 """Messages of a batch."""
 
 JOBS = Path(__file__).parents[2] / "jobs"
-
-
-@pytest.fixture
-def queue():
-    return f"e2e.{uuid.uuid4().hex[:8]}"
 
 
 @contextlib.contextmanager

@@ -12,11 +12,6 @@ from testcontainers.core.container import DockerContainer
 
 from pyspark_jms.tools.testing.ports import free_port
 
-SERVING = "AMQ221007"
-"""The log line of a broker that serves clients: the live broker, or the backup after a failover."""
-
-STANDBY = "AMQ221109|AMQ221032|Waiting to become"
-
 
 def engine():
     """The version of the Docker engine; None without an engine."""
