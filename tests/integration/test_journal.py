@@ -191,7 +191,7 @@ def test_a_full_journal_leaves_the_rest_on_the_broker(broker, queue, tmp_path):
 
 
 def test_a_second_query_is_refused_by_name(broker, queue, tmp_path, monkeypatch):
-    monkeypatch.setattr("pyspark_jms.source.stores.journal._LOCK_SECONDS", 0.3)
+    monkeypatch.setattr("pyspark_jms.source.stores.received._LOCK_SECONDS", 0.3)
     with (
         receiving(broker, queue, tmp_path),
         pytest.raises(JournalLockedError, match=rf"\[JMS_JOURNAL_LOCKED\].*queue://{queue}"),
