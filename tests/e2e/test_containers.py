@@ -50,6 +50,7 @@ def at_most_the_last_batch_is_left(broker, queue, last):
     assert len(left) <= MOST
 
 
+@pytest.mark.slow  # in CI the job is in tests/integration/test_jobs.py, and a broker in a container in the next test
 def test_from_queue_to_queue(artemis, queue, tmp_path):
     orders = [{"order": n, "country": "DE", "quantity": n, "price": 10.0} for n in range(1000)]
     with RawStomp(artemis) as client:
