@@ -46,8 +46,9 @@ _IDLE_SECONDS = 0.5
 """Longest time of a call that finds no messages. Spark would call again every 10 ms."""
 _FIRST_PAUSE_SECONDS, _LONGEST_PAUSE_SECONDS = 0.005, 0.3
 """Between two questions for a message: the longer nothing comes, the longer."""
-_PAUSE_FACTOR, _MOST_PAUSE_SECONDS = 60, 5.0
-"""A question to a thousand queues takes a tenth of a second of CPU. The pause is so many times as long, up to a limit.
+_PAUSE_FACTORS, _MOST_PAUSE_SECONDS = (10, 60), 5.0
+"""A question to a thousand queues takes a tenth of a second of CPU. The first pause is at least, a later one at most so
+many times as long, up to a limit.
 """
 
 
@@ -157,8 +158,8 @@ class RegisterStore(Store):
                 self._pause, self._next_question = _FIRST_PAUSE_SECONDS, 0.0
                 return True
             ended, spent = time.monotonic(), time.process_time() - began
-            longest = max(_LONGEST_PAUSE_SECONDS, min(_PAUSE_FACTOR * spent, _MOST_PAUSE_SECONDS))
-            self._pause = min(1.3 * self._pause, longest)
+            shortest, longest = (min(factor * spent, _MOST_PAUSE_SECONDS) for factor in _PAUSE_FACTORS)
+            self._pause = min(max(1.3 * self._pause, shortest), max(longest, _LONGEST_PAUSE_SECONDS))
             self._next_question = ended + self._pause
             if ended >= deadline:
                 return False
