@@ -46,7 +46,7 @@ _IDLE_SECONDS = 0.5
 """Longest time of a call that finds no messages. Spark would call again every 10 ms."""
 _FIRST_PAUSE_SECONDS, _LONGEST_PAUSE_SECONDS = 0.005, 0.3
 """Between two questions for a message: the longer nothing comes, the longer."""
-_PAUSE_FACTORS, _MOST_PAUSE_SECONDS = (10, 60), 5.0
+_PAUSE_FACTORS, _MOST_PAUSE_SECONDS = (20, 60), 5.0
 """A question to a thousand queues takes a tenth of a second of CPU. The first pause is at least, a later one at most so
 many times as long, up to a limit.
 """
