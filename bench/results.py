@@ -32,8 +32,8 @@ _RATIOS = {
     "write.amqp.ratio_to_java": ("write.amqp.jms", "write.amqp.java"),
     "read.amqp.core.ratio_to_raw": ("read.amqp.core.jms", "read.amqp.core.raw"),
     "read.amqp.core.ratio_to_stomp": ("read.amqp.core.jms", "read.jms"),
-    "read.amqp.ratio_to_jet": ("read.amqp.sent_by_java.jms", "read.jet_at_least_once"),
-    "read.amqp.once_ratio_to_jet": ("read.amqp.sent_by_java.once", "read.jet_exactly_once"),
+    "read.amqp.ratio_to_jet": ("read.amqp.core.sent_by_java", "read.jet_at_least_once"),
+    "read.amqp.once_ratio_to_jet": ("read.amqp.core.sent_by_java_once", "read.jet_exactly_once"),
     "write.amqp.ratio_to_raw": ("write.amqp.jms", "write.amqp.raw"),
     "write.amqp.ratio_to_stomp": ("write.amqp.jms", "write.jms"),
 }

@@ -30,7 +30,7 @@ OURS = (
 PEERS = (
     "read.naive", "read.java", "read.java_transacted", "read.stomp_py", "read.rate", "write.java",
     "read.amqp.java", "read.amqp.proton", "write.amqp.java", "read.jet_none", "read.jet_at_least_once",
-    "read.amqp.sent_by_java.jms", "read.jet_exactly_once", "read.amqp.sent_by_java.once",
+    "read.amqp.core.sent_by_java", "read.jet_exactly_once", "read.amqp.core.sent_by_java_once",
 )  # fmt: skip
 QUICK = (*OURS, "read.journal", "read.naive")
 AXIS = ("write.jms", "write.raw", "read.raw", "read.jms")
@@ -106,7 +106,8 @@ class Variant:
         amqp, once = {"brokerUrl": self.stage.broker.amqp_url}, {"deliveryGuarantee": "exactly-once"}
         journal = once | {"journalLocation": str(side.folder / "journal")}
         readings = {"read.jms": {}, "read.journal": journal, "read.amqp.jms": amqp, "read.amqp.once": amqp | once}
-        readings |= {"read.amqp.sent_by_java.jms": amqp, "read.amqp.sent_by_java.once": amqp | once | {"readers": "2"}}
+        two = amqp | once | {"readers": "2"}
+        readings |= {"read.amqp.core.sent_by_java": amqp, "read.amqp.core.sent_by_java_once": two}
         with self._open:
             for case, options in readings.items():
                 if case in self.cases:
@@ -237,8 +238,8 @@ _CASES: dict[str, _Case] = {
     "read.jet_none": _jet_reads("NONE"),
     "read.jet_at_least_once": _jet_reads("AT_LEAST_ONCE"),
     "read.jet_exactly_once": _jet_reads("EXACTLY_ONCE", parallelism=2),
-    "read.amqp.sent_by_java.jms": _query_reads_of_java("read.amqp.sent_by_java.jms"),
-    "read.amqp.sent_by_java.once": _query_reads_of_java("read.amqp.sent_by_java.once"),
+    "read.amqp.core.sent_by_java": _query_reads_of_java("read.amqp.core.sent_by_java"),
+    "read.amqp.core.sent_by_java_once": _query_reads_of_java("read.amqp.core.sent_by_java_once"),
     "read.amqp.java": _java_reads("qpid", "transacted", _AMQP, raw_amqp.fill),
     "read.amqp.proton": _client_reads(peers.proton, "bench.proton", raw_amqp.fill),
 }

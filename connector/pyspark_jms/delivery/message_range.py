@@ -83,7 +83,7 @@ class Bounds:
     """What is left of the limits of a batch, or of a batch read."""
 
     def __init__(self, messages: int | None, size: int | None, *, at_least_one: bool = True) -> None:
-        """None is no limit. ``at_least_one``: the first message of all has room, whatever its size."""
+        """Set a limit to None for none. ``at_least_one``: the first message of all has room, whatever its size."""
         self.messages, self.size = (_NO_LIMIT if most is None else most for most in (messages, size))
         self._at_least_one = at_least_one
         self.is_used_up = False

@@ -15,6 +15,7 @@ class Feature(Enum):
     CONNECTIONS = "`connections` above 1"
     JOURNAL = "read with a journal"
     REGISTER = "exactly-once read without a journal"
+    BATCH_READ = "batch read, `peek`"
     WRITE = "write"
     EXACTLY_ONCE_WRITE = "exactly-once write"
     DEAD_LETTERS = "the query's dead letters"

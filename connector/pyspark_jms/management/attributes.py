@@ -30,6 +30,7 @@ class QueueAttributes:
     exclusive: str | None = None
     max_consumers: str | None = None
     consumers_before_dispatch: str | None = None
+    auto_delete: str | None = None
     multicast: str = ""
     """The value of ``routing_type`` for a topic subscription."""
 
@@ -135,6 +136,7 @@ ARTEMIS_MANAGEMENT = Management(
         exclusive="exclusive",
         max_consumers="maxConsumers",
         consumers_before_dispatch="consumersBeforeDispatch",
+        auto_delete="autoDelete",  # 2.19 does not have it
     ),
     queues="listQueues",
     queue_names="queueNames",

@@ -65,6 +65,7 @@ class QueueFacts:
     max_consumers: int | None = None
     """It is None, too, if there is no limit."""
     consumers_before_dispatch: int | None = None
+    auto_delete: bool | None = None
     paused: bool | None = None
     messages: int | None = None
     """All messages of the queue, also those in delivery and those that are scheduled for later."""
@@ -199,7 +200,7 @@ _READ: Mapping[str, Callable[[Any], Any]] = {
     "routing_type": lambda value: value,
     "filter": lambda value: value or None,
     **dict.fromkeys(("durable", "non_destructive", "purge_on_no_consumers", "last_value"), _flag),
-    **dict.fromkeys(("exclusive", "paused"), _flag),
+    **dict.fromkeys(("exclusive", "auto_delete", "paused"), _flag),
     **dict.fromkeys(("ring_size", "max_consumers"), _limit),
     **dict.fromkeys(("consumers_before_dispatch", "messages", "delivering", "scheduled", "consumers"), _number),
 }

@@ -102,6 +102,7 @@ def test_the_facts_of_a_queue(broker, settings_for, open_link, queue):
         exclusive=True,
         max_consumers=3,
         consumers_before_dispatch=2,
+        auto_delete=False,
         paused=True,
         messages=0,
         delivering=0,

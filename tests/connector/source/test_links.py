@@ -23,7 +23,8 @@ def own_members(port):
 
 def missing(port, value):
     members = {name for each in port.__mro__ if each not in Protocol.__mro__ for name in own_members(each)}
-    return {name for name in members if not hasattr(value, name)}
+    cls = value if inspect.isclass(value) else type(value)
+    return members - {*dir(value)} - {name for each in cls.__mro__ for name in inspect.get_annotations(each)}
 
 
 @pytest.mark.parametrize(
