@@ -1,23 +1,69 @@
 """docs/security.md: on each broker these permissions are enough for a feature, and each of them is needed."""
 
+import contextlib
 import re
+from pathlib import Path
 
-import feature_uses
+import pyarrow as pa
 import pytest
-from broker_rows import access_over
+from broker_rows import access_over, write_batch
 from broker_stage import Stage, require_rabbitmq
-from feature_uses import words
 from installed_rabbit import InstalledRabbit, RabbitUser
-from waiting import await_count
+from streaming import stopping
+from waiting import await_count, wait_until
 
 from pyspark_jms.errors import JMSError
+from pyspark_jms.options.source import SourceOptions
+from pyspark_jms.source.peek import peek
+from pyspark_jms.spark.protocols import query_of, reading_of
 from pyspark_jms.testing import EmbeddedArtemis, EmbeddedClassic, User
 
 pytestmark = [pytest.mark.slow, pytest.mark.broker]
 
+PAGE = Path(__file__).parents[2] / "docs" / "security.md"
+
 REFUSED = r"permission|refused|may not|not authorized|not allowed"
 ROLLED_BACK = r"Transaction marked rollback only"
 """What Classic answers to the COMMIT of a SEND that it has refused."""
+
+
+# --- the tables ---------------------------------------------------------------------------------------
+
+
+def rows(broker):
+    """The cells of the broker's table, a list for each row."""
+    table = PAGE.read_text().partition(f"<!-- {broker}: begin -->")[2].partition(f"<!-- {broker}: end -->")[0]
+    lines = [line for line in table.splitlines() if line.startswith("|")]
+    return [[cell.strip() for cell in line.strip("|").split("|")] for line in lines[2:]]
+
+
+def words(cell):
+    """The words of a cell that are written as code."""
+    return tuple(re.findall(r"`([^`]+)`", cell))
+
+
+def protocols(feature):
+    return [name for name in ("STOMP", "AMQP") if f"over {name}" in feature or "over " not in feature]
+
+
+def cases(broker):
+    """(feature, protocol, whether the destination exists, permissions of the user, whether they are enough)
+
+    Of a table with the permissions that a feature needs, and those that create its destination.
+    """
+    for feature, _, *cells in rows(broker):
+        needs, create = map(words, cells)
+        for protocol in protocols(feature):
+            yield feature, protocol, True, needs, True
+            if create:
+                yield feature, protocol, False, (*needs, *create), True
+            for one in needs:
+                yield feature, protocol, True, tuple(each for each in needs if each != one), False
+            for one in create:
+                yield feature, protocol, False, tuple(each for each in (*needs, *create) if each != one), False
+
+
+# --- the use of one feature --------------------------------------------------------------------------
 
 
 def name_of(number):
@@ -30,19 +76,40 @@ def source_of(number):
 
 
 def use(stage, number, feature, protocol):
-    """Use the feature as the user of this case."""
-    name = name_of(number)
+    """Use the feature as the user of this case, by the engines that Spark calls."""
+    name, source = name_of(number), source_of(number)
     access = access_over(stage.broker, protocol.lower())
     access |= {"user": f"user{number}", "password": "pw", "reconnectTimeout": "0s"}
     if feature == "`deadLetterQueue`":
-        source, count = source_of(number), stage.broker.message_count
-        feature_uses.divert(access, name, source, lambda: put(stage, source, [([], "x" * 2000)]), lambda: count(source))
+        put(stage, source, [([], "x" * 2000)])
+        limits = {"deadLetterQueue": name, "onTooLarge": "deadLetter", "maxMessageBytes": "1k"}
+        with reading(access | {"queue": source} | limits) as latest_offset:
+            wait_until(
+                lambda: latest_offset()["seq"] == stage.broker.message_count(source) == 0, what="the dead letter"
+            )
         await_count(stage.broker, name, 1)
         return
-    kind = "topic" if "topic" in feature else "queue"
-    spelled = f"/amq/queue/{name}" if "/amq/queue/" in feature else name
-    messages = [([], "hello")]
-    feature_uses.use(feature, access, spelled, lambda count: put(stage, name, messages * count, kind))
+    kind, three = "topic" if "topic" in feature else "queue", [([], "hello")] * 3
+    access[kind] = f"/amq/queue/{name}" if "/amq/queue/" in feature else name
+    if feature.startswith("write"):
+        write_batch(access, None, pa.record_batch({"text": ["hello"]}))
+    elif feature.startswith("look"):
+        put(stage, name, three, kind)
+        assert sum(map(len, peek(reading_of(SourceOptions.parse(access))))) == 3
+    else:
+        durable = {"subscriptionName": "s", "clientId": f"c.{access[kind]}"} if "subscriptionName" in feature else {}
+        with reading(access | durable) as latest_offset:
+            put(stage, name, three, kind)
+            wait_until(lambda: latest_offset()["seq"] == 3, what="the messages")
+
+
+@contextlib.contextmanager
+def reading(options):
+    """A subscribed source. The value gives its newest offset."""
+    with stopping(query_of(reading_of(SourceOptions.parse(options)))) as source:
+        start = source.initial_offset()
+        source.latest_offset(start)
+        yield lambda: source.latest_offset(start)
 
 
 def put(stage, name, messages, kind="queue"):
@@ -69,7 +136,7 @@ def numbers(cases):
 
 # --- Artemis and ActiveMQ Classic ---------------------------------------------------------------------
 
-ARTEMIS, CLASSIC = list(feature_uses.cases("artemis")), list(feature_uses.cases("classic"))
+ARTEMIS, CLASSIC = list(cases("artemis")), list(cases("classic"))
 AS_ARTEMIS = {"read": "consume", "write": "send", "admin": "createAddress"}
 """The names of ``User`` for Classic's rights."""
 
@@ -119,7 +186,7 @@ KINDS = ("configure", "write", "read")
 
 def rabbit_cases():
     """(feature, expressions of the user for each kind, whether they are enough)"""
-    for feature, *cells in feature_uses.rows("rabbitmq"):
+    for feature, *cells in rows("rabbitmq"):
         needs = dict(zip(KINDS, map(words, cells), strict=True))
         yield feature, needs, True
         for kind, names in needs.items():

@@ -1,21 +1,103 @@
 """What the sink writes, to a real Java JMS client: its classes, and envelopes opened by the documented lines."""
 
 import base64
+import os
+import re
 import struct
+import subprocess
+from pathlib import Path
 
 import pytest
 from broker_rows import read_texts, write_batch
 from column_types import batch_of
-from java_lines import HARNESS, call, compiled, fenced
 from streaming import access
 
+from pyspark_jms.tools.testing.java import find_java, spark_jars
+
 pytestmark = [pytest.mark.broker, pytest.mark.deep]
+
+PAGE = Path(__file__).parents[2] / "docs" / "typed-messages.md"
+HARNESS = """
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.ObjectMapper;
+import jakarta.jms.*;
+import java.util.*;
+import java.util.function.Function;
+
+public class Documented {
+%s
+    /** Name, class and value of each element: bytes in base64, floating-point numbers by their bits. */
+    public static String reported(TextMessage message) throws Exception {
+        StringBuilder reported = new StringBuilder();
+        for (Map.Entry<Object, Object> entry : values(message).entrySet()) {
+            Object value = entry.getValue();
+            reported.append(base64(entry.getKey())).append(' ')
+                .append(entry.getKey().getClass().getSimpleName()).append(' ')
+                .append(value == null ? "null" : value.getClass().getSimpleName()).append(' ')
+                .append(value instanceof byte[] ? Base64.getEncoder().encodeToString((byte[]) value)
+                    : value instanceof Float ? "" + Float.floatToRawIntBits((Float) value)
+                    : value instanceof Double ? "" + Double.doubleToRawLongBits((Double) value)
+                    : base64(value)).append('\\n');
+        }
+        return reported.toString();
+    }
+
+    static String base64(Object value) throws Exception {
+        return Base64.getEncoder().encodeToString(String.valueOf(value).getBytes("UTF-16BE"));
+    }
+
+    /** What a Python client cannot hand over: a text that is not Unicode. */
+    public static void loneSurrogate(TextMessage message) throws Exception {
+        message.setText("a\\ud800b");
+    }
+}
+"""
+"""A class around the lines of the documentation, which stand for ``%s``: what a test reads of their values."""
+
+
+def jackson():
+    """Spark brings it."""
+    names = ("jackson-annotations-*.jar", "jackson-core-[0-9]*.jar", "jackson-databind-*.jar")
+    return [str(jar) for name in names for jar in spark_jars().glob(name)]
+
+
+def compiled(broker, name, source, folder):
+    """The class ``name``, which sees Jackson and what the broker's machine sees. Without a compiler: skipped."""
+    jvm = broker.jvm
+    if "jdk.compiler@" not in _run_java("--list-modules").stdout:
+        pytest.skip("this machine's Java has no compiler (a JDK has one)")
+    file = folder / f"{name}.java"
+    file.write_text(source)
+    classpath = os.pathsep.join([*jackson(), str(jvm.System.getProperty("java.class.path"))])
+    javac = ["--module", "jdk.compiler/com.sun.tools.javac.Main", "-proc:none"]
+    reported = _run_java(*javac, "-classpath", classpath, "-d", str(folder), str(file))
+    assert reported.returncode == 0, reported.stdout + reported.stderr
+    urls = [jvm.java.io.File(path).toURI().toURL() for path in (*jackson(), f"{folder}/")]
+    parent = jvm.ClassLoader.getSystemClassLoader()
+    return jvm.java.net.URLClassLoader(_array(broker.gateway, jvm.java.net.URL, urls), parent).loadClass(name)
+
+
+def _run_java(*arguments):
+    return subprocess.run([find_java(), *arguments], capture_output=True, text=True, timeout=120, check=False)
+
+
+def call(broker, java_class, method, argument):
+    """A static method of one parameter."""
+    (found,) = [m for m in java_class.getMethods() if m.getName() == method]
+    return found.invoke(None, _array(broker.gateway, broker.jvm.java.lang.Object, [argument]))
+
+
+def _array(gateway, of, values):
+    array = gateway.new_array(of, len(values))
+    for index, value in enumerate(values):
+        array[index] = value
+    return array
 
 
 @pytest.fixture(scope="module")
 def documented(broker, tmp_path_factory):
     """``documented(method, argument)`` of the class that holds the ten lines, as they stand in the documentation."""
-    (lines,) = fenced("typed-messages.md", "java")
+    (lines,) = re.findall(r"^```java\n(.*?)^```$", PAGE.read_text(), re.MULTILINE | re.DOTALL)
     assert len(lines.splitlines()) == 10
     java_class = compiled(broker, "Documented", HARNESS.replace("%s", lines), tmp_path_factory.mktemp("java"))
     return lambda method, argument: call(broker, java_class, method, argument)
@@ -121,34 +203,3 @@ def test_envelopes_of_little(java, queue, send, documented):
     send({"map": []}, {"stream": []}, {"stream": [None]})
     reported = [java.receive_as(lambda message: documented("reported", message), queue) for _ in range(3)]
     assert [opened(text) for text in reported] == [[], [], [("0", "Integer", "null", as_reported("null", None))]]
-
-
-PROPERTY_GETTERS = {
-    "boolean": ("true", "getBooleanProperty", True),
-    "byte": ("-128", "getByteProperty", -128),
-    "short": ("32767", "getShortProperty", 32767),
-    "int": ("-2147483648", "getIntProperty", -(2**31)),
-    "long": ("9223372036854775807", "getLongProperty", 2**63 - 1),
-    "float": ("3.4028235E38", "getFloatProperty", (2 - 2.0**-23) * 2.0**127),
-    "double": ("4.9E-324", "getDoubleProperty", 5e-324),
-    "string": ("é\n😀", "getStringProperty", "é\n😀"),
-}
-
-
-def test_jms_converts_properties_to_the_requested_type(java, queue, send):
-    send(
-        {
-            "text": "t",
-            "properties": [(kind, text) for kind, (text, _, _) in PROPERTY_GETTERS.items()],
-            "property_types": [(kind, kind) for kind in PROPERTY_GETTERS],
-        }
-    )
-
-    def read_properties(message):
-        return {kind: getattr(message, getter)(kind) for kind, (_, getter, _) in PROPERTY_GETTERS.items()}
-
-    wanted = {kind: value for kind, (_, _, value) in PROPERTY_GETTERS.items()}
-    got = java.receive_as(read_properties, queue)
-    # py4j hands a float over by its shortest text
-    assert float_bits(got.pop("float")) == float_bits(wanted.pop("float"))
-    assert got == wanted
