@@ -12,6 +12,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import containers
+import own_process
 import pytest
 import spark_images
 from rawstomp import RawStomp
@@ -50,16 +51,7 @@ class Project:
         self._command += ["--profile", profile] if profile else []
 
     def run(self, *arguments, seconds=200):
-        ended = subprocess.run(
-            [*self._command, *arguments],
-            capture_output=True,
-            text=True,
-            timeout=seconds,
-            check=False,
-            env=os.environ | self._variables(),
-        )
-        assert ended.returncode == 0, ended.stdout[-2000:] + ended.stderr[-2000:]
-        return ended.stdout
+        own_process.run([*self._command, *arguments], seconds=seconds, env=os.environ | self._variables())
 
     def _variables(self):
         access = {"JMS_BROKER_USER": self.broker.user, "JMS_BROKER_PASSWORD": self.broker.password}

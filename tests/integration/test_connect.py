@@ -1,10 +1,10 @@
 """Exactly-once writes in ``foreachBatch`` on Spark Connect, which tells the function no query: named, or refused."""
 
 import os
-import subprocess
 import sys
 from pathlib import Path
 
+import own_process
 import pytest
 
 pytestmark = [pytest.mark.broker, pytest.mark.spark, pytest.mark.deep]
@@ -65,10 +65,6 @@ def test_a_query_is_named_or_its_write_is_refused(fresh_broker, tmp_path):
     command = [sys.executable, str(tmp_path / "job.py"), str(tmp_path), broker.amqp_url, broker.user, broker.password]
     path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
     environment = os.environ | {"PYSPARK_PYTHON": sys.executable, "PATH": path, "SPARK_TESTING": "1"}  # a free port
-    with (tmp_path / "log").open("w") as log:
-        ended = subprocess.run(
-            command, stdout=subprocess.PIPE, stderr=log, text=True, timeout=550, check=False, env=environment
-        )
-    assert ended.returncode == 0, (tmp_path / "log").read_text()[-4000:]
+    ended = own_process.run(command, seconds=550, env=environment)
     assert ended.stdout.splitlines() == ["a ended", "b ended", "c stopped: True", "d stopped: True"]
     assert broker.message_count("answers") == 2

@@ -3,13 +3,13 @@
 import json
 import re
 import signal
-import subprocess
 import sys
 from pathlib import Path
 
+import own_process
 import pyarrow.parquet as pq
 import pytest
-from own_process import environment, spark_submit, started
+from own_process import spark_submit, started
 from rawstomp import RawStomp
 from streaming import left
 from waiting import await_count, await_value, wait_until
@@ -25,11 +25,8 @@ def run(broker, queue, tmp_path):
     def run(name, *arguments, password=("--password-env", SECRET), remains=0, ends=0, url=broker.url):
         where = ["--broker-url", url, "--user", broker.user, *password, "--queue", queue]
         command = spark_submit(JOBS / name, *where, "--available-now", *arguments)
-        variables = environment(**{SECRET: broker.password})
-        ended = subprocess.run(
-            command, capture_output=True, text=True, timeout=200, check=False, cwd=tmp_path, env=variables
-        )
-        assert ended.returncode == ends, ended.stderr[-4000:]
+        variables = own_process.environment(**{SECRET: broker.password})
+        ended = own_process.run(command, ends=ends, cwd=tmp_path, env=variables)
         assert left(broker, queue, remains) == remains
         return ended
 
@@ -43,7 +40,7 @@ def rows(folder):
 
 @pytest.mark.parametrize("job", sorted(path.name for path in JOBS.glob("*.py")))
 def test_help_needs_neither_spark_nor_broker(job):
-    reported = subprocess.run([sys.executable, str(JOBS / job), "--help"], capture_output=True, text=True, check=True)
+    reported = own_process.run([sys.executable, JOBS / job, "--help"])
     for option in ("--broker-url", "--password-file", "--password-env", "--queue", "--checkpoint", "--available-now"):
         assert option in reported.stdout
     assert " --password " not in reported.stdout

@@ -4,10 +4,10 @@
 """
 
 import os
-import subprocess
 from collections import Counter
 from pathlib import Path
 
+import own_process
 import pytest
 import releases_job
 from numbered import fill, in_committed_files
@@ -21,17 +21,10 @@ pytestmark = [pytest.mark.broker, pytest.mark.spark, pytest.mark.releases, pytes
 
 
 def run_with_newest(*arguments):
-    python, log = str(Path(NEWEST).absolute()), Path(arguments[0], "job.log")
-    with log.open("ab") as output:
-        done = subprocess.run(
-            [python, releases_job.__file__, *arguments],
-            stdout=output,
-            stderr=subprocess.STDOUT,
-            env=os.environ | {"PYSPARK_PYTHON": python},
-            timeout=600,
-            check=False,
-        )
-    assert done.returncode == 0, log.read_text(errors="replace")[-4000:]
+    python = str(Path(NEWEST).absolute())
+    own_process.run(
+        [python, releases_job.__file__, *arguments], seconds=600, env=os.environ | {"PYSPARK_PYTHON": python}
+    )
 
 
 @pytest.mark.skipif(NEWEST is None, reason="needs the Python of another release: make test-spark")

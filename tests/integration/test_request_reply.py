@@ -2,11 +2,11 @@
 
 import json
 import signal
-import subprocess
 from pathlib import Path
 
+import own_process
 import pytest
-from own_process import environment, spark_submit, started
+from own_process import spark_submit, started
 from rawstomp import RawStomp
 from streaming import left
 from waiting import wait_until
@@ -29,9 +29,8 @@ def answer(broker, command):
     """``answer(*options)``: the job has answered what was there, and ended."""
 
     def answer(*options):
-        job, variables = [*command, "--available-now", *options], environment(**{SECRET: broker.password})
-        ended = subprocess.run(job, capture_output=True, text=True, timeout=200, check=False, env=variables)
-        assert ended.returncode == 0, ended.stderr[-4000:]
+        variables = own_process.environment(**{SECRET: broker.password})
+        own_process.run([*command, "--available-now", *options], env=variables)
 
     return answer
 

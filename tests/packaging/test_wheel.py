@@ -8,15 +8,14 @@ Another Python and another Spark than those of the run:
 import contextlib
 import os
 import re
-import subprocess
 import sys
 import tarfile
 import zipfile
 from pathlib import Path
 
+import own_process
 import pyspark
 import pytest
-from own_process import started
 from rawstomp import RawStomp
 from standalone import await_logged
 
@@ -33,11 +32,7 @@ EARLIER_CLIENT = "4.2.0"
 
 
 def run(*command, seconds=600, **options):
-    ended = subprocess.run(
-        [str(word) for word in command], capture_output=True, text=True, timeout=seconds, check=False, **options
-    )
-    assert ended.returncode == 0, ended.stdout[-3000:] + ended.stderr[-3000:]
-    return ended.stdout
+    return own_process.run(command, seconds=seconds, **options).stdout
 
 
 def as_a_user(**variables):
@@ -161,6 +156,6 @@ def connect_server(python, folder):
     path = f"{python.parent}:{os.environ['PATH']}"
     environment = as_a_user(PATH=path, PYSPARK_PYTHON=str(python), SPARK_CONF_DIR=str(folder), SPARK_HOME=home)
     command = ["bash", f"{home}/sbin/start-connect-server.sh", "--wait"]
-    with started(command, log, cwd=folder, env=environment) as server:
+    with own_process.started(command, log, cwd=folder, env=environment) as server:
         await_logged(server, log, "Spark Connect server started", "the server", 200)
         yield f"sc://127.0.0.1:{port}"

@@ -2,13 +2,12 @@
 
 import contextlib
 import os
-import subprocess
 import sys
 from pathlib import Path
 
 import class_archive
+import own_process
 import pytest
-from own_process import started
 
 from pyspark_jms.testing import EmbeddedArtemis
 
@@ -50,17 +49,8 @@ def run(environment, tmp_path):
     """``run(name, *arguments, **variables)``: the lines that the recipe printed."""
 
     def run(name, *arguments, python=sys.executable, seconds=550, **variables):
-        ended = subprocess.run(
-            [str(python), str(FOLDER / name), *map(str, arguments)],
-            capture_output=True,
-            text=True,
-            timeout=seconds,
-            check=False,
-            cwd=tmp_path,
-            env=environment(python, **variables),
-        )
-        assert ended.returncode == 0, ended.stdout[-2000:] + ended.stderr[-6000:]
-        return ended.stdout
+        how = {"cwd": tmp_path, "env": environment(python, **variables)}
+        return own_process.run([python, FOLDER / name, *arguments], seconds=seconds, **how).stdout
 
     return run
 
@@ -71,7 +61,7 @@ def start(environment, tmp_path):
 
     def start(*command, log="log", python=sys.executable, **variables):
         env = environment(python, **variables)
-        return running.enter_context(started(command, tmp_path / log, cwd=tmp_path, env=env))
+        return running.enter_context(own_process.started(command, tmp_path / log, cwd=tmp_path, env=env))
 
     with contextlib.ExitStack() as running:
         yield start

@@ -3,10 +3,10 @@
 import os
 import re
 import shutil
-import subprocess
 import sys
 from pathlib import Path
 
+import own_process
 import pages
 import pytest
 from rawstomp import RawStomp
@@ -103,16 +103,9 @@ def pipeline(environment, recipes_broker, tmp_path):
     password.write_text(recipes_broker.password)
 
     def pipeline():
-        ended = subprocess.run(
-            [str(Path(sys.executable).with_name(program)), *arguments],
-            capture_output=True,
-            text=True,
-            timeout=550,
-            check=False,
-            cwd=folder,
-            env=environment(JMS_PASSWORD_FILE=str(password), SPARK_TESTING="1"),  # a free port instead of 15002
-        )
-        assert ended.returncode == 0, ended.stdout[-6000:] + ended.stderr[-6000:]
+        variables = environment(JMS_PASSWORD_FILE=str(password), SPARK_TESTING="1")  # a free port instead of 15002
+        words = [Path(sys.executable).with_name(program), *arguments]
+        ended = own_process.run(words, seconds=550, cwd=folder, env=variables)
         assert "Run is COMPLETED." in ended.stdout + ended.stderr
 
     return pipeline

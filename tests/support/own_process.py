@@ -21,6 +21,14 @@ def environment(**variables):
     return os.environ | {"PYSPARK_PYTHON": sys.executable} | variables
 
 
+def run(command, *, seconds=200, ends=0, **how):
+    """Run a command to its end, and require this exit code. The value has what it printed: ``stdout``, ``stderr``."""
+    words = [str(word) for word in command]
+    ended = subprocess.run(words, capture_output=True, text=True, timeout=seconds, check=False, **how)
+    assert ended.returncode == ends, f"{words}: {ended.returncode}\n{ended.stdout[-3000:]}\n{ended.stderr[-6000:]}"
+    return ended
+
+
 @contextlib.contextmanager
 def started(command, log, *, output=None, cwd=None, env=None, **variables):
     """A process in a session of its own. What it prints goes to ``log``, or to ``output`` what is no error.

@@ -12,10 +12,10 @@ import contextlib
 import io
 import os
 import re
-import subprocess
 import sys
 from pathlib import Path
 
+import own_process
 from page_blocks import ROOT, matches
 from waiting import wait_until
 
@@ -72,17 +72,9 @@ class PageRunner:
 
     def _shell(self, block):
         path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
-        ended = subprocess.run(
-            ["bash", "-euo", "pipefail", "-c", self._replaced(block.code)],
-            capture_output=True,
-            text=True,
-            timeout=_SECONDS,
-            check=False,
-            cwd=self.folder,
-            env=os.environ | {"PATH": path, "JMS_PASSWORD": self.broker.password, "PYSPARK_PYTHON": sys.executable},
-        )
-        assert ended.returncode == 0, f"{block} ended with {ended.returncode}:\n{ended.stdout}\n{ended.stderr[-4000:]}"
-        return ended.stdout
+        variables = own_process.environment(PATH=path, JMS_PASSWORD=self.broker.password)
+        command = ["bash", "-euo", "pipefail", "-c", self._replaced(block.code)]
+        return own_process.run(command, seconds=_SECONDS, cwd=self.folder, env=variables).stdout
 
     # --- queries that blocks started and left running ------------------------------------------
 

@@ -9,10 +9,10 @@ import os
 import re
 import shutil
 import ssl
-import subprocess
 import sys
 from pathlib import Path
 
+import own_process
 import pip
 import pyarrow as pa  # noqa: F401 - loads the C++ library that its wheel expects to find
 import pyspark
@@ -56,13 +56,8 @@ def _all_but(package):
 
 def _lay_out_python(root):
     """The interpreter stays where it is on the machine: it knows its place."""
-    reported = subprocess.run(
-        [sys._base_executable, "-c", "import sysconfig; print(*map(sysconfig.get_path, ('stdlib', 'purelib')))"],
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    standard, packages = reported.stdout.split()
+    places = "import sysconfig; print(*map(sysconfig.get_path, ('stdlib', 'purelib')))"
+    standard, packages = own_process.run([sys._base_executable, "-c", places]).stdout.split()
     left = shutil.ignore_patterns("test", "tests", "__pycache__", "site-packages", "config-*", "EXTERNALLY-MANAGED")
     shutil.copytree(standard, root / standard, ignore=left, symlinks=False)
     shutil.copytree(Path(pip.__file__).parent, root / f"{packages}/pip")

@@ -2,11 +2,11 @@
 
 import json
 import os
-import subprocess
 import sys
 from pathlib import Path
 from statistics import median
 
+import own_process
 import pytest
 
 ROOT = Path(__file__).parents[2]
@@ -39,16 +39,7 @@ def outcome(tmp_path_factory):
     folder = tmp_path_factory.mktemp("bench")
     sizes = ["--messages", "400", "--rounds", "2", "--seconds", "2", "--turns", "1"]
     command = [sys.executable, "-m", "bench.compare", "quick", *sizes, "--out", folder / "out.json"]
-    ran = subprocess.run(
-        command,
-        cwd=ROOT,
-        env=os.environ | {"TMPDIR": str(folder)},
-        capture_output=True,
-        text=True,
-        timeout=280,
-        check=False,
-    )
-    assert ran.returncode == 0, ran.stderr
+    ran = own_process.run(command, seconds=280, cwd=ROOT, env=os.environ | {"TMPDIR": str(folder)})
     document = json.loads((folder / "out.json").read_text())
     (folder / "out.json").unlink()
     return ran.stdout, document, folder
@@ -128,9 +119,7 @@ print(with_children.cpu["workers"] - alone.cpu["client"], children.ru_utime + ch
 
 
 def test_cpu_seconds_are_those_the_kernel_tells_a_process_of_itself():
-    reported = subprocess.run(
-        [sys.executable, "-c", BURN], cwd=ROOT, capture_output=True, text=True, timeout=60, check=True
-    ).stdout
+    reported = own_process.run([sys.executable, "-c", BURN], seconds=60, cwd=ROOT).stdout
     for counted, kernel in (map(float, line.split()) for line in reported.splitlines()):
         assert counted == pytest.approx(kernel, abs=0.05)
         assert kernel > 0.05
