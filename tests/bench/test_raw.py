@@ -31,10 +31,6 @@ def test_so_many_properties(number):
     assert dict(headers[3:]) == own
 
 
-def test_non_persistent():
-    assert parse_frame(raw.frame(job(persistent=False), 0)).header("persistent") == "false"
-
-
 def test_transactions_hold_every_message_once():
     numbers = [i for rows in job().transactions() for i in rows]
     assert numbers == list(range(10))

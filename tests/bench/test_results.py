@@ -3,7 +3,7 @@
 import pytest
 
 from bench.job import Measured
-from bench.results import cases_of, followed, spread
+from bench.results import cases_of, followed
 
 
 def measured(per_second, *, compiling=0.0, **microseconds):
@@ -67,7 +67,3 @@ def test_spark_is_jvm_runner_and_workers_and_not_the_broker():
 def test_a_case_is_compared_with_the_raw_one_of_its_own_way():
     assert cases_of(MEASUREMENTS)["write.jms"]["ratio_to_raw"]["highest"] == 1
     assert cases_of(MEASUREMENTS)["read.raw"]["ratio_to_raw"] == {"median": 1, "lowest": 1, "highest": 1}
-
-
-def test_spread():
-    assert spread([3.0, 1.0, 2.0]) == {"median": 2, "lowest": 1, "highest": 3}

@@ -178,14 +178,6 @@ def test_properties_are_texts_to_java_and_their_types_are_beside_them(send, java
     assert "spark_jms_types" not in selected.properties
 
 
-def test_what_others_set_on_delivery_is_left_out_of_what_is_sent(send, java, queue):
-    send({"text": "t", "properties": [("JMSXDeliveryCount", "9"), ("JMSXUserID", "me"), ("a", "1")]})
-    found = java.receive(queue).properties
-    assert found["a"] == Typed("string", "1")
-    assert found["JMSXDeliveryCount"] == Typed("int", 1)
-    assert "JMSXUserID" not in found
-
-
 def test_numbers_are_read_back_as_the_same_numbers(send, java, broker, queue):
     doubles = [0.1, 1e7, 1.5e-5, 1e22, 4.9e-324, 1.7976931348623157e308, -0.0, float("inf"), 2.0**53 + 2, 123456789.125]
     batch = pa.record_batch(

@@ -222,11 +222,6 @@ class InstalledRabbit(OwnBroker):
         with self.amqp() as channel:
             channel.queue_declare(name, durable=True, arguments=dict(arguments or {}))
 
-    def purge(self, queue: str) -> int:
-        """Delete the waiting messages and return their number."""
-        with self.amqp() as channel:
-            return int(channel.queue_purge(queue).method.message_count)
-
 
 def _server() -> Path | None:
     if _SERVER.exists():

@@ -5,47 +5,12 @@ import subprocess
 
 import pytest
 from installed_rabbit import InstalledRabbit, RabbitUser
-from rawstomp import RawStomp
-from waiting import await_count, await_value
 
 from pyspark_jms.errors import EmbeddedBrokerError
 
-needs_rabbit = pytest.mark.skipif(not InstalledRabbit.installed(), reason="no rabbitmq-server is installed")
-
-
-@pytest.fixture(scope="module")
-def rabbit():
-    with InstalledRabbit(users=[RabbitUser("limited", "pw", "^mine", "^(mine|amq.default)", "^mine")]) as broker:
-        yield broker
-
-
-@needs_rabbit
-@pytest.mark.broker
-def test_queue_operations(rabbit, queue):
-    assert not rabbit.has_queue(queue)
-    await_count(rabbit, queue, 0)
-    rabbit.create_queue(queue, {"x-queue-mode": "lazy"})
-    with rabbit.amqp() as channel:
-        for body in (b"hello", b""):
-            channel.basic_publish("", queue, body)
-    await_value(lambda: (rabbit.message_count(queue), rabbit.consumer_count(queue)), (2, 0))
-    assert rabbit.purge(queue) == 2
-    await_count(rabbit, queue, 0)
-
-
-@needs_rabbit
-@pytest.mark.broker
-def test_permissions_of_users(rabbit):
-    with pytest.raises((AssertionError, EOFError)):
-        RawStomp(rabbit, user="limited", password="wrong")
-    with RawStomp(rabbit, user="limited", password="pw") as client:
-        client.request("SEND", [("destination", "/queue/mine.a")], b"x")
-        with pytest.raises(AssertionError, match="ACCESS_REFUSED"):
-            client.request("SEND", [("destination", "/queue/other")], b"x")
-
 
 @pytest.mark.deep
-@needs_rabbit
+@pytest.mark.skipif(not InstalledRabbit.installed(), reason="no rabbitmq-server is installed")
 @pytest.mark.broker
 def test_kill_9_keeps_the_port_and_leaves_no_process(tmp_path, queue):
     with InstalledRabbit(tmp_path) as broker:

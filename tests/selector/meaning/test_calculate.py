@@ -2,7 +2,7 @@ import math
 
 import pytest
 
-from jms_selector.meaning.calculate import calculate, compare, wrap
+from jms_selector.meaning.calculate import calculate, compare
 from jms_selector.syntax.kinds import Kind
 
 INT, LONG, FLOAT, DOUBLE = Kind.INT, Kind.LONG, Kind.FLOAT, Kind.DOUBLE
@@ -62,8 +62,3 @@ def test_strings_are_ordered_by_utf_16():
     assert compare("<", "😀", "\ue000", Kind.STRING, total_order=True)
     assert compare("<", "10", "9", Kind.STRING, total_order=True)
     assert not compare("=", "😀", "\ue000", Kind.STRING, total_order=True)
-
-
-def test_integers_wrap():
-    assert wrap(2147483648, Kind.INT) == -2147483648
-    assert wrap((1 << 63) - 1 + 1, Kind.LONG) == -(1 << 63)

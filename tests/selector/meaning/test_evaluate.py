@@ -15,49 +15,8 @@ MESSAGE = Message.of(
     t=True,
     f=False,
     by=Value(Kind.BYTE, 5),
-    d=5.0,
-    big=(1 << 63) - 1,
 )
-TRUTHS = {"t": True, "f": False, "u": None}
-
-
-@pytest.mark.parametrize("left", TRUTHS)
-@pytest.mark.parametrize("right", TRUTHS)
-def test_logic_is_three_valued(left, right):
-    both = [TRUTHS[left], TRUTHS[right]]
-    conjunction = False if False in both else None if None in both else True
-    disjunction = True if True in both else None if None in both else False
-    for dialect in ("spec", "artemis", "classic"):
-        assert evaluate(f"{left} AND {right}", MESSAGE, dialect) is conjunction
-        assert evaluate(f"{left} OR {right}", MESSAGE, dialect) is disjunction
-        assert evaluate(f"NOT ({left} AND {right})", MESSAGE, dialect) is (
-            None if conjunction is None else not conjunction
-        )
-
-
-CASES = [  # selector, spec, artemis
-    ("a = 5", True, True),
-    ("u = 5", None, None),
-    ("a = u", None, False),
-    ("a <> u", None, True),
-    ("u = v", None, True),
-    ("s <> 1", False, True),
-    ("NOT (s = 1)", True, True),
-    ("a NOT LIKE 'x'", False, True),
-    ("a NOT IN ('x')", False, None),
-    ("5 = by", True, False),
-    ("a / 2 = 2", True, False),
-    ("a / 2 = 2.5", False, True),
-    ("a / 0 = 1", None, False),
-    ("s", False, False),
-    ("NOT s", True, True),
-    ("u BETWEEN 1 AND 2", None, None),
-    ("5 BETWEEN u AND 4", False, False),
-    ("5 NOT BETWEEN u AND 4", True, True),
-    ("s + 1 = 'x1'", False, True),
-    ("-s = 1", False, None),
-    ("big + 1 < 0", True, True),
-    ("n < s", False, True),
+HEADERS = [  # selector, spec, artemis
     ("JMSPriority > 4", True, True),
     ("JMSRedelivered = FALSE", True, None),
     ("AMQPriority > 4", None, True),
@@ -66,8 +25,8 @@ CASES = [  # selector, spec, artemis
 ]
 
 
-@pytest.mark.parametrize(("text", "spec", "artemis"), CASES)
-def test_dialects(text, spec, artemis):
+@pytest.mark.parametrize(("text", "spec", "artemis"), HEADERS)
+def test_headers_have_the_names_and_words_of_the_dialect(text, spec, artemis):
     assert evaluate(text, MESSAGE) is spec
     assert evaluate(text, MESSAGE, "artemis") is artemis
 

@@ -7,32 +7,6 @@ from jms_selector.syntax.kinds import Kind
 TRUE, FALSE, UNKNOWN, FAULT = Outcome
 NUMBERS = (Kind.BYTE, Kind.SHORT, Kind.INT, Kind.LONG, Kind.FLOAT, Kind.DOUBLE)
 
-COMPARISONS = [  # operator, left, right, spec, artemis
-    ("=", Kind.NULL, Kind.INT, UNKNOWN, UNKNOWN),
-    ("=", Kind.INT, Kind.NULL, UNKNOWN, FALSE),
-    ("<>", Kind.INT, Kind.NULL, UNKNOWN, TRUE),
-    ("=", Kind.NULL, Kind.NULL, UNKNOWN, TRUE),
-    ("<", Kind.INT, Kind.NULL, UNKNOWN, UNKNOWN),
-    ("=", Kind.STRING, Kind.INT, FALSE, FALSE),
-    ("<>", Kind.STRING, Kind.INT, FALSE, TRUE),
-    ("<", Kind.STRING, Kind.STRING, FALSE, Basis(Kind.STRING)),
-    (">", Kind.BOOLEAN, Kind.BOOLEAN, FALSE, Basis(Kind.BOOLEAN)),
-    ("=", Kind.BYTE, Kind.INT, Basis(Kind.INT), Basis(Kind.INT)),
-    ("=", Kind.INT, Kind.BYTE, Basis(Kind.INT), FALSE),
-    ("=", Kind.SHORT, Kind.BYTE, Basis(Kind.INT), FALSE),
-    ("=", Kind.INT, Kind.FLOAT, Basis(Kind.FLOAT), Basis(Kind.FLOAT)),
-    ("=", Kind.LONG, Kind.DOUBLE, Basis(Kind.DOUBLE), Basis(Kind.DOUBLE)),
-    (">", Kind.FAULT, Kind.INT, FALSE, FAULT),
-    ("=", Kind.BIG, Kind.INT, FALSE, FALSE),
-]
-
-
-@pytest.mark.parametrize(("operator", "left", "right", "spec", "artemis"), COMPARISONS)
-def test_comparisons(operator, left, right, spec, artemis):
-    assert comparison(SPEC, operator, left, right) == spec
-    assert comparison(ARTEMIS, operator, left, right) == artemis
-    assert comparison(CLASSIC, operator, left, right) == artemis
-
 
 def test_conversion_parses_the_text_as_the_type_of_the_other_operand():
     assert comparison(ARTEMIS, ">", Kind.STRING, Kind.INT, convert=True) == Basis(Kind.INT, "left")
