@@ -11,7 +11,7 @@ from amqp_sending import put_encoded, subscription_to
 from broker_rows import read_batches, read_texts, write_batch
 from numbered import fill
 from rawstomp import RawStomp
-from streaming import access, run_available
+from streaming import access, journal_in, run_available
 from waiting import await_count, wait_until
 
 from pyspark_jms.errors import JMSSecurityError, UnsupportedError
@@ -225,9 +225,8 @@ def test_an_id_of_an_amqp_client_ends_a_stomp_read_with_the_cause(spark, classic
 
 def test_a_read_with_a_journal_meets_such_an_id(spark, classic, queue, tmp_path):
     put_with_ids(classic, queue, QPID_ID)
-    once = {"deliveryGuarantee": "exactly-once", "journalLocation": str(tmp_path / "j")}
     with pytest.raises(Exception, match=r"\[JMS_UNSUPPORTED\] .*Read the queue over AMQP"):
-        noop(spark, classic, queue, tmp_path / "c", **once)
+        noop(spark, classic, queue, tmp_path / "c", **journal_in(tmp_path / "j"))
     await_count(classic, queue, 1)
 
 

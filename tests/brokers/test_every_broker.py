@@ -6,7 +6,7 @@ import files_job
 import own_process
 import pytest
 from chosen_brokers import BROKER_AS, skip_as
-from streaming import batches_done, run_available
+from streaming import batches_done, journal_in, run_available
 from waiting import await_count, wait_until
 
 pytestmark = pytest.mark.slow
@@ -39,7 +39,7 @@ def test_a_driver_killed_in_the_middle_loses_nothing_or_a_journal_is_refused(
     queue, _ = queues
     promised = documented["queue → Spark"]
     assert promised in {"at-least-once", "at-least-once, or exactly-once with a journal"}
-    once = {"deliveryGuarantee": "exactly-once", "journalLocation": str(tmp_path / "journal")} if journal else {}
+    once = journal_in(tmp_path / "journal") if journal else {}
     options = options_of(stage, queue, **once)
     put_numbered(stage, queue)
     if journal and "exactly-once" not in promised:

@@ -125,8 +125,7 @@ def test_what_was_not_acknowledged_comes_back_when_the_broker_was_killed(rabbit,
 def test_a_connection_that_the_broker_ends_is_made_again(rabbit, protocol, ending):
     name = uuid.uuid4().hex
     rabbit.create_queue(name)
-    given = SourceOptions.parse(access_over(rabbit, protocol) | {"queue": name})
-    with contextlib.closing(BatchReceiver(reading_of(given), StopRequest(), store=None, sequence=0)) as receiver:
+    with receiving(rabbit, queue=name, **access_over(rabbit, protocol)) as receiver:
         receiver.next_batch_end()
         if ending == "closed":
             rabbit.control("close_all_connections", "maintenance")

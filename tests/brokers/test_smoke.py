@@ -3,7 +3,7 @@
 import pytest
 from chosen_brokers import BROKER_AS
 from commands import findings_of_check
-from streaming import run_available
+from streaming import journal_in, run_available
 from waiting import await_count, wait_until
 
 COUNT = 600
@@ -41,9 +41,7 @@ def test_every_message_goes_through_spark(spark, stage, queues, tmp_path):
 def test_what_it_cannot_do_is_refused_where_the_options_are_read(spark, stage, tmp_path):
     """With the broker named; that a broker found by itself is refused too, test_refusals shows."""
     named = stage.access | {"broker": stage.name, "queue": "q"}
-    journal = spark.readStream.format("jms").options(
-        **named, deliveryGuarantee="exactly-once", journalLocation=str(tmp_path)
-    )
+    journal = spark.readStream.format("jms").options(**named, **journal_in(tmp_path))
     if stage.dialect.stable_id_separator is None:
         with pytest.raises(Exception, match=r"\[JMS_UNSUPPORTED\].*journalLocation"):
             journal.load()

@@ -7,7 +7,7 @@ from collections import Counter, defaultdict
 
 import commands
 import pytest
-from streaming import run_available
+from streaming import journal_in, run_available
 from waiting import wait_until
 
 slow = pytest.mark.slow
@@ -206,9 +206,7 @@ def test_a_subscription_to_another_topic_is_not_taken_for_this_one(stage, topic,
 def test_a_journal_keeps_a_durable_subscription_too(stage, topic, reading, tmp_path):
     if stage.dialect.stable_id_separator is None:
         return
-    options = durable(
-        client=f"c{topic[2:]}", deliveryGuarantee="exactly-once", journalLocation=str(tmp_path / "journal")
-    )
+    options = durable(client=f"c{topic[2:]}", **journal_in(tmp_path / "journal"))
     assert reading(**options) == []
     publish(stage, topic, "a", "b")
     assert reading(**options) == ["a", "b"]

@@ -7,7 +7,7 @@ from legs import from_queue, to_queue
 from numbered import fill, in_queue
 from rawstomp import RawStomp
 from standalone import may_hide
-from streaming import left
+from streaming import journal_in, left
 
 pytestmark = [pytest.mark.broker, pytest.mark.spark, pytest.mark.slow]
 
@@ -21,7 +21,7 @@ def job(broker, queue, submit, tmp_path):
 
     def job(journal, shared):
         fill(broker, queue, COUNT)
-        kept = {"deliveryGuarantee": "exactly-once", "journalLocation": str(journal), "journalShared": shared}
+        kept = journal_in(journal) | {"journalShared": shared}
         read = from_queue(broker, queue, maxMessagesPerTrigger="300", partitionBytes="32k", **kept)
         copies = to_queue(broker, f"{queue}.copy", tmp_path / "checkpoint")
         return submit(read | copies)

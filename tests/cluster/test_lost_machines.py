@@ -13,7 +13,7 @@ from frames import DISCHARGE
 from legs import from_queue, to_files, to_queue
 from numbered import fill, in_committed_files, in_files, in_queue
 from proxy import Proxy
-from streaming import left
+from streaming import journal_in, left
 from waiting import wait_until
 
 pytestmark = [pytest.mark.broker, pytest.mark.spark, pytest.mark.slow]
@@ -61,11 +61,7 @@ def test_a_batch_outlives_the_executor_that_reads_it(
     broker, queue, cluster, submit, gate, journal, lost, tmp_path, report
 ):
     fill(broker, queue, COUNT)
-    kept = (
-        {"deliveryGuarantee": "exactly-once", "journalLocation": str(cluster.unseen / queue)}
-        if journal == "journal"
-        else {}
-    )
+    kept = journal_in(cluster.unseen / queue) if journal == "journal" else {}
     read = from_queue(broker, queue, maxMessagesPerTrigger="200", partitionBytes="16k", **kept)
     job = submit(read | hold(gate, COUNT // 6) | to_files(tmp_path / "files", tmp_path / "checkpoint"))
     lost(held_on(cluster, gate, job))

@@ -11,6 +11,7 @@ import session
 from legs import from_queue, to_nothing
 from rawstomp import RawStomp
 from standalone import EXECUTOR
+from streaming import journal_in
 from waiting import wait_until
 
 from bench.processes import Meter, Sampler
@@ -66,12 +67,8 @@ def test_what_a_message_costs_and_where(broker, queue, cluster, submit, tmp_path
     queues = [each for query in queries for each in query]
     legs = []
     for number, query in enumerate(queries):
-        kept = {
-            "deliveryGuarantee": "exactly-once",
-            "journalLocation": str(tmp_path / f"journal-{number}"),
-            "journalShared": case.journal,
-        }
-        read = from_queue(broker, json.dumps(query), **(kept if case.journal else {}))
+        kept = journal_in(tmp_path / f"journal-{number}") | {"journalShared": case.journal} if case.journal else {}
+        read = from_queue(broker, json.dumps(query), **kept)
         legs.append(read | to_nothing(tmp_path / f"checkpoint-{number}"))
     send(broker, queues, WARM)
     job = submit(*legs, together=True, conf={"spark.cores.max": case.cores, "spark.executor.memory": "640m"})

@@ -9,7 +9,7 @@ import pyarrow as pa
 from amqp_messages import TRUE, application_properties, block_of, list_, properties, section, string, timestamp
 from broker_rows import access_over, write_batch
 from rawstomp import RawStomp
-from streaming import access
+from streaming import access, journal_in
 
 from pyspark_jms.amqp.link.producer import Producer
 from pyspark_jms.amqp.wire.types import Target
@@ -71,9 +71,7 @@ class QueueInput:
 
     def source(self, **options):
         where = access(self._broker) | {"brokerUrl": self._proxy.url, "queue": self.queue, "idleTimeout": "500ms"}
-        where |= {"partitionBytes": "64k"} | (
-            {"deliveryGuarantee": "exactly-once", "journalLocation": str(self.journal)} if self.journal else {}
-        )
+        where |= {"partitionBytes": "64k"} | (journal_in(self.journal) if self.journal else {})
         return {
             "format": "jms_with_breakpoints",
             "options": where | {name: str(value) for name, value in options.items()},

@@ -18,7 +18,7 @@ from kept_messages import put_back
 from moving_rows import TO_QUEUE, read_once, texts, write_daily, write_once
 from numbered import fill
 from rawstomp import RawStomp
-from streaming import access, left, read, run_available
+from streaming import access, journal_in, left, read, run_available
 
 from pyspark_jms.delivery.register.token import Token
 from pyspark_jms.source.offsets import mark_of, selector_digest, sequence
@@ -90,9 +90,7 @@ def test_a_queue_is_read_on(spark, broker, queue, release, protocol):
 @pytest.mark.deep
 def test_a_batch_of_a_journal_is_repeated_with_its_rows(spark, fresh_broker, release):
     folder = release / "journal"
-    messages = read(
-        spark, fresh_broker(), queue="orders", deliveryGuarantee="exactly-once", journalLocation=str(folder / "journal")
-    )
+    messages = read(spark, fresh_broker(), queue="orders", **journal_in(folder / "journal"))
     assert rows_of(spark, messages, folder) == [(1, 3, 3), (1, 4, 4), (1, 5, 5)]
 
 

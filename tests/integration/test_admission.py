@@ -7,7 +7,7 @@ import json
 
 import pytest
 from numbered import fill, sending_on_and_on
-from streaming import left, read, stopping
+from streaming import journal_in, left, read, stopping
 from waiting import await_value, wait_until
 
 pytestmark = [pytest.mark.broker, pytest.mark.spark, pytest.mark.deep]
@@ -43,7 +43,7 @@ def run(frame, folder):
 
 
 def journal(folder, wanted):
-    return {"deliveryGuarantee": "exactly-once", "journalLocation": str(folder / "journal")} if wanted else {}
+    return journal_in(folder / "journal") if wanted else {}
 
 
 @plain_or_journal

@@ -3,7 +3,7 @@
 import pytest
 from numbered import fill
 from pyspark.errors.exceptions.captured import StreamingQueryException
-from streaming import left, read, stopping
+from streaming import journal_in, left, read, stopping
 from waiting import wait_until
 
 pytestmark = [pytest.mark.broker, pytest.mark.spark]
@@ -27,14 +27,7 @@ def rows(query):
 @pytest.mark.deep
 def test_is_refused_with_a_journal_and_nothing_is_lost(spark, broker, queue, tmp_path):
     fill(broker, queue, 10)
-    frame = read(
-        spark,
-        broker,
-        queue=queue,
-        deliveryGuarantee="exactly-once",
-        journalLocation=str(tmp_path / "journal"),
-        maxMessagesPerTrigger=5,
-    )
+    frame = read(spark, broker, queue=queue, maxMessagesPerTrigger=5, **journal_in(tmp_path / "journal"))
     query = started(frame, tmp_path / "checkpoint", **ASYNC)
     with pytest.raises(StreamingQueryException, match=r"\[JMS_UNSUPPORTED\].*asyncProgressTrackingEnabled"):
         query.awaitTermination(60)
@@ -54,9 +47,7 @@ def test_without_a_journal_a_batch_is_acknowledged_when_the_sink_has_it(spark, b
 
 
 def test_the_first_batch_of_a_run_leaves_the_journal_when_the_second_is_planned(spark, broker, queue, tmp_path):
-    frame = read(
-        spark, broker, queue=queue, deliveryGuarantee="exactly-once", journalLocation=str(tmp_path / "journal")
-    )
+    frame = read(spark, broker, queue=queue, **journal_in(tmp_path / "journal"))
     query = started(frame, tmp_path / "checkpoint")
     segments = (tmp_path / "journal").glob
     with stopping(query):

@@ -3,7 +3,7 @@
 import pytest
 from pyspark.sql import functions as F
 from rawstomp import RawStomp
-from streaming import access, left, read
+from streaming import access, journal_in, left, read
 
 from pyspark_jms.functions import jms_text, write_id
 
@@ -40,9 +40,7 @@ def test_bad_rows_go_to_the_dead_letter_queue_and_the_query_goes_on(spark, broke
         if len(runs) == 1:
             raise RuntimeError("after all of it, as a crash would")
 
-    frame = read(
-        spark, broker, queue=queue, deliveryGuarantee="exactly-once", journalLocation=str(tmp_path / "journal")
-    )
+    frame = read(spark, broker, queue=queue, **journal_in(tmp_path / "journal"))
     writer = frame.writeStream.foreachBatch(process).option("checkpointLocation", str(tmp_path / "checkpoint"))
     with pytest.raises(Exception, match="as a crash would"):
         writer.trigger(availableNow=True).start().awaitTermination(60)

@@ -9,6 +9,7 @@ import amqp_sending
 import pyarrow as pa
 import pytest
 from amqp_sending import settings_of
+from commands import run
 from configured_artemis import CORE_NAMING, ConfiguredArtemis
 from registers import ReaderQuery
 from streaming import access
@@ -19,7 +20,6 @@ from pyspark_jms.delivery.commit_token import LedgerOwner
 from pyspark_jms.options.sink import SinkOptions
 from pyspark_jms.sink import sending_once
 from pyspark_jms.sink.tasks import LedgerTask
-from pyspark_jms.tools import cli
 
 pytestmark = pytest.mark.broker
 
@@ -28,18 +28,6 @@ pytestmark = pytest.mark.broker
 def artemis():
     with ConfiguredArtemis(core=CORE_NAMING) as broker:
         yield broker
-
-
-@pytest.fixture
-def command(artemis, capsys, monkeypatch):
-    monkeypatch.setenv("SECRET", artemis.password)
-
-    def run(*arguments):
-        given = ["--broker-url", artemis.amqp_url, "--user", artemis.user, "--password-env", "SECRET"]
-        code = cli.main([arguments[0], *arguments[1:-1], *given, *arguments[-1]])
-        return code, capsys.readouterr().out
-
-    return run
 
 
 TOPIC = {"queue": None, "topic": "the.topic"}
@@ -54,7 +42,8 @@ TOPIC = {"queue": None, "topic": "the.topic"}
     ],
     ids=["queue", "unshared", "shared"],
 )
-def test_a_read_makes_its_registers_only(artemis, command, source):
+def test_a_read_makes_its_registers_only(artemis, capsys, source):
+    over_amqp = access(artemis, "amqp")
     kind = "topic" if source.get("topic") else "queue"
     base = f"staging.of.{source.get('subscriptionName', kind)}"
     readers = 1 if source.get("clientId") else 2
@@ -74,12 +63,14 @@ def test_a_read_makes_its_registers_only(artemis, command, source):
         found += running.texts(first + 20 - len(found))
     assert sorted(map(int, found)) == list(range(40))
     named = [] if "clientId" not in source else ["--client-id", source["clientId"]]
-    shown = json.loads(command("staging", "show", ["--queue", f"{base}.0", *named, "--json"])[1])
+    run(over_amqp, "staging show", "--queue", f"{base}.0", *named, "--json")
+    shown = json.loads(capsys.readouterr().out)
     assert json.loads(shown["tokens"][0])["next"] == shown["next"]
     running.source.stop()
-    assert base in command("staging", "list", ["--prefix", base])[1]
+    run(over_amqp, "staging list", "--prefix", base)
+    assert base in capsys.readouterr().out
     assert len([each for each in artemis.queue_names() if base.replace(".", "\\.") in each]) == readers
-    assert command("staging", "drop", ["--queue", base, *named, "--yes"])[0] == 0
+    assert run(over_amqp, "staging drop", "--queue", base, *named, "--yes") == 0
     plain = {each for each in artemis.queue_names() if "\\" not in each and "." in each}
     assert plain <= {"the.queue", "pyspark-jms.check"}, "queues of usual names"
 
@@ -111,7 +102,7 @@ def test_a_write_makes_its_ledger_only(artemis):
     assert [each for each in artemis.queue_names() if "commits" in each] == [r"pyspark-jms\.commits\.the\.name.token"]
 
 
-def test_the_check_finds_exactly_once_and_leaves_nothing(artemis, command):
-    assert command("check", ["--staging-queue", "staging.of.check"])[0] == 0
+def test_the_check_finds_exactly_once_and_leaves_nothing(artemis):
+    assert run(access(artemis, "amqp"), "check", "--staging-queue", "staging.of.check") == 0
     left = {each for each in artemis.queue_names() if "check" in each}
     assert left == {r"staging\.of\.check.0", "pyspark-jms.check"}

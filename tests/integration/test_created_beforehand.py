@@ -6,14 +6,15 @@ from pathlib import Path
 
 import pytest
 from amqp_sending import put
+from commands import run
+from configured_artemis import ConfiguredArtemis
 from driver_runs import end, require_each_once, start, texts
 from pyspark.errors import StreamingQueryException
 from registers import ReaderQuery
 from streaming import left, run_available
 
 from pyspark_jms.errors import JMSSecurityError, MaxConsumersError
-from pyspark_jms.testing import EmbeddedArtemis, User
-from pyspark_jms.tools import cli
+from pyspark_jms.testing import User
 
 PAGE = Path(__file__).parents[2] / "docs" / "security.md"
 STATE = {"consume", "browse", "send"}
@@ -31,18 +32,11 @@ SPARK = User(
 """As the page grants it. It may create nothing, and it has no management."""
 
 
-class Prepared(EmbeddedArtemis):
-    """Its broker.xml has the addresses of the page, after ``change``."""
-
-    def __init__(self, change=lambda xml: xml):
-        super().__init__(users=[SPARK])
-        self._change = change
-
-    def _configure(self):
-        super()._configure()
-        [block] = re.findall(r"```xml\n<addresses>\n(.*?)</addresses>\n```", PAGE.read_text(), re.DOTALL)
-        file = self.directory / "broker.xml"
-        file.write_text(file.read_text().replace("<addresses>", f"<addresses>{self._change(block)}"))
+def prepared_broker(limit=' max-consumers="1"'):
+    """Its broker.xml has the addresses of the page."""
+    [block] = re.findall(r"```xml\n<addresses>\n(.*?)</addresses>\n```", PAGE.read_text(), re.DOTALL)
+    block = block.replace(' max-consumers="1"', limit)
+    return ConfiguredArtemis(users=[SPARK], replaced=[("<addresses>", f"<addresses>{block}")])
 
 
 def create(broker, name):
@@ -53,7 +47,7 @@ def create(broker, name):
 
 @pytest.fixture
 def prepared():
-    with Prepared() as broker:
+    with prepared_broker() as broker:
         yield broker
 
 
@@ -75,7 +69,7 @@ def test_a_read_with_the_queues_of_the_page(prepared, tmp_path):
 
 
 @pytest.mark.broker
-def test_a_read_by_readers_with_the_queues_of_the_page(prepared, capsys, monkeypatch):
+def test_a_read_by_readers_with_the_queues_of_the_page(prepared, capsys):
     running = ReaderQuery(prepared, queue="orders", readers=2, maxMessagesPerTrigger=20, **LIMITED)
     for first in (0, 60):
         put(prepared, "orders", *texts(first, first + 60))
@@ -84,9 +78,7 @@ def test_a_read_by_readers_with_the_queues_of_the_page(prepared, capsys, monkeyp
         running.start()
     running.source.stop()
     assert left(prepared, "orders") == 0
-    monkeypatch.setenv("PASSWORD", SPARK.password)
-    access = ["--broker-url", prepared.amqp_url, "--user", SPARK.name, "--password-env", "PASSWORD"]
-    cli.main(["check", *access, "--staging-queue", "orders.staging.1"])
+    run(limited(prepared), "check", "--staging-queue", "orders.staging.1")
     assert "orders.staging.1 has the lock of one query, and this user may use it" in capsys.readouterr().out
     put(prepared, "orders", "one")
     other = ReaderQuery(prepared, queue="orders", **LIMITED | {"stagingQueue": "orders.staging.other"})
@@ -94,14 +86,14 @@ def test_a_read_by_readers_with_the_queues_of_the_page(prepared, capsys, monkeyp
     with pytest.raises(JMSSecurityError, match=named):
         other.plan()
     other.source.stop()
-    cli.main(["check", *access, "--staging-queue", "orders.staging.2"])
+    run(limited(prepared), "check", "--staging-queue", "orders.staging.2")
     missing = "Create the address orders.staging.2 with the multicast queue orders.staging.2"
     assert missing in " ".join(capsys.readouterr().out.split())
 
 
 @pytest.mark.broker
 def test_a_queue_of_a_reader_without_a_limit_of_consumers_is_refused():
-    with Prepared(lambda xml: xml.replace(' max-consumers="1"', "")) as broker:
+    with prepared_broker(limit="") as broker:
         put(broker, "orders", "text")
         running = ReaderQuery(broker, queue="orders", readers=2, **LIMITED)
         with pytest.raises(MaxConsumersError, match=r"orders\.staging\.0::orders\.staging\.0"):

@@ -8,7 +8,7 @@ import pytest
 from proxy import Proxy
 from pyspark.sql.streaming.datasource import ReadMaxBytes
 from rawstomp import RawStomp, read_all
-from streaming import access, left, read, run_available, stopping
+from streaming import access, journal_in, left, read, run_available, stopping
 from waiting import wait_until
 
 from pyspark_jms.errors import JMSError, MessageTooLargeError
@@ -34,7 +34,7 @@ def put_good_and_bad(broker, queue):
 def test_what_cannot_be_mapped_is_sent_with_the_reason_and_makes_no_row(spark, broker, queue, tmp_path, journal):
     put_good_and_bad(broker, queue)
     options = {"queue": queue, "onBadMessage": "deadLetter", "deadLetterQueue": f"{queue}.dead"}
-    options |= {"deliveryGuarantee": "exactly-once", "journalLocation": str(tmp_path / "journal")} if journal else {}
+    options |= journal_in(tmp_path / "journal") if journal else {}
     name = f"dead_letters_{journal}"
     query = run_available(read(spark, broker, **options), tmp_path / "checkpoint", name=name)
     rows = spark.sql(f"select properties.n n, body_error from {name} order by sequence").collect()
@@ -82,12 +82,7 @@ def test_a_bad_message_that_is_in_the_journal_makes_a_row_and_no_dead_letter(bro
     """It was stored with onBadMessage=keep, and its acknowledgement did not reach the broker."""
     with RawStomp(broker) as client:
         client.send(queue, [BAD[0]])
-    raw = access(broker) | {
-        "queue": queue,
-        "deliveryGuarantee": "exactly-once",
-        "journalLocation": str(tmp_path),
-        "reconnectTimeout": "0",
-    }
+    raw = access(broker) | {"queue": queue, "reconnectTimeout": "0"} | journal_in(tmp_path)
     with Proxy(broker.host, broker.port) as proxy:
         proxy.to_broker.cut_at(b"ACK\n")
         reader = JmsStreamReader(SourceOptions.parse(raw | {"brokerUrl": proxy.url}))

@@ -2,14 +2,14 @@
 
 import time
 
+import pyarrow as pa
 import pytest
+from broker_rows import read_batches
 from rawstomp import RawStomp, frame
 from streaming import access
 from waiting import await_value, wait_until
 
 from pyspark_jms.jms.model import BodyType, DeliveryMode
-from pyspark_jms.options.source import SourceOptions
-from pyspark_jms.spark.batch_reader import JmsPeek
 from pyspark_jms.testing import Typed
 
 pytestmark = pytest.mark.broker
@@ -20,12 +20,7 @@ LARGE = 300_000
 @pytest.fixture
 def rows(broker, queue):
     """``rows()``: what the source makes of the test's queue, which keeps it."""
-
-    def rows():
-        peek = JmsPeek(SourceOptions.parse(access(broker) | {"queue": queue, "idleTimeout": "1s"}))
-        return [row for partition in peek.partitions() for batch in peek.read(partition) for row in batch.to_pylist()]
-
-    return rows
+    return lambda: pa.concat_batches(read_batches(access(broker), queue, idleTimeout="1s")).to_pylist()
 
 
 # --- Java to source: bodies --------------------------------------------------------------------------

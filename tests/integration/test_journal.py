@@ -8,7 +8,7 @@ from numbered import fill
 from pyspark.sql.streaming.datasource import ReadMaxBytes
 from rawstomp import RawStomp
 from receivers import OpenReceiver
-from streaming import access, left, read, run_available, stopping
+from streaming import access, journal_in, left, read, run_available, stopping
 from waiting import await_count, wait_until
 
 from pyspark_jms.delivery.journal.journal_log import Position
@@ -23,11 +23,8 @@ from pyspark_jms.spark.stream_reader import JmsStreamReader
 
 
 def options(broker, queue, folder, **more):
-    raw = access(broker) | {"queue": queue}
-    raw |= {"deliveryGuarantee": "exactly-once", "journalLocation": str(folder)} | {
-        key: str(value) for key, value in more.items()
-    }
-    return SourceOptions.parse(raw)
+    given = access(broker) | {"queue": queue} | journal_in(folder)
+    return SourceOptions.parse(given | {key: str(value) for key, value in more.items()})
 
 
 @pytest.fixture
@@ -49,9 +46,9 @@ def die_unacknowledged(tmp_path, monkeypatch):
     return die_unacknowledged
 
 
-def recognise_all(broker, queue, folder, count):
-    """Those of the batches that are done come again, and only to be acknowledged."""
-    with receiving(broker, queue, folder, start=count) as receiver:
+def recognise_all(broker, queue, folder, count, spelled=None):
+    """Those of the batches that are done come again, and only to be acknowledged. ``spelled``: its other name."""
+    with receiving(broker, spelled or queue, folder, start=count) as receiver:
         wait_until(lambda: receiver.next_batch_end() == count and receiver.progress()["recognised"] == count)
         assert left(broker, queue) == 0
         receiver.next_batch_end()
@@ -313,11 +310,7 @@ def test_a_queue_is_known_again_under_its_other_name(broker, queue, tmp_path, di
     fill(broker, queue, 10)
     die_unacknowledged(broker, queue, 10)
     wait_until(lambda: broker.consumer_count(queue) == 0, what="the end of the connection")
-    with receiving(broker, f"{queue}::{queue}", tmp_path, start=10) as receiver:
-        wait_until(lambda: receiver.next_batch_end() == 10 and receiver.progress()["recognised"] == 10)
-        assert left(broker, queue) == 0
-    with receiving(broker, queue, tmp_path, start=10) as receiver:
-        assert list(receiver.journal().receipts.unacknowledged()) == []
+    recognise_all(broker, queue, tmp_path, 10, spelled=f"{queue}::{queue}")
 
 
 def test_two_queues_of_one_address_share_ids_and_are_not_mixed_up(broker, queue, tmp_path, die_unacknowledged):
@@ -339,12 +332,7 @@ def test_two_queues_of_one_address_share_ids_and_are_not_mixed_up(broker, queue,
 @pytest.mark.spark
 def test_tasks_that_see_the_folder_read_it_themselves(spark, broker, queue, tmp_path):
     fill(broker, queue, 200)
-    where = {
-        "queue": queue,
-        "deliveryGuarantee": "exactly-once",
-        "journalLocation": str(tmp_path / "journal"),
-        "journalShared": True,
-    }
+    where = {"queue": queue, "journalShared": True} | journal_in(tmp_path / "journal")
     frame = read(spark, broker, **where, partitionBytes="4k", maxMessagesPerTrigger=90, idleTimeout="500ms")
     query = run_available(frame, tmp_path / "checkpoint", name="shared_journal")
     rows = spark.sql("select text from shared_journal order by sequence").collect()

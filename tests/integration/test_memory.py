@@ -6,7 +6,7 @@ import time
 
 import pytest
 from rawstomp import RawStomp
-from streaming import read, stopping
+from streaming import journal_in, read, stopping
 from waiting import wait_until
 
 from bench.processes import resident_bytes, source_runners
@@ -49,11 +49,7 @@ def test_a_slow_sink_does_not_make_the_source_grow(spark, broker, queue, tmp_pat
     options = {"windowBytes": WINDOW, "maxBytesPerTrigger": BATCH}
     room = 8 << 20
     if journaled:
-        options |= {
-            "deliveryGuarantee": "exactly-once",
-            "journalLocation": str(tmp_path / "journal"),
-            "maxJournalBytes": room,
-        }
+        options |= journal_in(tmp_path / "journal") | {"maxJournalBytes": room}
     watch = Watch()
     writer = read(spark, broker, queue=queue, **options).writeStream.foreachBatch(watch)
     with stopping(writer.option("checkpointLocation", str(tmp_path / "checkpoint")).start()) as query:

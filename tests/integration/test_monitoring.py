@@ -16,7 +16,7 @@ from monitoring_files import FOLDER, dashboard_expressions, rule_expressions
 from numbered import fill
 from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.parser import text_string_to_metric_families
-from streaming import access, stopping
+from streaming import access, journal_in, stopping
 from waiting import wait_until
 
 from pyspark_jms.monitoring import PrometheusExporter
@@ -194,11 +194,7 @@ def read(request, broker, queue, tmp_path):
     if request.param.startswith("amqp"):
         guarantee = request.param.removeprefix("amqp").strip() or "at-least-once"
         return access(broker, "amqp") | {"queue": queue, "deliveryGuarantee": guarantee}
-    return access(broker) | {
-        "queue": queue,
-        "deliveryGuarantee": "exactly-once",
-        "journalLocation": str(tmp_path / "journal"),
-    }
+    return access(broker) | {"queue": queue} | journal_in(tmp_path / "journal")
 
 
 def test_prometheus_sees_a_query_and_answers_the_dashboard(spark, broker, queue, read, prometheus, tmp_path):

@@ -8,7 +8,7 @@ import pytest
 from amqp_sending import put
 from pyspark.errors.exceptions.captured import StreamingQueryException
 from rawstomp import RawStomp
-from streaming import access, left, run_available
+from streaming import access, journal_in, left, run_available
 
 from pyspark_jms.jms.model import ERROR_PROPERTY
 
@@ -42,16 +42,11 @@ def found(rows):
 
 
 def options_of(broker, queue, engine, folder):
-    return {
-        **access(broker, "stomp" if engine in {"stomp", "journal"} else "amqp"),
-        "queue": queue,
-        **(
-            {"deliveryGuarantee": "exactly-once", "journalLocation": str(folder / "journal")}
-            if engine == "journal"
-            else {}
-        ),
-        **({"deliveryGuarantee": "exactly-once", "readers": "2"} if engine == "readers" else {}),
-    }
+    readers = {"deliveryGuarantee": "exactly-once", "readers": "2"}
+    once = {"journal": journal_in(folder / "journal"), "readers": readers}
+    return (
+        access(broker, "stomp" if engine in {"stomp", "journal"} else "amqp") | {"queue": queue} | once.get(engine, {})
+    )
 
 
 def deep(*engine):

@@ -7,13 +7,14 @@ from collections import Counter
 
 import pytest
 from amqp_sending import put
+from commands import run as run_command
 from driver_runs import end, is_stopped, require_each_once, start, texts
 from reader_driver import FENCED, OVERTAKEN, POINTS, POISON
+from streaming import access
 from waiting import await_value, wait_until
 
 from pyspark_jms.delivery.register.reader import MAX_SOURCE_DELIVERIES
 from pyspark_jms.testing import EmbeddedArtemis
-from pyspark_jms.tools import cli
 
 COUNT = 60
 
@@ -118,7 +119,7 @@ def broker_of_deaths():
 @pytest.mark.broker
 @pytest.mark.timeout(1_800)
 @pytest.mark.parametrize("point", POINTS)
-def test_25_deaths_in_a_row_at_a_point(broker_of_deaths, queue, tmp_path, monkeypatch, report, point):
+def test_25_deaths_in_a_row_at_a_point(broker_of_deaths, queue, tmp_path, report, point):
     """No message of the source, no token and no block becomes a dead letter."""
     broker, sent, deaths, stopped = broker_of_deaths, 0, 0, False
     more = 30 if point == "planned" else 10  # the next run repeats that batch, with 25 messages, and must plan another
@@ -138,20 +139,13 @@ def test_25_deaths_in_a_row_at_a_point(broker_of_deaths, queue, tmp_path, monkey
         deaths += not stopped
     if stopped:
         await_value(lambda: max(broker.delivery_counts(queue), default=0) >= MAX_SOURCE_DELIVERIES, True)
-        monkeypatch.setenv("ADMIN_PASSWORD", broker.password)
-        _move_there_and_back(broker, queue)
+        for first, second in ((queue, f"{queue}.aside"), (f"{queue}.aside", queue)):  # what the error advises
+            assert run_command(access(broker, "amqp"), "move", "--queue", first, "--to", second) == 0
     assert end(start(broker, queue, tmp_path)) == 0
     require_each_once(broker, queue, tmp_path, sent)
     await_value(lambda: broker.message_count("DLQ"), dead)
     report(f"{point}: {deaths} deaths in a row, {sent} messages{', stopped with JMS_POISON_LOOP' * stopped}")
     assert not stopped or point in MAY_STOP
-
-
-def _move_there_and_back(broker, queue):
-    """What the error advises."""
-    for first, second in ((queue, f"{queue}.aside"), (f"{queue}.aside", queue)):
-        access = ["--broker-url", broker.amqp_url, "--user", broker.user, "--password-env", "ADMIN_PASSWORD"]
-        assert cli.main(["move", *access, "--queue", first, "--to", second]) == 0
 
 
 # --- frozen for longer than the broker waits ----------------------------------------------------------

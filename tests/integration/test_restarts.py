@@ -7,7 +7,7 @@ import files_job
 import own_process
 import pytest
 from numbered import fill
-from streaming import access, batches_done, left
+from streaming import access, batches_done, journal_in, left
 from waiting import await_count, wait_until
 
 pytestmark = [pytest.mark.broker, pytest.mark.spark, pytest.mark.releases]
@@ -29,7 +29,7 @@ def test_kill_9_of_the_driver_loses_nothing(spark, broker, queue, tmp_path, repo
     fill(broker, queue, COUNT)
     options = access(broker) | {"queue": queue, "maxMessagesPerTrigger": str(BATCH), "idleTimeout": "1s"}
     if journal:
-        options |= {"deliveryGuarantee": "exactly-once", "journalLocation": str(tmp_path / "journal")}
+        options |= journal_in(tmp_path / "journal")
     with files_job.running(options, tmp_path) as process:
         wait_until(lambda: batches_done(tmp_path) >= 3, seconds=150, what="the third batch")
         own_process.kill(process)

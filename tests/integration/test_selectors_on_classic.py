@@ -11,6 +11,8 @@ from random import Random
 import pyarrow as pa
 import pytest
 import selector_strategies
+from amqp_sending import subscription_to
+from connection_settings import settings_over
 from generated import generated
 from py4j.protocol import Py4JJavaError
 from selector_schema import keep, push
@@ -21,8 +23,6 @@ from jms_selector.syntax.kinds import NULL, NUMERIC, Kind, Value, to_float
 from jms_selector.syntax.tree import names
 from pyspark_jms.columns.schema import ARROW_SCHEMA
 from pyspark_jms.jms.model import Destination
-from pyspark_jms.jms.subscription import Subscription
-from pyspark_jms.options.source import SourceOptions
 from pyspark_jms.source.end_of_queue import take_browsed
 from pyspark_jms.stomp.columns.decode import decode
 from pyspark_jms.stomp.dialects import CLASSIC
@@ -240,13 +240,9 @@ def sent(classic):
 
 def browsed(classic, selector):
     """The rows of all messages that a selector lets through; they stay where they are."""
-    settings = SourceOptions.parse(
-        {"brokerUrl": classic.url, "user": classic.user, "password": classic.password, "queue": QUEUE}
-    ).connection
     source = Destination.parse(f"queue://{QUEUE}")
-    subscription = Subscription(destination=source, window_bytes=1 << 24, browse=True, selector=selector)
-    consumer = Consumer(settings)
-    consumer.subscribe(subscription)
+    consumer = Consumer(settings_over(classic))
+    consumer.subscribe(subscription_to(QUEUE, window_bytes=1 << 24, browse=True, selector=selector))
     try:
         blocks, has_ended = [], False
         while not has_ended:

@@ -6,7 +6,7 @@ from pyspark_jms.tools import cli
 
 
 def run(access, name, *arguments):
-    """Run a command at the broker of these options. Returns its exit code."""
+    """Run a command (``check``, ``staging show``) at the broker of these options. Returns its exit code."""
     where = [
         "--broker-url",
         access["brokerUrl"],
@@ -15,7 +15,7 @@ def run(access, name, *arguments):
         "--option",
         f"password={access['password']}",
     ]
-    return cli.main([name, *where, *arguments])
+    return cli.main([*name.split(), *where, *arguments])
 
 
 def findings_of_check(access, capsys, *arguments):

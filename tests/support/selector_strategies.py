@@ -97,6 +97,21 @@ NESTED = {
 }
 """Kind of nesting -> function: depth -> selector."""
 
+WRITTEN = (
+    "a = b",
+    "NOT (a = b)",
+    "a <> b",
+    "5 = a AND 1 < b",
+    "a * b <> 5 OR c = 'red'",
+    "x LIKE '5%' OR x NOT IN ('red', 'blue')",
+    "JMSDeliveryMode LIKE 'PER%' AND JMSPriority BETWEEN 3 AND 6",
+    "JMSDeliveryMode <> 'NON_PERSISTENT'",
+    "JMSType = 'red' OR JMSCorrelationID IS NULL",
+    "a / 2 = 3.5 AND c IS NOT NULL",
+    "a > 5 OR NOT (b BETWEEN 1 AND 7)",
+)
+"""Selectors that are tried on running brokers, beside generated ones."""
+
 RANGES = {Kind.BYTE: 8, Kind.SHORT: 16, Kind.INT: 32, Kind.LONG: 64}
 
 

@@ -33,6 +33,11 @@ def stopping(running):
         running.stop()
 
 
+def journal_in(folder):
+    """The options of an exactly-once read with a journal."""
+    return {"deliveryGuarantee": "exactly-once", "journalLocation": str(folder)}
+
+
 def read(spark, broker, **options):
     return spark.readStream.format("jms").options(**access(broker), **options).load()
 
