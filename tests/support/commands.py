@@ -1,8 +1,14 @@
 """The commands of ``pyspark-jms``, called as functions."""
 
 import json
+import sys
 
 from pyspark_jms.tools import cli
+
+
+def program(*arguments):
+    """The command line of a process of its own."""
+    return [sys.executable, "-m", "pyspark_jms", *arguments]
 
 
 def run(access, name, *arguments):

@@ -14,12 +14,8 @@ BOTH_WAYS = [
 
 
 @pytest.mark.parametrize(("text", "destination"), BOTH_WAYS)
-def test_parse(text, destination):
+def test_parse_and_text(text, destination):
     assert Destination.parse(text) == destination
-
-
-@pytest.mark.parametrize(("text", "destination"), BOTH_WAYS)
-def test_text(text, destination):
     assert str(destination) == text
 
 

@@ -112,12 +112,6 @@ def test_undelivered_messages_are_due_and_in_flight_to_nobody(broker, queue, set
     assert watched.metrics()["undelivered"] == 0
 
 
-def test_a_fully_qualified_name(broker, queue, settings_for, watch):
-    broker.create_queue(queue)
-    watched = watch(settings_for(broker), [f"{queue}::{queue}"])
-    wait_until(lambda: depths(watched) == {"depth": 0, "delivering": 0})
-
-
 def test_without_the_permission_one_log_line_says_so(restricted, settings_for, watch, caplog):
     caplog.set_level(logging.INFO, "pyspark_jms.link")
     watched = watch(settings_for(restricted, user="reader"), ["DLQ"])

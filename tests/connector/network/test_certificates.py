@@ -1,5 +1,4 @@
 import itertools
-import ssl
 from pathlib import Path
 
 import pytest
@@ -131,7 +130,3 @@ def test_a_certificate_that_is_not_valid_now_is_refused_before_anything_connects
     sealed = authority.issue("sealed", password=SECRET.encode(), expired=True)
     with pytest.raises(TlsError, match="has expired"):
         present(trusting(None), sealed.cert, sealed.key, lambda: SECRET)
-
-
-def test_the_peer_is_verified(authority):
-    assert trusting(authority.cert).verify_mode == trusting(None).verify_mode == ssl.CERT_REQUIRED

@@ -64,11 +64,6 @@ def test_a_ca_file_takes_the_place_of_the_systems(authority):
     assert [dict(part[0] for part in c["subject"])["commonName"] for c in certificates] == ["ours"]
 
 
-def test_a_client_certificate(authority):
-    pair = authority.issue("client")
-    TlsSettings(cert_file=pair.cert, key_file=pair.key).context()
-
-
 def test_an_encrypted_key(authority):
     pair = authority.issue("sealed", password=SECRET.encode())
     TlsSettings(cert_file=pair.cert, key_file=pair.key, key_password=Password(value=SECRET)).context()

@@ -47,10 +47,6 @@ def test_any_other_option_of_kafka_is_recognised_by_its_beginning():
     assert "brokerUrl" in error.remedy
 
 
-def test_what_both_have_is_no_unknown_option():
-    SourceOptions.parse(SOURCE | {"failOnDataLoss": "true"})
-
-
 @pytest.mark.parametrize(
     ("key", "says"),
     [

@@ -18,16 +18,12 @@ URL = {"brokerUrl": "stomp://host:1"}
 SOURCE = URL | {"queue": "orders"}
 
 
-def queues(*names):
-    return tuple(Destination.parse(f"queue://{name}") for name in names)
-
-
 @pytest.mark.parametrize(
     ("given", "destination"),
     [
         ({}, None),
-        ({"queue": "a"}, queues("a")[0]),
-        ({"queue": '["a,b"]'}, queues("a,b")[0]),
+        ({"queue": "a"}, Destination.parse("queue://a")),
+        ({"queue": '["a,b"]'}, Destination.parse("queue://a,b")),
         ({"topic": "a"}, Destination.parse("topic://a")),
     ],
 )

@@ -3,11 +3,11 @@
 import os
 import re
 import subprocess
-import sys
 from dataclasses import replace
 from decimal import Decimal
 
 import pytest
+from commands import program
 
 from pyspark_jms.jms.model import BodyType, DeliveryMode
 from pyspark_jms.testing import JmsMessage, Typed
@@ -16,7 +16,7 @@ from pyspark_jms.tools import demo
 
 def run_demo(**environment):
     return subprocess.run(
-        [sys.executable, "-m", "pyspark_jms", "demo"],
+        program("demo"),
         capture_output=True,
         text=True,
         timeout=240,

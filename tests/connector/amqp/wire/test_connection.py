@@ -435,14 +435,6 @@ def test_messages_of_several_links_in_one_read_need_no_object_each(peer, monkeyp
         assert block.data == b"".join(b"%d" % n * 20 for n, of in enumerate(order) if of == number)
 
 
-def test_a_name_may_be_attached_again_after_its_end(peer):
-    first = receiver(peer)
-    first.detach()
-    peer.send(Detach(handle=0, closed=True))
-    second = receiver(peer)
-    assert (first.state, second.is_ready) == (EndpointState.ENDED, True)
-
-
 def test_the_handle_of_an_ended_link_is_used_again(peer):
     """Whoever waits for a lock attaches many times, and handles are few."""
     first, second = receiver(peer, "a"), receiver(peer, "b")
@@ -451,13 +443,6 @@ def test_the_handle_of_an_ended_link_is_used_again(peer):
     peer.send(Detach(handle=0, closed=True))
     third = receiver(peer, "a")
     assert (third.handle, third.is_ready, second.is_ready) == (0, True, True)
-
-
-def test_an_echo_is_answered(peer):
-    peer.flow(echo=True)
-    [(flow, _)] = peer.sent()
-    assert isinstance(flow, Flow)
-    assert peer.sent() == []
 
 
 def test_a_peer_that_asks_and_does_not_read_gets_one_answer(peer):

@@ -100,15 +100,10 @@ def test_outcomes_of_unsettled_messages(peer, sender):
     assert sender.rejection == PeerError("amqp:resource-limit-exceeded", "full")
 
 
-def test_a_rejection_without_a_reason(peer, sender):
-    sender.send(block_of(b"a"), 0, 1, settled=False)
-    peer.outcome(0, Rejected())
-    assert sender.rejection == PeerError("amqp:rejected")
-
-
 @pytest.mark.parametrize(
     ("state", "reason"),
     [
+        (Rejected(), "amqp:rejected"),
         (Released(), "amqp:released"),
         (Modified(delivery_failed=True, undeliverable_here=True), "amqp:modified"),
         (None, "amqp:illegal-state"),

@@ -89,20 +89,6 @@ def test_the_entries_of_an_earlier_batch_are_not_asked_about():
 
 
 @pytest.mark.parametrize(
-    ("events", "in_doubt"),
-    [
-        ((), False),
-        (taken(EMPTY), False),
-        ((*taken(EMPTY), Admitted()), False),
-        ((*taken(EMPTY), Admitted(), ValueAccepted()), True),
-    ],
-)
-def test_only_a_discharge_without_an_answer_is_in_doubt(events, in_doubt):
-    events = events[:-1] if len(events) == 2 else events
-    assert last(Commit(ENTRY), *events, Lost()) == Failed(in_doubt)
-
-
-@pytest.mark.parametrize(
     ("token", "reason", "error"),
     [
         (EMPTY.with_entry(ENTRY), LaterBatch(FIRST, 4), SinkFencedError),

@@ -9,7 +9,6 @@ from pyspark_jms.delivery.register.outcomes import Fenced, Keep, Kept, SetBack, 
 from pyspark_jms.delivery.register.steps import (
     AcceptValue,
     Create,
-    Created,
     Lock,
     Locked,
     LockHeld,
@@ -51,18 +50,6 @@ def with_lock(keep, *tokens, **how):
         assert machine.next(keep) == Lock()
     assert machine.next(Locked()) == Peek(keep.name, patient=keep.name is not None)
     return machine, machine.next(seen(*tokens))
-
-
-def test_a_token_that_is_where_the_log_says_is_kept_without_the_lock():
-    machine = keeper()
-    machine.next(KEEP)
-    assert machine.next(seen(TOKEN)) == Kept(TOKEN)
-
-
-def test_l9_a_new_reader_gets_a_token_of_the_batch_before():
-    machine, command = with_lock(NEW)
-    assert command == Create(Token(stream="s", name="a", reader=0, batch=4))
-    assert machine.next(Created()) == Kept(Token(stream="s", name="a", reader=0, batch=4))
 
 
 def test_l9_a_token_of_another_plan_is_not_used():

@@ -17,7 +17,6 @@ from pyspark_jms.delivery.register.outcomes import (
     Answer,
     BlocksMissing,
     Fenced,
-    Phase,
     PoisonLoop,
     Read,
     SetBack,
@@ -25,7 +24,7 @@ from pyspark_jms.delivery.register.outcomes import (
     Stop,
     TokenMissing,
 )
-from pyspark_jms.delivery.register.reader import FEWER_SUSPECTS, MAX_SOURCE_DELIVERIES, MAX_SUSPECTS, ReaderTask
+from pyspark_jms.delivery.register.reader import FEWER_SUSPECTS, MAX_SUSPECTS, ReaderTask
 from pyspark_jms.delivery.register.steps import (
     AcceptValue,
     BlocksSeen,
@@ -171,17 +170,6 @@ def test_a_lock_that_another_task_has_is_asked_for_again():
     assert task.next(LockHeld()) == Lock()
 
 
-def test_l2_the_value_of_this_batch_is_the_answer():
-    task, command = looking(OWN)
-    assert command == Browse("s", 5, 2)
-    assert task.next(BlocksSeen(2)) == Answer(OWN)
-
-
-def test_l2_an_empty_value_is_an_answer_without_a_browse():
-    empty = replace(OWN, blocks=0)
-    assert looking(empty)[1] == Answer(empty)
-
-
 def test_l2_a_later_token_fences():
     assert looking(replace(TOKEN, batch=6))[1] == Stop(Fenced(5, 0, 6))
     assert looking(OWN, replace(TOKEN, name="u", batch=6))[1] == Stop(Fenced(5, 0, 6)), "whatever its name"
@@ -201,11 +189,6 @@ def test_l4_another_token_than_the_one_that_was_read_is_a_reason_to_lock_again(t
     task.next(Opened())
     assert task.next(Taken(seen(*taken))) == Drop()
     assert task.next(Dropped()) == Lock()
-
-
-def test_l5_an_empty_answer_is_a_transaction():
-    task, _ = receiving()
-    assert task.next(Received(0, 0)) == Replace(replace(TOKEN, batch=5, blocks=0, first=20))
 
 
 @pytest.mark.parametrize("fails", [True, False])
@@ -255,27 +238,6 @@ def test_l11_a_value_that_was_delivered_too_often_is_replaced_first():
     assert task.next(Opened()) == Take(1)
     task.next(Taken(seen(renewed)))
     assert task.next(ValueAccepted()) == Receive(5, 20)
-
-
-def test_l13_a_suspected_message_is_received_alone_and_only_then_stops_the_query():
-    task, _ = receiving()
-    assert task.next(Received(7, 1, MAX_SOURCE_DELIVERIES, "m")) == GiveBack()
-    assert task.next(GivenBack()) == Lock()
-    task.next(Locked())
-    assert task.next(Peeked((StoredToken(TOKEN),))) == Open()
-    task.next(Opened())
-    task.next(Taken(seen(TOKEN)))
-    noted = replace(TOKEN, blocks=0, first=20, alone=LoneMessage(message="m", deliveries=5, limit=MAX_SUSPECTS))
-    assert task.next(ValueAccepted()) == Renew(noted)
-    task.next(Renewed())
-    task.next(Opened())
-    task.next(Taken(seen(noted)))
-    assert task.next(ValueAccepted()) == Receive(5, 20, noted.alone)
-    after = replace(TOKEN, batch=5, blocks=1, first=20, next=21)
-    assert task.next(Received(1, 1, 5, "m")) == Replace(after)
-    task, command = receiving(noted)
-    assert command == Receive(5, 20, noted.alone)
-    assert task.next(Received(1, 1, 6, "m")) == Stop(PoisonLoop("m", 6))
 
 
 def test_l13_of_many_suspected_messages_fewer_are_tried_after_a_death():
@@ -370,9 +332,3 @@ def test_the_worlds_take_every_move_of_the_tables_that_can_be_taken_there():
             ("proving", "Proven"),
             ("peeking", "Peeked"),
         }
-
-
-def test_a_task_ends_with_its_answer():
-    task, _ = looking(replace(OWN, blocks=0))
-    assert task.state.phase is Phase.ENDED
-    assert not READER.moves[Phase.ENDED]

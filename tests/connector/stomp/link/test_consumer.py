@@ -65,16 +65,6 @@ def test_each_message_is_acknowledged_on_its_own(broker, queue, settings_for, co
         assert [message.body for message in client.read(queue, wanted=2)] == [b"one", b"\0\n\0"]
 
 
-def test_the_receipt_comes_when_the_messages_are_gone(broker, queue, settings_for, consume, receive):
-    put(broker, queue, *[b"x"] * 500)
-    consumer = consume(settings_for(broker), queue)
-    _, ids = receive(consumer, 500)
-    receipt = consumer.acknowledge(ids)
-    consumer.has_receipt(receipt, wait=True)
-    await_count(broker, queue, 0)
-    assert not consumer.connection.has_receipt(receipt)
-
-
 def test_the_broker_stops_at_the_window(broker, queue, settings_for, consume, receive):
     put(broker, queue, *[b"x" * 1000] * 40)
     consumer = consume(settings_for(broker), queue, window_bytes=10_000)

@@ -16,7 +16,6 @@ from pyspark_jms.errors import (
     BrokerError,
     ConnectionLostError,
     InvalidDestinationError,
-    JMSSecurityError,
     ReceiptTimeoutError,
     TransactionRolledBackError,
 )
@@ -104,17 +103,6 @@ def test_the_commit_also_confirms_messages_sent_outside_of_the_transaction(killa
         await_count(killable, queue, 3_001 * (attempt + 1))
 
 
-def test_a_killed_broker_has_nothing_of_an_open_transaction(killable, queue):
-    broker = killable
-    with Producer(settings_over(broker)) as producer:
-        producer.send_frames(row(queue, b"x" * 1000) * 1000)
-        broker.kill()
-        with pytest.raises(TransactionRolledBackError, match=r"JMS_TRANSACTION_ROLLED_BACK.*COMMIT"):
-            producer.commit()
-    broker.start()
-    await_count(broker, queue, 0)
-
-
 @pytest.mark.parametrize("user", ["reader", "nobody"])
 def test_a_user_who_may_not_send(secured, queue, settings_for, user):
     secured.create_queue(queue)
@@ -152,22 +140,6 @@ def test_a_refusal_that_waits_until_new_queues_are_stored(secured, queue, settin
             with pytest.raises(InvalidDestinationError):
                 producer.try_commit()
         assert not secured.has_queue(queue) or secured.message_count(queue) == 0
-
-
-def test_a_user_who_may_not_create(secured, queue, settings_for):
-    with (
-        Producer(settings_for(secured, user="writer")) as producer,
-        pytest.raises(JMSSecurityError, match=r"JMS_SECURITY.*CREATE_ADDRESS"),
-    ):
-        send_and_commit(producer, row(queue, b"x"))
-
-
-def test_a_queue_that_may_not_be_created(secured, queue, settings_for):
-    with (
-        Producer(settings_for(secured)) as producer,
-        pytest.raises(InvalidDestinationError, match=r"JMS_INVALID_DESTINATION"),
-    ):
-        send_and_commit(producer, row(f"closed.{queue}", b"x"))
 
 
 # --- dead letters ----------------------------------------------------------------------------------

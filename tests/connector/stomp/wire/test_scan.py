@@ -129,18 +129,9 @@ def check(raw, cuts):
 
 
 @pytest.mark.parametrize("raw", STREAMS.values(), ids=STREAMS)
-def test_whole(raw):
-    check(raw, [])
-
-
-@pytest.mark.parametrize("raw", STREAMS.values(), ids=STREAMS)
-def test_cut_at_every_byte(raw):
-    for cut in range(len(raw)):
+def test_cut_at_every_byte_and_byte_by_byte(raw):
+    for cut in range(len(raw) + 1):
         check(raw, [cut])
-
-
-@pytest.mark.parametrize("raw", STREAMS.values(), ids=STREAMS)
-def test_byte_by_byte(raw):
     check(raw, range(1, len(raw)))
 
 

@@ -36,14 +36,6 @@ def test_received_and_missing_messages_are_counted(broker, queue, settings_for, 
     await_value(lambda: broker.delivery_counts(queue), [0] * 8)
 
 
-def test_a_queue_of_messages_that_cannot_be_received(broker, queue, settings_for, open_link, named):
-    with JmsClient(broker) as java:
-        java.send(queue, [1])
-    found = named(over_stomp(settings_for(broker), queue, 10_000, Queue(open_link(broker), queue)))
-    assert found["received"].details["received"] == 0
-    assert found["not received"].details == {"bodyTypes": {"stream": 1}}
-
-
 def test_the_limit_ends_receiving(broker, queue, settings_for, open_link, named):
     with RawStomp(broker) as client:
         client.send(queue, [([("n", n)], "x" * 100) for n in range(1_200)])

@@ -5,9 +5,9 @@ import re
 import signal
 import socket
 import subprocess
-import sys
 
 import pytest
+from commands import program
 
 from pyspark_jms.tools import cli
 from pyspark_jms.tools.testing.ports import free_port, is_free
@@ -19,9 +19,8 @@ def run_broker(tmp_path):
     started = []
 
     def run_broker(*options, **environment):
-        command = [sys.executable, "-m", "pyspark_jms", "broker", "--dir", str(tmp_path), "--port", "0"]
         process = subprocess.Popen(
-            [*command, *options],
+            program("broker", "--dir", str(tmp_path), "--port", "0", *options),
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,

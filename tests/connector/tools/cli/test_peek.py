@@ -2,11 +2,11 @@ import json
 import subprocess
 import sys
 
+from commands import program
 from numbered import fill
 from waiting import await_count, await_value
 
 from pyspark_jms.testing import JmsClient
-from pyspark_jms.tools import cli
 
 
 def test_shows_messages_and_takes_none(commands, broker, queue):
@@ -67,22 +67,9 @@ def test_long_bodies_are_cut_only_for_people(commands, broker, queue):
     assert len(row["text"]) == 1_000
 
 
-def test_a_reader_that_has_enough_is_no_error(broker, queue, monkeypatch):
+def test_a_reader_that_has_enough_is_no_error(commands_on, broker, queue):
     fill(broker, queue, 500, size=500)
-    monkeypatch.setenv("CLI_PASSWORD", broker.password)
-    access = ["--broker-url", broker.url, "--user", broker.user, "--password-env", "CLI_PASSWORD"]
-    command = [
-        sys.executable,
-        "-m",
-        "pyspark_jms",
-        "peek",
-        *access,
-        "--queue",
-        queue,
-        "--json",
-        "--max",
-        "500",
-    ]
+    command = program("peek", *commands_on(broker).access, "--queue", queue, "--json", "--max", "500")
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
         assert json.loads(process.stdout.readline())["text"].startswith("text 0")
         process.stdout.close()
@@ -100,8 +87,3 @@ def test_an_output_that_is_full_or_closed(commands, broker, queue, monkeypatch):
     monkeypatch.setattr(sys, "stdout", None)
     assert commands("peek", "--queue", queue, "--json") == 0
     assert commands.errors == ""
-
-
-def test_an_unreachable_broker(capsys):
-    assert cli.main(["peek", "--broker-url", "amqp://127.0.0.1:1", "--queue", "q"]) == 1
-    assert capsys.readouterr().err.startswith("[JMS_BROKER_UNREACHABLE]")

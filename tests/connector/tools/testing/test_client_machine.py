@@ -3,9 +3,9 @@
 import re
 import socket
 import subprocess
-import sys
 
 import pytest
+from commands import program
 
 from pyspark_jms.errors import EmbeddedBrokerError
 from pyspark_jms.testing import ExternalBroker, JmsClient, Typed
@@ -16,18 +16,7 @@ from pyspark_jms.tools.testing.client_machine import client_machine
 def elsewhere(tmp_path_factory):
     """The address of a `pyspark-jms broker`: a process of its own."""
     folder = str(tmp_path_factory.mktemp("elsewhere"))
-    command = [
-        sys.executable,
-        "-m",
-        "pyspark_jms",
-        "broker",
-        "--dir",
-        folder,
-        "--port",
-        "0",
-        "--password",
-        "pw",
-    ]
+    command = program("broker", "--dir", folder, "--port", "0", "--password", "pw")
     process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
     yield re.match(r"(stomp://\S+) ", process.stdout.readline())[1]
     process.terminate()
