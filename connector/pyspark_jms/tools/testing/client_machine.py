@@ -24,6 +24,7 @@ from pyspark_jms.tools.testing.operations import ExternalBroker
 
 __all__ = ["ClientMachine", "client_machine"]
 
+_NO_ANSWER = "no answer"
 _CONNECT_SECONDS = 10.0
 
 
@@ -136,12 +137,20 @@ def _create_connection(machine: JavaMachine, client: _Client, broker: ExternalBr
     try:
         url = client.url.format(address=address, wait=int(_CONNECT_SECONDS * 1000))
         return attrgetter(client.factory)(machine.jvm)(url).createConnection(user, password)
-    except Py4JJavaError as error:  # its text must be read while the machine runs
-        reason = str(error.java_exception.getMessage())
-        if "Security" in str(error.java_exception.getClass().getSimpleName()):
+    except Py4JJavaError as error:
+        reason, name = _said(error)
+        if "Security" in name:
             raise EmbeddedBrokerError(
                 f"{address} refused user {user}: {reason}.", "Pass user and password to JmsClient."
             ) from None
     except Py4JError:
-        reason = "no answer"
+        reason = _NO_ANSWER
     raise EmbeddedBrokerError(client.fact.format(address=address, reason=reason), client.remedy)
+
+
+def _said(error: Py4JJavaError) -> tuple[str, str]:
+    """Return the message and the class of the error, which the machine has: it may end meanwhile."""
+    try:
+        return str(error.java_exception.getMessage()), str(error.java_exception.getClass().getSimpleName())
+    except Py4JError:
+        return _NO_ANSWER, ""
