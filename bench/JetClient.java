@@ -21,8 +21,8 @@ import org.apache.activemq.artemis.jms.client.ActiveMQConnectionFactory;
  * Hazelcast Jet for comparison: its JMS source with Artemis' client and protocol (CORE), to a sink that does nothing.
  *
  * Each line on standard input is a job: queue, messages, processing guarantee, parallelism. Exactly-once drops messages
- * whose id it has seen, so they need one. The client prints "ready" when
- * the job runs, and "done" when its source has returned the last message. A snapshot once a second acknowledges.
+ * whose id it has seen, so they need one. The client prints "ready" when the job runs, and "done" when its source has
+ * returned the last message. A snapshot once a second acknowledges.
  */
 public final class JetClient {
     private static final AtomicLong SEEN = new AtomicLong();

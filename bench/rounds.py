@@ -140,25 +140,13 @@ class Variant:
 # --- cases ---------------------------------------------------------------------------------------
 
 
-def _query_reads_of_java(name: str) -> _Case:
-    """The same messages that Jet's source reads: from a producer whose client gives each an id."""
+def _query_reads(name: str, fill: _Client = raw.fill, *, of_java: bool = False) -> _Case:
+    """Fills the queue of a query that is awake, and lets it read. ``of_java``: with the messages that Jet reads."""
 
     def case(variant: Variant) -> Measured:
         reading = variant.readings[name]
         reading.wake()
-        variant.stage.java["core"].send(reading.job)
-        return reading.measure()
-
-    return case
-
-
-def _query_reads(name: str, fill: _Client = raw.fill) -> _Case:
-    """Fills the queue of a query that is awake, and lets it read."""
-
-    def case(variant: Variant) -> Measured:
-        reading = variant.readings[name]
-        reading.wake()
-        in_child(fill, reading.job)
+        _send_by_java(variant, reading.job) if of_java else in_child(fill, reading.job)
         return reading.measure()
 
     return case
@@ -182,11 +170,15 @@ def _jet_reads(guarantee: str, parallelism: int = 1) -> _Case:
         assert jet is not None
         queue = f"bench.jet.{time.time_ns()}"  # messages of the round before may come back
         variant.stage.broker.create_queue(queue)
-        job = variant.on(queue)
-        variant.stage.java["core"].send(job)
+        _send_by_java(variant, job := variant.on(queue))
         return _purged(variant, queue, jet.read(job, guarantee, parallelism=parallelism))
 
     return case
+
+
+def _send_by_java(variant: Variant, job: Job) -> None:
+    """Give each message an id, without which Jet's exactly-once source drops it."""
+    variant.stage.java["core"].send(job)
 
 
 def _java_writes(client: str, queue: str) -> _Case:
@@ -238,8 +230,8 @@ _CASES: dict[str, _Case] = {
     "read.jet_none": _jet_reads("NONE"),
     "read.jet_at_least_once": _jet_reads("AT_LEAST_ONCE"),
     "read.jet_exactly_once": _jet_reads("EXACTLY_ONCE", parallelism=2),
-    "read.amqp.core.sent_by_java": _query_reads_of_java("read.amqp.core.sent_by_java"),
-    "read.amqp.core.sent_by_java_once": _query_reads_of_java("read.amqp.core.sent_by_java_once"),
+    "read.amqp.core.sent_by_java": _query_reads("read.amqp.core.sent_by_java", of_java=True),
+    "read.amqp.core.sent_by_java_once": _query_reads("read.amqp.core.sent_by_java_once", of_java=True),
     "read.amqp.java": _java_reads("qpid", "transacted", _AMQP, raw_amqp.fill),
     "read.amqp.proton": _client_reads(peers.proton, "bench.proton", raw_amqp.fill),
 }

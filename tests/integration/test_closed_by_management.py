@@ -166,20 +166,14 @@ def test_messages_whose_consumer_was_closed_once_they_were_accepted_are_read_onc
     ``first``: after which acceptance is answered the consumers are closed.
     """
     put(broker, queue, *(f"text {n}" for n in range(MESSAGES)))
-    control, method, closed = broker.server.getActiveMQServerControl(), Transactions._await_answers, []
+    closed, links = [], {}
 
-    def closed_then(this, receiver):
-        method(this, receiver)
+    def ending(receiver):
         of = "messages" if receiver.remote_source.address == queue else "token"
         links[of] = receiver
-        if not closed and of == first:
-            ending = [links[each] for each in links if closed_at_once in {each, "both"}]
-            closed.extend(end_consumers(control, each.remote_source.address.rpartition("::")[2]) for each in ending)
-            wait_until(lambda: not any(each.is_attached for each in ending))
-            this._connection.check_link(receiver)
+        return [links[each] for each in links if of == first and closed_at_once in {each, "both"}]
 
-    links = {}
-    monkeypatch.setattr(Transactions, "_await_answers", closed_then)
+    monkeypatch.setattr(Transactions, "_await_answers", closing_answered(broker, ending, closed))
     running = ReaderQuery(broker, queue=queue, readers=readers)
     with stopping(running.source):
         assert sorted(running.texts(MESSAGES)) == sorted(f"text {n}" for n in range(MESSAGES))
@@ -267,6 +261,23 @@ def test_a_queue_that_does_not_come_back_ends_the_query(without_the_first):
         wait_until(receiver.next_batch_end)
 
 
+def closing_answered(broker, ending, closed):
+    """``Transactions._await_answers`` that closes consumers once, after the answers to the acceptances of a link:
+    those of the links ``ending(receiver)``. ``closed`` gets how many.
+    """
+    control, method = broker.server.getActiveMQServerControl(), Transactions._await_answers
+
+    def closed_then(this, receiver):
+        method(this, receiver)
+        links = ending(receiver) if not closed else []
+        closed.extend(end_consumers(control, each.remote_source.address.rpartition("::")[2]) for each in links)
+        wait_until(lambda: not any(each.is_attached for each in links))
+        if links:
+            this._connection.check_link(receiver)
+
+    return closed_then
+
+
 def end_consumers(control, queue):
     """Close them as an operator does, and no session or connection. Return how many."""
     found = [one for one in json.loads(control.listAllConsumersAsJSON()) if one["queueName"] == queue]
@@ -301,16 +312,8 @@ def test_a_task_of_a_sink_is_repeated_without_loss(broker, queue, monkeypatch, l
 
 
 def test_a_ledger_whose_consumer_was_closed_once_its_token_was_accepted_has_it_again(broker, queue, monkeypatch):
-    control, method, closed = broker.server.getActiveMQServerControl(), Transactions._await_answers, []
-
-    def closed_then(this, receiver):
-        method(this, receiver)
-        if not closed:
-            closed.append(end_consumers(control, receiver.remote_source.address.rpartition("::")[2]))
-            wait_until(lambda: not receiver.is_attached)
-            this._connection.check_link(receiver)
-
-    monkeypatch.setattr(Transactions, "_await_answers", closed_then)
+    closed = []
+    monkeypatch.setattr(Transactions, "_await_answers", closing_answered(broker, lambda receiver: [receiver], closed))
     options = SinkOptions.parse(access(broker, "amqp") | {"queue": queue, "deliveryGuarantee": "exactly-once"})
     write_once(options, [pa.RecordBatch.from_pydict({"text": [f"text {n}" for n in range(MESSAGES)]})])
     assert closed == [1]

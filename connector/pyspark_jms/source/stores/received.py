@@ -33,7 +33,7 @@ _JOURNAL_NEEDS = (
 
 
 class ReceivedStore(Store):
-    """Of an at-least-once read, and of an exactly-once read over STOMP."""
+    """The store of an at-least-once read, and of an exactly-once read over STOMP."""
 
     def __init__(self, run: Run) -> None:
         self._run, self._options = run, run.reading.options
