@@ -32,6 +32,7 @@ _LARGE_IN_A_SMALL = 5
 _FLAT = {
     "latency": ("p50_ms", "p99_ms"),
     "latency_amqp": ("p50_ms", "p99_ms"),
+    "latency_toy": ("p50_ms", "p99_ms"),
     "latency_rate": ("p50_ms", "p99_ms"),
     "idle": ("percent",),
     "task": ("workers_ms", "jvm_ms"),

@@ -21,6 +21,7 @@ from bench.spark import (
     ended,
     last_batch,
     progress_since,
+    rows_of,
     small_batches,
     start_query,
     until,
@@ -28,16 +29,24 @@ from bench.spark import (
 
 __all__ = [
     "delays", "floor", "idle_percent", "import_ms", "latencies", "latency", "percentile", "start_seconds", "task_ms",
+    "toy_latency",
 ]  # fmt: skip
+
+_TOY_STARTS_SECONDS, _TOY_WARMS_SECONDS = 3.0, 1.0
+"""A number is due so long after the start of the query, and those of the first batches are not counted."""
 
 
 def latencies(side: SparkSide, job: Job, *, per_second: int, seconds: float) -> dict[str, Any]:
-    """Return the latencies over STOMP, over AMQP, and of Spark alone."""
+    """Return the latencies over STOMP, over AMQP, of a toy source in Python, and of Spark alone."""
     amqp = {"brokerUrl": side.broker.amqp_url}
-    stomp = latency(side, job, per_second=per_second, seconds=seconds)
-    plain = latency(side, job, amqp, per_second=per_second, seconds=seconds)
+    pairs = {
+        "latency": latency(side, job, per_second=per_second, seconds=seconds),
+        "latency_amqp": latency(side, job, amqp, per_second=per_second, seconds=seconds),
+    }
+    toy = toy_latency(side, per_second=per_second, seconds=seconds)
     rate = rate_latency(side, job, per_second=per_second, seconds=seconds)
-    return {"latency": stomp, "latency_amqp": plain, "latency_rate": rate}
+    more = {f"{name}_more_than_toy_ms": each["p50_ms"] - toy["p50_ms"] for name, each in pairs.items()}
+    return {**pairs, "latency_toy": toy, "latency_rate": rate, **more}
 
 
 def latency(
@@ -57,6 +66,28 @@ def latency(
     document = {"p50_ms": percentile(found, 50), "p99_ms": percentile(found, 99)} | busy
     rounded = {name: round(value, 2) for name, value in document.items()}
     return {"per_second": per_second, "messages": len(found)} | rounded
+
+
+def toy_latency(side: SparkSide, *, per_second: int, seconds: float) -> dict[str, float]:
+    """Return what a query with the least source in Python needs: what is beyond it is this product's."""
+    began, numbers = time.time() + _TOY_STARTS_SECONDS, int(per_second * seconds)
+    options = {"began": began, "perSecond": per_second, "numbers": numbers}
+    checkpoint = str(side.folder / f"toy-{time.time_ns()}")
+    frame = side.spark.readStream.format("toy").options(**options).load()
+    query = frame.writeStream.format("noop").option("checkpointLocation", checkpoint).start()
+    try:
+        until(query, lambda: rows_of(query) >= numbers)
+        batches = progress_since(query)
+    finally:
+        query.stop()
+    warm = int(per_second * _TOY_WARMS_SECONDS)
+    found = delays([began + number / per_second for number in range(numbers)], batches)[warm:]
+    return {
+        "per_second": per_second,
+        "messages": len(found),
+        "p50_ms": round(percentile(found, 50), 2),
+        "p99_ms": round(percentile(found, 99), 2),
+    }
 
 
 def rate_latency(side: SparkSide, job: Job, *, per_second: int, seconds: float) -> dict[str, float]:

@@ -123,7 +123,12 @@ def _expected(title: str, measured: dict[str, Any] | None) -> str:
 
 def _small_costs(document: dict[str, Any]) -> list[str]:
     """Latency, an idle query and a start, where the document has them."""
-    latencies = {"latency": "over STOMP", "latency_amqp": "over AMQP", "latency_rate": "by Spark alone"}
+    latencies = {
+        "latency": "over STOMP",
+        "latency_amqp": "over AMQP",
+        "latency_toy": "by a toy source in Python",
+        "latency_rate": "by Spark alone",
+    }
     shown = [
         f"{document[key]['p50_ms']:.0f} ms {name} (99 %: {document[key]['p99_ms']:.0f} ms)"
         for key, name in latencies.items()

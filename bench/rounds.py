@@ -15,6 +15,7 @@ from bench.java_side import JavaSide, JetSide
 from bench.job import Job, Measured
 from bench.naive import NaiveSource
 from bench.spark import Reading, SparkSide, Writing, rate_source
+from bench.toy import ToySource
 from pyspark_jms.testing import AddressSettings, EmbeddedArtemis
 
 __all__ = ["AXIS", "JOURNAL", "OURS", "PEERS", "QUICK", "Stage", "Variant", "base_job", "measure", "warm_up"]
@@ -65,6 +66,7 @@ class Stage:
             broker = stack.enter_context(EmbeddedArtemis(benchmark=True, heap="4g", address_settings=addresses))
             side = stack.enter_context(SparkSide(broker))
             side.spark.dataSource.register(NaiveSource)
+            side.spark.dataSource.register(ToySource)
             reason = JavaSide.missing() if java else None
             in_java = (case for case in PEERS if "java" in case or ".jet" in case)
             skipped = dict.fromkeys(in_java, reason) if reason else {}

@@ -31,7 +31,7 @@ from pyspark_jms.testing import EmbeddedArtemis
 
 __all__ = [
     "Progress", "Reading", "SparkSide", "Writing", "began", "ended", "last_batch", "message_columns", "progress_since",
-    "rate_source", "small_batches", "start_query", "until",
+    "rate_source", "rows_of", "small_batches", "start_query", "until",
 ]  # fmt: skip
 
 Progress = dict[str, Any]

@@ -127,6 +127,11 @@ def _axis_line(name: str, raw: dict[str, Any], spark: dict[str, Any]) -> str:
 def _beside(document: dict[str, Any]) -> str:
     lines = [_warm_up(document, way) for way in ("read", "write")]
     lines += [_latency(name, document[key]) for key, name in _LATENCIES.items() if key in document]
+    if "latency_toy" in document:
+        lines.append(
+            "latency of a toy source in Python at {per_second} numbers/s: p50 {p50_ms:.0f} ms,"
+            " p99 {p99_ms:.0f} ms".format(**document["latency_toy"])
+        )
     if "latency_rate" in document:
         lines.append(
             "Spark's own floor at {per_second} messages/s, ten rows a batch of a rate source: p50 {p50_ms:.0f} ms,"
@@ -309,6 +314,8 @@ TARGETS = (
     Target("encode with nulls and escapes, frames/s on a core", "encode.rows_per_s", 1_500_000),
     Target("one more read task, ms of CPU of its Python worker", "task.workers_ms", 15, most=True),
     Target("latency at 100 messages/s, median, ms", "latency.p50_ms", 200, most=True),
+    Target("the same, ms more than a toy source in Python", "latency_more_than_toy_ms", 10, most=True),
+    Target("the same over AMQP", "latency_amqp_more_than_toy_ms", 10, most=True),
     Target("idle query, broker and Spark, percent of a core", "idle.percent", 2, most=True),
     Target("load() to the first row, warm JVM, s", "start.seconds", 5, most=True),
     Target("import pyspark_jms, ms", "import.ms", 10, most=True),
