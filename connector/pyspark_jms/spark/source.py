@@ -23,7 +23,7 @@ from pyspark_jms.errors import MissingOptionError, SchemaError, UnsupportedError
 from pyspark_jms.options.sink import SinkOptions
 from pyspark_jms.options.source import SourceOptions
 from pyspark_jms.options.values import hide_secrets
-from pyspark_jms.spark.calls import short_traceback
+from pyspark_jms.spark.calls import freeze_gc, short_traceback
 from pyspark_jms.spark.releases import HAS_ADMISSION_CONTROL, arrow_type
 
 __all__ = ["JmsDataSource"]
@@ -78,6 +78,7 @@ class JmsDataSource(DataSource):
     def streamWriter(self, schema: StructType, overwrite: bool) -> Any:
         from pyspark_jms.spark.writers import JmsStreamWriter
 
+        freeze_gc()
         if overwrite:
             raise UnsupportedError(
                 "Output mode complete would send the whole result with every batch.", "Use outputMode('append')."
@@ -95,6 +96,7 @@ class JmsDataSource(DataSource):
     def writer(self, schema: StructType, overwrite: bool) -> Any:
         from pyspark_jms.spark.writers import JmsBatchWriter
 
+        freeze_gc()
         return JmsBatchWriter(_sink_options(self.options, schema), overwrite=overwrite)
 
 

@@ -15,7 +15,7 @@ from pyspark_jms.errors import IllegalStateError, OptionConflictError, Unsupport
 from pyspark_jms.options.sink import SinkOptions
 from pyspark_jms.sentences import counted
 from pyspark_jms.sink.tasks import LedgerTask, TaskResult, log_dropped_rows, may_be_repeated, require_identity
-from pyspark_jms.spark.calls import short_traceback
+from pyspark_jms.spark.calls import freeze_gc, short_traceback
 from pyspark_jms.spark.releases import StreamArrowWriter
 
 __all__ = ["JmsBatchWriter", "JmsStreamWriter"]
@@ -64,6 +64,7 @@ class JmsBatchWriter(DataSourceArrowWriter):
     @short_traceback
     def commit(self, messages: list[Any]) -> None:
         """Log a closing line, except in ``foreachBatch``, where writes are many."""
+        freeze_gc()
         reports = _finish(self._options, "this write", messages)
         if not any(report.in_a_query for report in reports):
             rows = sum(report.result.sent.rows for report in reports)

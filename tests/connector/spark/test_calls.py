@@ -71,3 +71,31 @@ print(first > 1000, second == first, gc.get_freeze_count() > second + 1000)
 def test_freezes_again_only_after_an_import():
     ended = subprocess.run([sys.executable, "-c", PROBE], capture_output=True, text=True, timeout=30, check=True)
     assert ended.stdout == "True True True\n"
+
+
+PLAN = """
+import gc
+from pyspark.sql.types import StringType, StructField, StructType
+from pyspark_jms.options.sink import SinkOptions
+from pyspark_jms.spark.source import JmsDataSource
+from pyspark_jms.spark.writers import JmsBatchWriter
+OPTIONS = {"brokerUrl": "stomp://127.0.0.1:1", "queue": "q"}
+TEXT = StructType([StructField("text", StringType())])
+before = gc.get_freeze_count()
+CALL
+print(before, gc.get_freeze_count() > 1000)
+"""
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        "JmsDataSource(OPTIONS).streamWriter(TEXT, overwrite=False)",
+        "JmsDataSource(OPTIONS).writer(TEXT, overwrite=False)",
+        "JmsBatchWriter(SinkOptions.parse(OPTIONS), overwrite=False).commit([])",
+    ],
+)
+def test_a_plan_and_a_commit_of_a_write_leave_modules_out_of_collections(call):
+    code = PLAN.replace("CALL", call)
+    ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True)
+    assert ended.stdout == "0 True\n"
