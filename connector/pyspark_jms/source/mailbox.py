@@ -46,12 +46,17 @@ class Mailbox:
 
     def __init__(self) -> None:
         self._memory: int | None = None
+        self._address: MailAddress | None = None
         self._read = 0
 
     def address(self) -> MailAddress | None:
         """Return the address, or None where no task could write."""
         if self._memory is None:
             self._memory = new_memory(0)
+            self._address = self._made()
+        return self._address
+
+    def _made(self) -> MailAddress | None:
         runner, driver = _process(os.getpid()), _process(os.getppid())
         machine = _machine()
         if self._memory is None or runner is None or driver is None or machine is None:
@@ -69,7 +74,7 @@ class Mailbox:
     def close(self) -> None:
         if self._memory is not None:
             os.close(self._memory)
-            self._memory = None
+            self._memory = self._address = None
 
 
 def post(address: MailAddress, record: bytes) -> bool:

@@ -179,7 +179,12 @@ class Offset:
     @classmethod
     def parse(cls, text: str) -> Self:
         """Raise ``ValueError`` if the text is not an offset."""
-        match json.loads(text):
+        return cls.of(json.loads(text))
+
+    @classmethod
+    def of(cls, value: Any) -> Self:
+        """As ``parse``, of the JSON value."""
+        match value:
             case {
                 "stream": str() | None as stream,
                 "address": str() | None as address,

@@ -333,7 +333,7 @@ def _logged(offset: Offset) -> dict[str, Any]:
 
 def _parsed(offset: dict[str, Any]) -> Offset:
     try:
-        return Offset.parse(json.dumps(offset))
+        return Offset.of(offset)
     except ValueError:
         raise OptionConflictError(
             "deliveryGuarantee=exactly-once is given for a read over AMQP, and the checkpoint is of another read,"
