@@ -6,6 +6,7 @@ protocol.
 
 from array import array
 from bisect import bisect_right
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol, TypeAlias
 
@@ -24,6 +25,7 @@ __all__ = [
     "block_of",
     "fit",
     "index_of",
+    "joined",
     "part_starts",
     "positions_of",
     "wrong_index",
@@ -108,6 +110,18 @@ def index_of(positions: Positions) -> Index:
 def block_of(*messages: bytes) -> MessageBlock:
     """The messages without heads and ids."""
     return MessageBlock(b"".join(messages), ends=index_of(np.cumsum([len(message) for message in messages])))
+
+
+def joined(blocks: Sequence[MessageBlock]) -> MessageBlock:
+    """The messages of all blocks, one after the other, without ids."""
+    if len(blocks) == 1:
+        return blocks[0]
+    starts = np.cumsum([0, *(len(block.data) for block in blocks)])
+    heads, ends = _new_index(), _new_index()
+    for block, start in zip(blocks, starts.tolist(), strict=False):
+        heads += index_of(positions_of(block.heads) + start) if block.heads else _new_index()
+        ends += index_of(positions_of(block.ends) + start)
+    return MessageBlock(b"".join(block.data for block in blocks), heads, ends)
 
 
 # --- how many messages fit into so many bytes -------------------------------------------------------

@@ -12,10 +12,11 @@ from typing import NotRequired, TypedDict
 
 import pyarrow as pa
 
+from pyspark_jms.columns.origins import Origin
 from pyspark_jms.errors import SchemaError
 from pyspark_jms.jms.conversions import ValueType
 from pyspark_jms.jms.headers import HEADERS
-from pyspark_jms.jms.model import BODY_MARKER, TYPES_MARKER, Destination
+from pyspark_jms.jms.model import BODY_MARKER, TYPES_MARKER
 from pyspark_jms.jms.rules import JMSX_PROPERTIES, is_left_out, sent_name_problem
 from pyspark_jms.jms.subscription import BodyChoice
 
@@ -272,7 +273,7 @@ def _misspelled(name: str) -> str | None:
 class DecodeOptions(TypedDict):
     """How the messages of a block become rows."""
 
-    source: Destination
+    source: Origin
     first_sequence: int
     body_type: BodyChoice
     wanted: NotRequired[WantedColumns | None]

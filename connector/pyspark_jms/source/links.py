@@ -11,6 +11,7 @@ from typing import Any, Protocol, Unpack
 
 from pyspark_jms.blocks.block import MessageBlock
 from pyspark_jms.blocks.dead_letter import DeadLetter, OversizedMessage
+from pyspark_jms.columns.origins import Origin
 from pyspark_jms.columns.schema import DecodeOptions, WantedColumns
 from pyspark_jms.delivery.subscription_ledger import Recognition
 from pyspark_jms.jms.dialect import BrokerDialect
@@ -142,7 +143,7 @@ class Reading:
         self,
         block: MessageBlock,
         dialect: str,
-        source: Destination,
+        source: Origin,
         *,
         first_sequence: int = 0,
         body_type: BodyChoice | None = None,

@@ -72,7 +72,7 @@ def peek(reading: Reading, *, limits: str | None = "maxMessagesPerTrigger and ma
             now_ms = int(time.time() * 1000)
             part = PartitionSlice(str(destination), link.dialect.name, shown, range_.messages(), now_ms)
             shown += len(range_)
-            yield rows_of(part, reading)[0]
+            yield rows_of([part], reading)[0]
         if limits is not None:
             look.warn_of_rest(limits)
 

@@ -1,12 +1,16 @@
 """What the tasks of a batch read and make rows of, and what they report: whether they run here, what they dropped."""
 
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
+from itertools import pairwise
 from typing import Any
 
-from pyspark_jms.blocks.block import MessageBlock, PartitionSlice
+import numpy as np
+
+from pyspark_jms.blocks.block import MessageBlock, PartitionSlice, joined
 from pyspark_jms.blocks.shared_memory import SharedMemory
+from pyspark_jms.columns.origins import origin_at, origins
 from pyspark_jms.columns.schema import ReadColumns, WantedColumns
 from pyspark_jms.columns.selection import Selection, selection
 from pyspark_jms.errors import BadMessageError, CorruptJournalError, JournalError
@@ -17,31 +21,54 @@ from pyspark_jms.source.links import Reading
 from pyspark_jms.source.mailbox import DropReports, LocalityProbe, MailAddress, answer, report_dropped
 from pyspark_jms.source.missing_properties import look_for_dropped, look_for_missing
 
-__all__ = ["TaskInput", "TaskInputs", "TaskReports", "read_task", "rows_of"]
+__all__ = ["TaskInput", "TaskInputs", "TaskReports", "read_task", "rows_of", "together"]
 
 _LOOKED_AT = 100
 """Messages of a part whose names are read for the line about a property that none has."""
 
-# --- one part of a batch ----------------------------------------------------------------------------
+_TOGETHER_BYTES, _TOGETHER_MESSAGES = 15 << 20, 1 << 14
+"""Neighbours are decoded together up to this size: one large block is faster than many small ones."""
+
+# --- parts of a batch -------------------------------------------------------------------------------
 
 
-def rows_of(part: PartitionSlice, reading: Reading, *, run_ends: bool | None = None) -> tuple[Any, int]:
-    """One RecordBatch with the columns that are asked for, and how many messages the selector dropped.
+def together(parts: Iterable[PartitionSlice]) -> Iterator[list[PartitionSlice]]:
+    """Neighbours that one RecordBatch can have the rows of."""
+    found: list[PartitionSlice] = []
+    size = messages = 0
+    for part in map(_loaded, parts):
+        block = part.place.load()
+        size, messages = size + len(block.data), messages + len(block)
+        if found and not (_follows(found[-1], part) and size <= _TOGETHER_BYTES and messages <= _TOGETHER_MESSAGES):
+            yield found
+            found, size, messages = [], len(block.data), len(block)
+        found.append(part)
+    if found:
+        yield found
+
+
+def _follows(before: PartitionSlice, part: PartitionSlice) -> bool:
+    kinds = {Destination.parse(each.source).kind for each in (before, part)}
+    alike = (before.dialect, before.delivered_ms) == (part.dialect, part.delivered_ms)
+    return alike and len(kinds) == 1 and part.first_sequence == before.first_sequence + len(before)
+
+
+def rows_of(parts: Sequence[PartitionSlice], reading: Reading, *, run_ends: bool | None = None) -> tuple[Any, int]:
+    """One RecordBatch with the columns that are asked for, and how many messages the selector dropped. ``parts``: as
+    ``together`` has them.
 
     With ``onBadMessage=fail`` a ``BadMessageError`` instead of a row with ``body_error``, also if that column is not
     asked for. ``run_ends``: of a task, whether its query ends with the messages that were there (AvailableNow).
     """
-    options = reading.options
-    source = Destination.parse(part.source)
-    chosen = _selection(options, part.dialect)
-    block = part.place.load()
+    options, first = reading.options, parts[0]
+    source = origins([(Destination.parse(part.source), len(part)) for part in parts])
+    chosen = _selection(options, first.dialect)
+    blocks = [part.place.load() for part in parts]
+    block = joined(blocks)
     wanted = _wanted(options, chosen)
-    batch = reading.decode(block, part.dialect, source, first_sequence=part.first_sequence, wanted=wanted)
-    kept = (
-        batch
-        if chosen is None
-        else chosen.apply(batch, source.kind, partial(reading.protocol.has_unheld_time, part.dialect, block))
-    )
+    batch = reading.decode(block, first.dialect, source, first_sequence=first.first_sequence, wanted=wanted)
+    has_unheld_time = partial(reading.protocol.has_unheld_time, first.dialect, block)
+    kept = batch if chosen is None else chosen.apply(batch, origin_at(source, 0).kind, has_unheld_time)
     from pyspark_jms.columns.envelope import open_envelopes  # with pyarrow's kernels, as decode
 
     rows = open_envelopes(kept, options.body_type)
@@ -49,14 +76,26 @@ def rows_of(part: PartitionSlice, reading: Reading, *, run_ends: bool | None = N
     if options.on_bad_message == "fail":
         _require_good(batch.column("body_error"))
         _require_good(errors)
-    names = partial(_names_in, part, block, reading)
-    if run_ends is not None and chosen is not None and (residual := chosen.pushed.residual) is not None:
-        look_for_dropped(part.source, residual, batch.num_rows, kept.num_rows, names, ends=run_ends)
-    if options.columns is not None and options.columns.properties:
-        look_for_missing(part.source, options.columns.properties, asked, names)
-    if part.delivered_ms is not None:
-        asked = _without_past_expirations(asked, part.delivered_ms)
+    residual = None if run_ends is None or chosen is None else chosen.pushed.residual
+    properties = () if options.columns is None else options.columns.properties
+    if residual is not None or properties:
+        for part, one, (begin, end) in zip(parts, blocks, _spans(parts, kept), strict=True):
+            names = partial(_names_in, part, one, reading)
+            if residual is not None:
+                look_for_dropped(part.source, residual, len(part), end - begin, names, ends=bool(run_ends))
+            if properties:
+                look_for_missing(part.source, properties, asked.slice(begin, end - begin), names)
+    if first.delivered_ms is not None:
+        asked = _without_past_expirations(asked, first.delivered_ms)
     return asked, batch.num_rows - kept.num_rows
+
+
+def _spans(parts: Sequence[PartitionSlice], kept: Any) -> list[tuple[int, int]]:
+    """Return where the rows of each part are among those that are kept."""
+    if len(parts) == 1:
+        return [(0, kept.num_rows)]
+    ends = np.array([part.first_sequence + len(part) for part in parts])
+    return list(pairwise([0, *np.searchsorted(kept.column("sequence").to_numpy(), ends).tolist()]))
 
 
 def _names_in(part: PartitionSlice, block: MessageBlock, reading: Reading) -> list[str]:
@@ -98,7 +137,7 @@ def _wanted(options: SourceOptions, chosen: Selection | None) -> WantedColumns |
     """Return what is decoded (what is asked for, and what decides about the rows), or None for everything."""
     if options.columns is None or options.on_bad_message == "fail":
         return None
-    return options.columns.wanted(() if chosen is None else chosen.columns())
+    return options.columns.wanted({"sequence"} if chosen is None else {"sequence", *chosen.columns()})
 
 
 def _asked(columns: ReadColumns | None, rows: Any) -> tuple[Any, Any]:
@@ -214,14 +253,13 @@ class TaskInputs(TaskReports):
 
 
 def read_task(task: TaskInput, reading: Reading) -> Iterator[Any]:
-    """On an executor: one RecordBatch a part."""
+    """On an executor."""
     if task.question is not None:
         answer(task.question)
-    for part in task.parts:
-        loaded = _loaded(part)
-        rows, dropped = rows_of(loaded, reading, run_ends=task.run_ends)
+    for parts in together(task.parts):
+        rows, dropped = rows_of(parts, reading, run_ends=task.run_ends)
         if dropped:
-            report_dropped(task.drops, loaded.first_sequence, dropped)
+            report_dropped(task.drops, parts[0].first_sequence, dropped)
         yield rows
 
 

@@ -52,7 +52,7 @@ def test_a_part_of_a_query_tells_of_a_column_that_nothing_has(caplog, queue, sel
     options = replace(SourceOptions.parse({"brokerUrl": "stomp://h", "queue": queue} | selector), columns=columns)
     with caplog.at_level(logging.WARNING):
         part = PartitionSlice(f"queue://{queue}", "artemis", 0, scanner.take())
-        found, _ = rows_of(part, reading_of(options))
+        found, _ = rows_of([part], reading_of(options))
     assert found.to_pylist() == [{"text": "x", "regoin": None}] * 20
     assert "column regoin (did you mean region?), so the column is NULL" in lines(caplog)[0]
 
@@ -78,7 +78,7 @@ def test_a_part_in_spark_that_drops_all_is_told_once(caplog, queue, selector, pa
         for count in parts:
             scanner.feed(frame * count)
             part = PartitionSlice(f"queue://{queue}", "rabbitmq", 0, scanner.take())
-            rows_of(part, reading_of(options), run_ends=run_ends)
+            rows_of([part], reading_of(options), run_ends=run_ends)
     lines = [record.getMessage() for record in caplog.records if "dropped all" in record.getMessage()]
     assert [
         f"all of the first {count} messages from queue://{queue}. " in line

@@ -1,14 +1,19 @@
+import logging
 import pickle
+import random
 from dataclasses import replace
 
 import pyarrow as pa
 import pytest
+from amqp_messages import Messages, annotations, byte, properties, string
+from amqp_messages import block_of as amqp_block
 
 from pyspark_jms.blocks.block import MessageBlock, PartitionSlice
 from pyspark_jms.columns.schema import read_columns
 from pyspark_jms.errors import BadMessageError, SelectorIgnoredError
 from pyspark_jms.options.source import SourceOptions
-from pyspark_jms.source.task_inputs import TaskInputs, read_task, rows_of
+from pyspark_jms.source import task_inputs as module
+from pyspark_jms.source.task_inputs import TaskInputs, read_task, rows_of, together
 from pyspark_jms.spark.protocols import reading_of
 from pyspark_jms.stomp.wire.scan import FrameScanner
 
@@ -26,7 +31,7 @@ def options(**more):
 
 
 def rows(part, **more):
-    return rows_of(part, reading_of(options(**more)))
+    return rows_of([part], reading_of(options(**more)))
 
 
 def part_of(*bodies, source="queue://q"):
@@ -63,7 +68,7 @@ def asked(*fields):
 
 
 def asked_rows(part, columns, **more):
-    return rows_of(part, reading_of(replace(options(**more), columns=columns)))[0]
+    return rows_of([part], reading_of(replace(options(**more), columns=columns)))[0]
 
 
 def test_rows_have_the_columns_of_the_users_schema():
@@ -148,3 +153,95 @@ def test_tasks_of_this_machine_map_memory_until_the_batch_is_done(inputs):
     inputs.release(8)
     with pytest.raises(Exception, match="JMS_ILLEGAL_STATE"):
         place.load()
+
+
+# --- parts of several queues ------------------------------------------------------------------------
+
+
+def alone_and_together(parts, reading):
+    """The rows of the parts, decoded one by one and in as few batches as there may be."""
+    every = list(together(parts))
+    alone = [rows_of([part], reading)[0] for part in parts]
+    both = [rows_of(each, reading)[0] for each in every]
+    return pa.Table.from_batches(alone).combine_chunks(), pa.Table.from_batches(both).combine_chunks(), len(every)
+
+
+def slices(blocks, sources, dialect):
+    first = 0
+    for block, source in zip(blocks, sources, strict=True):
+        yield PartitionSlice(source, dialect, first, block)
+        first += len(block)
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("sources", [["queue://a.1", "queue://b", "queue://a.*,b"], ["topic://t", "topic://news.#"]])
+def test_messages_of_several_destinations_become_the_rows_that_they_become_alone(seed, sources):
+    """AMQP: of brokers and clients, some of them unreadable, some of a temporary queue of the same name."""
+    rng, made = random.Random(seed), Messages(seed, oddness=0.02)
+    names = ["a.1", "b", "news.x", "t"]
+    fixed = [
+        annotations(jms_dest=byte(kind)) + properties(to=string(name), message_id=string(name))
+        for name in names
+        for kind in range(4)
+    ]
+    blocks = [
+        amqp_block([rng.choice(fixed) if rng.random() < 0.5 else made.message() for _ in range(rng.randint(1, 9))])
+        for _ in range(60)
+    ]
+    parts = list(slices(blocks, rng.choices(sources, k=60), "artemis"))
+    reading = reading_of(SourceOptions.parse({"brokerUrl": "amqp://h", "queue": "q"}))
+    alone, both, batches = alone_and_together(parts, reading)
+    assert both.equals(alone)
+    assert batches == 1
+
+
+@pytest.mark.parametrize("dialect", ["artemis", "classic", "rabbitmq"])
+@pytest.mark.parametrize("sources", [["queue://a.1", "queue://b"], ["topic://t", "topic://news.#"]])
+def test_frames_of_several_destinations_become_the_rows_that_they_become_alone(dialect, sources):
+    rng, blocks = random.Random(1), []
+    for _ in range(60):
+        scanner = FrameScanner(max_body_bytes=1000)
+        for number in range(rng.randint(1, 5)):
+            body = rng.choice([b"\xff", b"one", b"", b'{"a": 1}'])
+            more = rng.choice(["", "n:1\n", "priority:x\n", "timestamp:1700000000000\n"])
+            to = rng.choice(["/queue/a.1", "/topic/news.x", "/exchange/amq.topic/t", "t", "topic://t"])
+            head = f"MESSAGE\nsubscription:1\nmessage-id:9,{number}\ndestination:{to}\n{more}"
+            scanner.feed(f"{head}content-length:{len(body)}\n\n".encode() + body + b"\0\n")
+        blocks.append(scanner.take())
+    parts = list(slices(blocks, rng.choices(sources, k=60), dialect))
+    alone, both, batches = alone_and_together(parts, reading_of(options()))
+    assert both.equals(alone)
+    assert batches == 1
+
+
+def test_what_follows_directly_is_decoded_together_up_to_a_size(monkeypatch):
+    block = block_of(b"one", b"two")
+    given = [("queue://a", "artemis", 0, None), ("queue://b", "artemis", 2, None)]
+    given += [("topic://t", "artemis", 4, None), ("topic://t", "classic", 6, None), ("topic://t", "classic", 9, None)]
+    given += [("topic://t", "classic", 11, 5)]
+    parts = [PartitionSlice(source, dialect, first, block, ms) for source, dialect, first, ms in given]
+    assert [[part.first_sequence for part in each] for each in together(parts)] == [[0, 2], [4], [6], [9], [11]]
+    alike = [PartitionSlice("queue://a", "artemis", 2 * number, block) for number in range(5)]
+    assert [len(each) for each in together(alike)] == [5]
+    monkeypatch.setattr(module, "_TOGETHER_MESSAGES", 4)
+    assert [len(each) for each in together(alike)] == [2, 2, 1]
+    monkeypatch.setattr(module, "_TOGETHER_BYTES", len(block.data))
+    assert [len(each) for each in together(alike)] == [1] * 5
+
+
+def test_what_a_selector_drops_and_a_missing_property_are_told_of_each_queue(caplog, queue):
+    names = [f"queue://{queue}.{number}" for number in range(2)]
+    regions = [["EU"] * 25, ["US"] * 25]
+    parts = [replace(typed_part(*values), source=name) for name, values in zip(names, regions, strict=True)]
+    parts[1] = replace(parts[1], first_sequence=25)
+    columns = asked(("n", pa.string()), ("nn", pa.string()))
+    selected = replace(options(selector="n = 'EU'", selectorInSpark="residual"), columns=columns)
+    rabbit = [replace(part, dialect="rabbitmq") for part in parts]
+    with caplog.at_level(logging.WARNING):
+        found, dropped = rows_of(rabbit, reading_of(selected), run_ends=True)
+    assert (found.column("n").to_pylist(), dropped) == (["EU"] * 25, 25)
+    [null] = [line for line in caplog.messages if "so the column is NULL" in line]
+    assert f"first 25 messages from {names[0]} has the property of column nn (did you mean n?)" in null
+    with caplog.at_level(logging.WARNING):
+        rows_of(parts, reading_of(replace(options(), columns=columns)))
+    assert f"first 25 messages from {names[1]} has the property of column nn" in caplog.messages[-1]

@@ -42,9 +42,10 @@ from pyspark_jms.amqp.wire.constructors import TYPES
 from pyspark_jms.amqp.wire.sections import EMPTY_MESSAGE_ID, digest, fingerprint
 from pyspark_jms.blocks.block import MessageBlock, positions_of, wrong_index
 from pyspark_jms.columns.arrays import Ints, Uint8s, contents, merged, require_offsets, stacked, strings_at
+from pyspark_jms.columns.origins import Origin, Origins, longest_name, spelled
 from pyspark_jms.columns.schema import ARROW_SCHEMA, BODY_COLUMNS, COLUMNS, PROPERTY_MAPS, WantedColumns, property_keys
 from pyspark_jms.jms.headers import HEADERS, Annotation, Header, HeaderField, HeaderType, PropertiesField
-from pyspark_jms.jms.model import DEFAULT_PRIORITY, DESTINATION_WORDS, HIGHEST_PRIORITY, DeliveryMode, Destination
+from pyspark_jms.jms.model import DEFAULT_PRIORITY, DESTINATION_WORDS, HIGHEST_PRIORITY, DeliveryMode
 from pyspark_jms.jms.subscription import BodyChoice
 
 __all__ = ["decode"]
@@ -57,7 +58,7 @@ def decode(
     block: MessageBlock,
     *,
     dialect: Dialect,
-    source: Destination,
+    source: Origin,
     first_sequence: int,
     body_type: BodyChoice,
     wanted: WantedColumns | None = None,
@@ -80,7 +81,7 @@ def decode(
 def _decoded(block: MessageBlock, context: BlockContext, first_sequence: int) -> pa.RecordBatch:
     rows = len(block)
     buffer = pa.py_buffer(block.data)
-    require_offsets(buffer.size + rows * (len(context.source.name.encode()) + _ROW_PREFIX))
+    require_offsets(buffer.size + rows * (longest_name(context.source) + _ROW_PREFIX))
     begins, ends = _bounds(block, buffer.size)
     batch = stacked(list(_pieces(block, ByteReader(buffer), begins, ends, context)))
     place = context.schema.get_field_index("sequence")
@@ -98,7 +99,7 @@ def _pieces(
     while pending:
         first, last = pending.pop()
         try:
-            fast, numbers = _read(reader, begins[first:last], ends[first:last], context)
+            fast, numbers = _read(reader, begins[first:last], ends[first:last], context.between(first, last))
         except TooNearTheEndError:
             reader = reader.padded()
             pending.append((first, last))
@@ -314,7 +315,16 @@ class _Rows:
         kinds = self._annotations.small(Annotation.DESTINATION, BYTE, range(len(DESTINATION_WORDS)))
         source, dialect = self._reading.source, self._reading.dialect
         texts, codes = self._different(PropertiesField.TO)
-        return _by_pair(texts, codes, kinds, lambda to, kind: destination_of(to, kind, source, dialect))
+        if isinstance(source, Origins):
+            every, codes = source.each, codes + source.numbers(self._parts.numbers) * len(texts)
+        else:
+            every = (source,)
+
+        def spelled_at(code: int, kind: int | None) -> str:
+            origin, text = divmod(code, len(texts))
+            return destination_of(texts[text], kind, every[origin], dialect)
+
+        return _by_pair(codes, kinds, spelled_at)
 
     def _reply_tos(self) -> pa.Array:
         if field_at(self._parts.properties, PropertiesField.REPLY_TO) is None:
@@ -322,7 +332,7 @@ class _Rows:
         kinds = self._annotations.small(Annotation.REPLY_TO, BYTE, range(len(DESTINATION_WORDS)))
         dialect = self._reading.dialect
         texts, codes = self._different(PropertiesField.REPLY_TO)
-        return _by_pair(texts, codes, kinds, lambda name, kind: reply_to_of(name, kind, dialect))
+        return _by_pair(codes, kinds, lambda code, kind: reply_to_of(texts[code], kind, dialect))
 
     def _different(self, number: int) -> tuple[list[str | None], Ints]:
         """The different texts of a field, which end with None, and the number of each row's text."""
@@ -342,7 +352,8 @@ class _Rows:
             mask = np.zeros(len(message_ids), np.bool_)
             mask[without] = True
             message_ids = pc.replace_with_mask(message_ids, pa.array(mask), digests)
-        return pc.binary_join_element_wise(pa.scalar(self._reading.source.name, pa.string()), message_ids, _SLASH)
+        names = spelled(self._reading.source, self._parts.numbers, lambda each: each.name)
+        return pc.binary_join_element_wise(names, message_ids, _SLASH)
 
     def _fingerprints(self, rows: Ints) -> pa.Array:
         data = memoryview(self._reader.buffer)
@@ -356,16 +367,14 @@ def _int32(values: Ints) -> pa.Array:
     return pa.array(values.astype(np.int32))
 
 
-def _by_pair(
-    names: list[str | None], codes: Ints, kinds: Ints, spelled: Callable[[str | None, int | None], str | None]
-) -> pa.Array:
-    """``spelled`` of each row's name and its kind, called once for each different pair."""
+def _by_pair(codes: Ints, kinds: Ints, spell: Callable[[int, int | None], str | None]) -> pa.Array:
+    """``spell`` of each row's code and its kind, called once for each different pair."""
     width = len(DESTINATION_WORDS) + 1
     pairs = codes * width + kinds + 1
     first = int(pairs[0])
     each, where = (np.array([first]), None) if (pairs == first).all() else np.unique(pairs, return_inverse=True)
     different = (divmod(pair, width) for pair in each.tolist())
-    texts = pa.array([spelled(names[name], kind - 1 if kind else None) for name, kind in different], pa.string())
+    texts = pa.array([spell(code, kind - 1 if kind else None) for code, kind in different], pa.string())
     return pa.repeat(texts[0], len(pairs)) if where is None else texts.take(pa.array(where))
 
 
@@ -389,7 +398,7 @@ def _one_by_one(block: MessageBlock, rows: list[int], context: BlockContext) -> 
     read, size = [], 0
     for row in rows:
         message = block.message(row)
-        read.append(_row(message, context))
+        read.append(_row(message, context.between(row, row + 1)))
         size += len(message)
         if size >= _BYTES_AT_ONCE or row == rows[-1]:
             yield pa.RecordBatch.from_pylist(read, schema=context.schema)

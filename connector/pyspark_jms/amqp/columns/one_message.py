@@ -5,7 +5,7 @@ can be read is in the row's other columns: a faulty property does not hide the b
 """
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import IntEnum
 from functools import partial
 from typing import Any, TypeAlias
@@ -54,6 +54,7 @@ from pyspark_jms.amqp.wire.sections import (
     stable_id,
 )
 from pyspark_jms.columns.envelope import UnreadableValueError
+from pyspark_jms.columns.origins import Origin, between, origin_at
 from pyspark_jms.columns.schema import ARROW_SCHEMA, FIRST_MS, LAST_MS, WantedColumns
 from pyspark_jms.jms.conversions import ValueType
 from pyspark_jms.jms.headers import (
@@ -92,7 +93,7 @@ class BlockContext:
     """The facts that all messages of a block share."""
 
     dialect: Dialect
-    source: Destination
+    source: Origin
     body_type: BodyChoice
     wanted: WantedColumns | None = None
     """The columns to decode, or None for all."""
@@ -100,6 +101,17 @@ class BlockContext:
     @property
     def schema(self) -> pa.Schema:
         return ARROW_SCHEMA if self.wanted is None else self.wanted.schema
+
+    def between(self, first: int, last: int) -> "BlockContext":
+        """Return the context of the messages ``first`` to ``last`` (not included) of the block."""
+        if isinstance(self.source, Destination):
+            return self
+        return replace(self, source=between(self.source, first, last))
+
+    @property
+    def only_source(self) -> Destination:
+        """Return the source of a context that has one message."""
+        return origin_at(self.source, 0)
 
 
 @dataclass(slots=True)
@@ -140,7 +152,7 @@ def read_message(message: bytes, context: BlockContext) -> dict[str, Any]:
         parts = _parts_of(message)
     except MalformedMessageError as malformed:
         row.faults.append(f"the message is malformed: {malformed}")
-        row.columns["JMSDestination"] = str(context.source)
+        row.columns["JMSDestination"] = str(context.only_source)
         id_ = (stable_id(message) or b"").decode()  # it may stand before what is malformed
     else:
         _read_header(message, parts, row)
@@ -165,7 +177,7 @@ def delivery_id(context: BlockContext, id_: str | None, message: Buffer) -> str:
     """``NAME/message-id``; without a message-id the fingerprint stands for it, after ``~``."""
     if not id_ or id_ == EMPTY_MESSAGE_ID:
         id_ = f"~{fingerprint(message, annotated=not context.dialect.changes_annotations).hex()}"
-    return f"{context.source.name}/{id_}"
+    return f"{context.only_source.name}/{id_}"
 
 
 def _parts_of(message: bytes) -> _Parts:
@@ -248,7 +260,9 @@ def _read_properties(message: bytes, parts: _Parts, row: _Row, context: BlockCon
         expiry = created + row.time_to_live
     row.columns |= {
         **{name: of(field, read) for field, (name, read) in _TEXT_READERS.items()},
-        "JMSDestination": destination_of(to, _kind(message, parts, Annotation.DESTINATION), context.source, dialect),
+        "JMSDestination": destination_of(
+            to, _kind(message, parts, Annotation.DESTINATION), context.only_source, dialect
+        ),
         "JMSReplyTo": reply_to_of(reply_to, _kind(message, parts, Annotation.REPLY_TO), dialect),
         "JMSExpiration": _micros(expiry),
         "JMSTimestamp": _micros(created),

@@ -7,7 +7,7 @@ from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 from pyspark_jms.amqp.reading import ReaderLink
-from pyspark_jms.blocks.block import StagedRange
+from pyspark_jms.blocks.block import PartitionSlice, StagedRange
 from pyspark_jms.delivery.register import steps
 from pyspark_jms.delivery.register.holder import RegisterHolder
 from pyspark_jms.delivery.register.outcomes import Answer, Keep, Kept, Read, Stop
@@ -20,7 +20,7 @@ from pyspark_jms.errors import (
     TransactionRolledBackError,
 )
 from pyspark_jms.network.patience import keep_trying
-from pyspark_jms.source.readers.value import Run, ValueRows, joined
+from pyspark_jms.source.readers.value import RowsOf, ValueRows
 
 __all__ = ["Attempt"]
 
@@ -35,9 +35,9 @@ class Attempt:
 
     machine: RegisterHolder
     connect: Callable[[], ReaderLink]
-    receive: Callable[[ReaderLink, steps.Receive], tuple[steps.Received, Sequence[Run]]] | None = None
+    receive: Callable[[ReaderLink, steps.Receive], tuple[steps.Received, Sequence[PartitionSlice]]] | None = None
     """Only a task has it, and ``rows_of``: the driver, which keeps a register, receives nothing."""
-    rows_of: Callable[[Run], tuple[Any, int]] | None = None
+    rows_of: RowsOf | None = None
     _: KW_ONLY
     timeout: float
     peek: Callable[[], tuple[StoredToken[Token], ...]] | None = None
@@ -164,7 +164,7 @@ class Attempt:
             is_whole = command.blocks is not None and len(found) >= command.blocks
             if is_whole or not self._may_still_come("blocks of a reader are missing"):
                 break
-        self.rows = ValueRows(joined(map(_run_of, found)), self.rows_of)
+        self.rows = ValueRows(map(_part_of, found), self.rows_of)
         return steps.BlocksSeen(len(found))
 
     def _may_still_come(self, what: str) -> bool:
@@ -228,6 +228,6 @@ def _carry_out_at_once(link: ReaderLink, command: Any) -> object:
     raise AssertionError(command)
 
 
-def _run_of(staged: StagedRange) -> Run:
+def _part_of(staged: StagedRange) -> PartitionSlice:
     block = staged.block
-    return Run(staged.first, block.source, block.dialect, block.messages)
+    return PartitionSlice(block.source, block.dialect, staged.first, block.messages)

@@ -3,6 +3,7 @@
 import hashlib
 import time
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 from pyspark_jms.amqp.reading import ReaderLink
@@ -21,14 +22,14 @@ from pyspark_jms.source.readers.attempt import Attempt
 from pyspark_jms.source.readers.connecting import connect_register, require_broker, subscriptions_of
 from pyspark_jms.source.readers.intake import TaskIntake
 from pyspark_jms.source.readers.reader_input import ReaderInput, report_number
-from pyspark_jms.source.readers.value import NewValue, Run
+from pyspark_jms.source.readers.value import NewValue
 from pyspark_jms.source.task_inputs import rows_of
 
 __all__ = ["read_reader"]
 
 
 def read_reader(task: ReaderInput, reading: Reading) -> Iterator[Any]:
-    """One RecordBatch for each run of messages. L13: the lock is given back before the first one."""
+    """L13: the lock is given back before the first one."""
     if task.question is not None:
         answer_where(task.question)
     moved = _MoveTime()
@@ -87,7 +88,7 @@ def _attempt(task: ReaderInput, reading: Reading, moved: _MoveTime) -> Attempt:
         if task.broker is not None and options.fail_on_data_loss:
             require_broker(reading, link.address, task.broker)
 
-    def receive(link: ReaderLink, command: steps.Receive) -> tuple[steps.Received, Sequence[Run]]:
+    def receive(link: ReaderLink, command: steps.Receive) -> tuple[steps.Received, Sequence[PartitionSlice]]:
         since = task.drain_since_ms
         drain = None if since is None else Drain(since)
         link.subscribe(subscriptions_of(options, link, task.read.reader, task.readers))
@@ -101,15 +102,15 @@ def _attempt(task: ReaderInput, reading: Reading, moved: _MoveTime) -> Attempt:
         moved.note(received.metrics)
         return received, runs
 
-    def rows_of_run(run: Run) -> tuple[Any, int]:
-        part = PartitionSlice(run.source, run.dialect, run.first, run.messages, moved.ms)
-        return rows_of(part, reading, run_ends=task.drain_since_ms is not None)
+    def rows_of_runs(runs: Sequence[PartitionSlice]) -> tuple[Any, int]:
+        delivered = [replace(run, delivered_ms=moved.ms) for run in runs]
+        return rows_of(delivered, reading, run_ends=task.drain_since_ms is not None)
 
     attempt = Attempt(
         ReaderTask(fail_on_data_loss=options.fail_on_data_loss),
         connect,
         receive,
-        rows_of_run,
+        rows_of_runs,
         missing=missing,
         timeout=options.connection.reconnect_timeout,
         rows_first=options.on_bad_message == "fail" or options.selector is not None,
@@ -117,11 +118,11 @@ def _attempt(task: ReaderInput, reading: Reading, moved: _MoveTime) -> Attempt:
     return attempt
 
 
-def _digest(runs: Sequence[Run], recognition: Recognition | None) -> int:
+def _digest(runs: Sequence[PartitionSlice], recognition: Recognition | None) -> int:
     """Return what the ids and contents of the first and the last message make, or 0 if one of them has no id."""
     if not runs or recognition is None:
         return 0
-    ends = [(runs[0].messages, 0), (runs[-1].messages, len(runs[-1].messages) - 1)]
+    ends = [(runs[0].place.load(), 0), (runs[-1].place.load(), len(runs[-1]) - 1)]
     if not all(recognition.is_named(*end) for end in ends):
         return 0
     digest = hashlib.blake2b(b"".join(recognition.identity(*end) or b"" for end in ends), digest_size=6)
@@ -136,7 +137,7 @@ def _received(
     *,
     ends: int,
     lost: int,
-) -> tuple[steps.Received, Sequence[Run]]:
+) -> tuple[steps.Received, Sequence[PartitionSlice]]:
     has_ended = drain is not None and len(drain.ended) == len(link.sources)
     metrics = {
         "messages": len(value),

@@ -24,9 +24,10 @@ from pyspark_jms.columns.envelope import (
     column_of,
     read_elements,
 )
+from pyspark_jms.columns.origins import Origin, longest_name
 from pyspark_jms.columns.schema import ARROW_SCHEMA, BODY_COLUMNS, COLUMNS, PROPERTY_MAPS, WantedColumns
 from pyspark_jms.columns.value_texts import BODY_TYPE_NAMES, integers
-from pyspark_jms.jms.model import BODY_MARKER, OCTET_STREAM, BodyType, Destination
+from pyspark_jms.jms.model import BODY_MARKER, OCTET_STREAM, BodyType
 from pyspark_jms.jms.rules import element_value_problem
 from pyspark_jms.jms.subscription import MAX_ELEMENTS, BodyChoice, too_many
 from pyspark_jms.sentences import joined_faults
@@ -45,7 +46,7 @@ def decode(
     block: MessageBlock,
     *,
     dialect: Dialect,
-    source: Destination,
+    source: Origin,
     first_sequence: int,
     body_type: BodyChoice,
     wanted: WantedColumns | None = None,
@@ -62,7 +63,7 @@ def decode(
     if not rows:
         return pa.RecordBatch.from_pylist([], schema=schema)
     frames, too_many = with_few_headers(frames, dialect)
-    require_offsets(frames.raw.size + rows * (len(source.name.encode()) + _ROW_PREFIX))
+    require_offsets(frames.raw.size + rows * (longest_name(source) + _ROW_PREFIX))
     read = _FrameReader(frames, too_many, dialect, source, first_sequence, body_type, wanted)
     few = None if wanted is None else _few_lines(frames, dialect, wanted)
     if few is not None:
@@ -78,7 +79,7 @@ class _FrameReader:
     frames: FrameBounds
     too_many: dict[int, str]
     dialect: Dialect
-    source: Destination
+    source: Origin
     first_sequence: int
     body_type: BodyChoice
     wanted: WantedColumns | None

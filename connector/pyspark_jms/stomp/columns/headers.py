@@ -16,10 +16,11 @@ import pyarrow.compute as pc
 
 from pyspark_jms.columns.arrays import Ints, Mask, contents, is_first, strings_at, tiled
 from pyspark_jms.columns.envelope import read_types, read_types_of
+from pyspark_jms.columns.origins import Origin, origin_at, spelled
 from pyspark_jms.columns.schema import ARROW_SCHEMA, COLUMNS, FIRST_MS, LAST_MS, TIMESTAMP, property_keys
 from pyspark_jms.columns.value_texts import integers
 from pyspark_jms.jms.headers import HEADERS, HeaderType
-from pyspark_jms.jms.model import HIGHEST_PRIORITY, DeliveryMode, Destination, DestinationKind
+from pyspark_jms.jms.model import HIGHEST_PRIORITY, DeliveryMode, DestinationKind
 from pyspark_jms.stomp.columns.lines import Fault, Lines
 from pyspark_jms.stomp.dialects.base import Dialect
 
@@ -270,21 +271,26 @@ class Headers:
             del self.faults[known:]
         return read(self, role, self._headers.text(role))
 
-    def read_from(self, source: Destination) -> pa.Array:
+    def read_from(self, source: Origin) -> pa.Array:
         """JMSDestination. A queue is constant; a subscription may have wildcards, so each frame names its topic."""
-        constant = pa.scalar(str(source), pa.string())
-        if source.kind is DestinationKind.QUEUE:
-            return pa.repeat(constant, len(self._headers))
-        prefix = self._dialect.addresses.prefixes[source.kind]
+        constant, kind = spelled(source, self._numbers, str), origin_at(source, 0).kind
+        if kind is DestinationKind.QUEUE:
+            return constant if isinstance(constant, pa.Array) else pa.repeat(constant, len(self._headers))
+        prefix = self._dialect.addresses.prefixes[kind]
         names = self._plain(_without_prefix(self._headers.text("@destination"), prefix))
         named = pc.binary_join_element_wise(_TOPIC, names, _NOTHING)
         return pc.coalesce(named, constant)
 
-    def delivery_id(self, source: Destination) -> pa.Array:
+    def delivery_id(self, source: Origin) -> pa.Array:
         separator = self._dialect.stable_id_separator
         if separator is None:
             return pa.nulls(len(self._headers), pa.string())
-        return stable_ids(self._headers.text("@message-id"), separator, source.name)
+        queues = spelled(source, self._numbers, lambda each: each.name)
+        return stable_ids(self._headers.text("@message-id"), separator, queues)
+
+    @property
+    def _numbers(self) -> Ints:
+        return np.arange(len(self._headers))
 
     def time(self, role: str, texts: pa.Array) -> pa.Array:
         moments, wrong = times(texts, self._dialect.timestamp_unit_ms if role == "JMSTimestamp" else 1)
@@ -399,11 +405,11 @@ def destinations(texts: pa.Array, prefixes: dict[str, str]) -> pa.Array:
     return pc.binary_join_element_wise(urls.take(pa.array(which)), names, _NOTHING)
 
 
-def stable_ids(ids: pa.Array, separator: str, queue: str) -> pa.Array:
+def stable_ids(ids: pa.Array, separator: str, queues: pa.Scalar | pa.Array) -> pa.Array:
     """``QUEUE/ID``, where ID is what follows ``separator``, or all where it is not; null where ID is empty."""
     at = pc.find_substring(ids, separator).fill_null(-1).to_numpy().astype(np.int64)
     found = _without_start(ids, np.where(at < 0, 0, at + len(separator.encode())))
-    return pc.binary_join_element_wise(pa.scalar(queue, pa.string()), found, _SLASH)
+    return pc.binary_join_element_wise(queues, found, _SLASH)
 
 
 def _without_start(texts: pa.Array, skipped: Ints) -> pa.Array:

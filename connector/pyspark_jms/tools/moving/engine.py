@@ -194,7 +194,7 @@ class _Mover:
 
     def _rows_of(self, block: MessageBlock) -> pa.RecordBatch:
         place = PartitionSlice(str(self.reading.options.destinations[0]), self.link.dialect.name, 0, block)
-        return rows_of(place, self.reading)[0]
+        return rows_of([place], self.reading)[0]
 
     def _targets_of(self, block: MessageBlock, rows: pa.RecordBatch) -> list[Destination | str]:
         lossy = _lossy(rows)

@@ -4,29 +4,13 @@ import pytest
 
 from pyspark_jms.amqp.dialects import DIALECTS
 from pyspark_jms.amqp.link.connection import Connection
-from pyspark_jms.blocks.block import MessageBlock, block_of
+from pyspark_jms.blocks.block import PartitionSlice, block_of
 from pyspark_jms.blocks.staged import unpack
 from pyspark_jms.delivery.message_range import MessageRange
 from pyspark_jms.jms.model import Destination
 from pyspark_jms.jms.subscription import Subscription
 from pyspark_jms.source.readers import task as module
-from pyspark_jms.source.readers.value import NewValue, Run, ValueRows, joined
-
-
-def run(first, *messages, source="queue://q"):
-    return Run(first, source, "artemis", block_of(*(each.encode() for each in messages)))
-
-
-def test_neighbours_of_one_source_are_joined():
-    runs = [run(0, "a"), run(1, "b", "c"), run(3, "d", source="queue://r"), run(4, "e"), run(6, "g"), run(7, "h")]
-    found = list(joined(runs))
-    assert [(each.first, each.end, bytes(each.messages.data)) for each in found] == [
-        (0, 3, b"abc"),
-        (3, 4, b"d"),
-        (4, 5, b"e"),
-        (6, 8, b"gh"),
-    ]
-    assert [found[0].messages.message(index) for index in range(3)] == [b"a", b"b", b"c"]
+from pyspark_jms.source.readers.value import NewValue, ValueRows
 
 
 class Source:
@@ -69,7 +53,10 @@ def test_messages_are_numbered_in_the_order_in_which_they_are_added():
         (10, 1, "queue://a"),
     ]
     assert [link.sent[0][2].messages.message(index) for index in range(2)] == [b"one", b"two"]
-    assert [(run.first, run.end, run.source) for run in value.runs] == [(7, 9, "queue://b"), (9, 11, "queue://a")]
+    assert [(run.first_sequence, len(run), run.source) for run in value.runs] == [
+        (7, 2, "queue://b"),
+        (9, 2, "queue://a"),
+    ]
     assert link.accepted == [(1, [b"0001", b"0002"]), (0, [b"0000", b"0001"])]
     assert (len(value), value.blocks, value.first, value.end, value.size) == (4, 3, 7, 11, 6 + 90_001)
 
@@ -78,7 +65,8 @@ def test_a_value_without_messages():
     assert len(NewValue(Link(), "s", 5, 3)) == 0
 
 
-RUNS = [Run(number, "queue://q", "artemis", MessageBlock()) for number in range(4)]
+# Every other number is missing, so no two are neighbours.
+RUNS = [PartitionSlice("queue://q", "artemis", 2 * number, block_of(b"x")) for number in range(4)]
 
 
 class BadRunError(Exception):
@@ -86,11 +74,12 @@ class BadRunError(Exception):
 
 
 def rows_of(asked, *, bad=()):
-    def rows(run):
-        asked.append(run.first)
-        if run.first in bad:
+    def rows(runs):
+        first = runs[0].first_sequence // 2
+        asked.append(first)
+        if first in bad:
             raise BadRunError
-        return f"rows {run.first}", run.first
+        return f"rows {first}", first
 
     return rows
 
