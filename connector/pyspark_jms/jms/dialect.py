@@ -71,6 +71,10 @@ class BrokerDialect:
     set_by_client: frozenset[str] = frozenset()
     """Names with a reserved prefix that a client is meant to set: rows may use them."""
 
+    widens_again: bool = False
+    """Whether a window cannot grow, is in bytes, and a queue can be left and subscribed to again with a larger one at
+    no delivery attempt."""
+
     silent_end: str = ""
     """The likely cause, and the remedy, when the broker ends connections again and again without a reason. Empty: it
     always gives one."""

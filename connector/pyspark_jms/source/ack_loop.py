@@ -54,8 +54,12 @@ class AckLoop:
     # --- acknowledgements ----------------------------------------------------------------------
 
     def acknowledge_all(self) -> None:
-        for subscription in range(self.ledger.subscriptions):
+        due = [each for each in range(self.ledger.subscriptions) if self.ledger.due(each)]
+        filled = self.subscriptions.filled(due)
+        for subscription in due:
             self.acknowledge(subscription)
+        for subscription in self.subscriptions.to_resubscribe(filled):
+            self._resubscribe(subscription)
 
     def acknowledge(self, subscription: int) -> None:
         """Acknowledge what is due, if anything is. Waits only for the receipts of earlier acknowledgements."""
@@ -117,6 +121,16 @@ class AckLoop:
             self._lost(subscription)
         for subscription in subscriptions:
             self.subscriptions.reconnect(subscription, None)
+
+    def _resubscribe(self, subscription: int) -> None:
+        """Give back what is in flight, and subscribe again."""
+        try:
+            self.confirm(subscription)
+        except ConnectionLostError:
+            return  # it is replaced soon
+        self.subscriptions.links[subscription].close()
+        self._lost(subscription)
+        self.subscriptions.resubscribe(subscription)
 
     def reconnect_lost(self) -> None:
         for subscription in self.subscriptions.lost():

@@ -73,6 +73,9 @@ class SourceLink(MessageSource, OpenConnection[BrokerDialect], Protocol):
         ``InvalidDestinationError``: it has another durable subscription of that name.
         """
 
+    def fills_window(self) -> bool:
+        """Return whether so much is in flight that a larger window would be filled, too."""
+
     def acknowledge(self, ids: Iterable[bytes]) -> str:
         """Send the acknowledgements, and return the receipt that will confirm them."""
 

@@ -2,12 +2,12 @@
 
 import logging
 import time
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterable
 from contextlib import closing
 from dataclasses import dataclass, field
 
 from pyspark_jms.errors import ConnectionLostError, JMSError
-from pyspark_jms.jms.model import Destination
+from pyspark_jms.jms.dialect import BrokerDialect
 from pyspark_jms.jms.subscription import SharedWindow, Subscription, selector_changed
 from pyspark_jms.network.connection import StateCondition, closed_on
 from pyspark_jms.network.patience import keep_trying
@@ -27,6 +27,10 @@ MAX_SHORT_SESSIONS = 5
 
 _MOST_CONNECTIONS = 8
 """So many connections, at most, for all queues of a query. More of them cost threads, and never read faster."""
+_MOST_WIDE = 4
+"""So many queues have a wide window at most, where a window cannot grow by itself."""
+_WIDE_ENOUGH = 4 << 20
+"""A window of so many bytes is not widened."""
 _MOST_LINKS = 120
 """Queues of a connection: over AMQP each has two links, and a plain transfer has a handle below 256."""
 
@@ -91,6 +95,8 @@ class Subscriptions:
         self.condition = StateCondition()
         grows = self._shares and reading.options.connection.protocol == "amqp"
         self._shared = SharedWindow(reading.options.window_bytes // 2) if grows else None
+        self._wide: list[int] = []
+        """Subscriptions with a wide window, the first one for the longest time."""
         self.links: list[SourceLink] = []
         self._absent: dict[int, _Absence] = {}
         """By subscription, queues that were there: the others are read meanwhile."""
@@ -109,9 +115,7 @@ class Subscriptions:
             may_have = facts is None or facts.undelivered > 0
             for subscription in self._same_destination(first):
                 # The first one has probed the queue, and a probe beside it would not see the head of the queue.
-                self.links.append(
-                    self._first(subscription, destination, patience, probes=may_have and subscription == first)
-                )
+                self.links.append(self._first(subscription, patience, probes=may_have and subscription == first))
                 self._sessions.began(subscription, time.monotonic())
         for link in self.links[:: options.connections]:
             self._log_what_to_expect(link)
@@ -126,9 +130,9 @@ class Subscriptions:
         first = subscription - subscription % self._options.connections
         return range(first, first + self._options.connections)
 
-    def _first(self, subscription: int, destination: Destination, patience: float, *, probes: bool) -> SourceLink:
+    def _first(self, subscription: int, patience: float, *, probes: bool) -> SourceLink:
         return keep_trying(
-            lambda: self._subscribe(destination, self._beside(subscription), probes=probes),
+            lambda: self._subscribe(subscription, probes=probes),
             "the first connection",
             timeout=patience,
             seen=patience > 0,
@@ -151,19 +155,20 @@ class Subscriptions:
         others = (each for each in range(subscription % shared, len(self.links), shared) if each != subscription)
         return next((self.links[each] for each in others if not self.links[each].is_down), None)
 
-    def _subscribe(self, destination: Destination, beside: SourceLink | None, *, probes: bool = False) -> SourceLink:
+    def _subscribe(self, subscription: int, *, probes: bool = False) -> SourceLink:
         """Connect, learn the dialect, split the selector for it, and subscribe.
 
         ``probes``: not after a lost connection, because a message that cannot be sent ends the query.
         """
         options = self._options
-        link = self._reading.connect(self.condition, beside)
+        destination = options.destinations[subscription // options.connections]
+        link = self._reading.connect(self.condition, self._beside(subscription))
         with closed_on(JMSError, link.close):
             selector = options.selector_for(link.dialect)
             self._require_same_selector(selector)
-        subscription = Subscription(
+        wanted = Subscription(
             destination=destination,
-            window_bytes=options.connection_window // (2 if self._shared else 1) or 1,
+            window_bytes=self._window(subscription, link.dialect),
             shared=self._shared,
             transform=options.body_type == "auto",
             durable=options.durable,
@@ -172,12 +177,55 @@ class Subscriptions:
             probes=probes,
         )
         try:
-            link.subscribe(subscription)
+            link.subscribe(wanted)
         except JMSError as error:
             if error.missing:
                 error.name_destination(str(destination), destination.name)
             raise
         return link
+
+    # --- windows -------------------------------------------------------------------------------
+
+    def _window(self, subscription: int, dialect: BrokerDialect) -> int:
+        """Half of ``windowBytes`` is divided among all queues where a window can be wider than others."""
+        options, is_halved = self._options, self._shared is not None or self._widens(dialect)
+        wide = options.window_bytes // 2 // _MOST_WIDE if subscription in self._wide else 0
+        return max(1, options.connection_window // (2 if is_halved else 1)) + wide
+
+    def _widens(self, dialect: BrokerDialect) -> bool:
+        return self._shares and dialect.widens_again and self._options.connection_window < _WIDE_ENOUGH
+
+    def filled(self, subscriptions: Iterable[int]) -> list[int]:
+        """Return those that fill a window that can be wider."""
+        links = [(each, self.links[each]) for each in subscriptions if each not in self._wide]
+        return [each for each, link in links if self._widens(link.dialect) and link.fills_window()]
+
+    def to_resubscribe(self, filled: Iterable[int]) -> list[int]:
+        """Give these wide windows, as many as there may be: first each takes that of a queue that has nothing. Return
+        what to subscribe again.
+        """
+        changed = []
+        for subscription in filled:
+            if len(self._wide) == _MOST_WIDE:
+                idle = next((each for each in self._wide if not self.links[each].waiting()[0]), None)
+                if idle is None:
+                    break
+                self._wide.remove(idle)
+                changed.append(idle)
+            self._wide.append(subscription)
+            changed.append(subscription)
+        return changed
+
+    def resubscribe(self, subscription: int) -> None:
+        """After its link was closed. An error ends the connection, which is then replaced as any lost one."""
+        left = self.links[subscription]
+        try:
+            self.links[subscription] = self._subscribe(subscription)
+        except JMSError as error:
+            if not error.transient:
+                raise
+            left.drop()
+        self._sessions.began(subscription, time.monotonic())
 
     def _require_same_selector(self, selector: str | None) -> None:
         """Before SUBSCRIBE: Classic would forget what a durable subscription with another selector holds."""
@@ -230,7 +278,7 @@ class Subscriptions:
             raise silent
         try:
             link = keep_trying(
-                lambda: self._subscribe(destination, self._beside(subscription)),
+                lambda: self._subscribe(subscription),
                 f"reconnecting to {link.address}",
                 timeout=self._options.connection.reconnect_timeout,
                 failure=None if subscription in self._absent else silent or lost,

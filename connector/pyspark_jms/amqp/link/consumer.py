@@ -66,6 +66,10 @@ class _Receiving(OnConnection[Dialect]):
     def take_oversized(self) -> list[OversizedMessage]:
         return self.prefetch.take_oversized()
 
+    def fills_window(self) -> bool:
+        """The window grows by itself (``SharedWindow``)."""
+        return False
+
     def check(self) -> None:
         """Raise what ended the connection or the link, or the error of a message that stops the query."""
         self.connection.check()

@@ -37,6 +37,7 @@ _PARSED = (
 )
 
 ARTEMIS = Dialect(
+    widens_again=True,
     name="artemis",
     server_prefix="ActiveMQ-Artemis/",
     tested_versions="2.44.0, 2.55.0",

@@ -26,6 +26,9 @@ from pyspark_jms.stomp.wire.frame import ack_frames
 
 __all__ = ["Consumer", "subscribe_headers"]
 
+_COUNTED = 3
+"""Of a window that is full, at least this part is counted here: Artemis counts the bytes of a CORE text twice."""
+
 _log = logging.getLogger("pyspark_jms.link")
 
 
@@ -233,6 +236,10 @@ class Consumer(OnConnection[Dialect]):
         """Return whether the broker delivers no more before something is acknowledged. For a window of messages."""
         wanted = self.subscription
         return self._taken.messages >= self.dialect.window(wanted.window_bytes, wanted.window_messages)
+
+    def fills_window(self) -> bool:
+        in_flight = self.waiting()[1] + self._taken.size
+        return self.dialect.widens_again and _COUNTED * in_flight >= self.subscription.window_bytes
 
     def require_acknowledgeable(self, ids: Iterable[bytes]) -> None:
         """``UnsupportedError`` for a message whose ACK ends the connection."""
