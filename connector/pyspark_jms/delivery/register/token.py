@@ -183,7 +183,7 @@ class Offset:
 
     @classmethod
     def of(cls, value: Any) -> Self:
-        """As ``parse``, of the JSON value."""
+        """Raise ``ValueError`` if the JSON value is not an offset."""
         match value:
             case {
                 "stream": str() | None as stream,

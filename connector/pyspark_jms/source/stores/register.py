@@ -68,6 +68,8 @@ class RegisterStore(Store):
         self._readers = readers_of(options)
         self._probe: Probe | None = None
         self._pause, self._next_question = _FIRST_PAUSE_SECONDS, 0.0
+        self._spent = 0.0
+        """CPU seconds of the last question, without those of the connection."""
         self._new_stream = uuid.uuid4().hex
         self._base = ""
         """The address of the registers."""
@@ -153,12 +155,11 @@ class RegisterStore(Store):
                 self._stop.pause(min(self._next_question, deadline) - now)
                 if self._next_question >= deadline:
                     return False
-            began = time.process_time()
             if self._ask():
                 self._pause, self._next_question = _FIRST_PAUSE_SECONDS, 0.0
                 return True
-            ended, spent = time.monotonic(), time.process_time() - began
-            shortest, longest = (min(factor * spent, _MOST_PAUSE_SECONDS) for factor in _PAUSE_FACTORS)
+            ended = time.monotonic()
+            shortest, longest = (min(factor * self._spent, _MOST_PAUSE_SECONDS) for factor in _PAUSE_FACTORS)
             self._pause = min(max(1.3 * self._pause, shortest), max(longest, _LONGEST_PAUSE_SECONDS))
             self._next_question = ended + self._pause
             if ended >= deadline:
@@ -177,7 +178,10 @@ class RegisterStore(Store):
 
     def _try_to_ask(self) -> bool:
         try:
-            found = self._open_probe().has_messages()
+            probe = self._open_probe()
+            began = time.process_time()
+            found = probe.has_messages()
+            self._spent = time.process_time() - began
         except JMSError as error:
             if self._probe is not None and error.transient:
                 _log.warning("= the connection of the planner ended: %s", error.fact)
