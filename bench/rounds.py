@@ -135,6 +135,8 @@ class Variant:
         return replace(self.job, queue=queue)
 
     def filled(self, queue: str, fill: _Client = raw.fill) -> Job:
+        self.stage.broker.create_queue(queue)
+        self.stage.broker.purge(queue)  # a client before may have given back what it had more than once
         in_child(fill, job := self.on(queue))
         return job
 

@@ -221,6 +221,8 @@ def test_what_follows_directly_is_decoded_together_up_to_a_size(monkeypatch):
     given += [("topic://t", "classic", 11, 5)]
     parts = [PartitionSlice(source, dialect, first, block, ms) for source, dialect, first, ms in given]
     assert [[part.first_sequence for part in each] for each in together(parts)] == [[0, 2], [4], [6], [9], [11]]
+    monkeypatch.setattr(module, "_FEW_MESSAGES", 1)
+    assert [[part.first_sequence for part in each] for each in together(parts[:2])] == [[0], [2]]
     alike = [PartitionSlice("queue://a", "artemis", 2 * number, block) for number in range(5)]
     assert [len(each) for each in together(alike)] == [5]
     monkeypatch.setattr(module, "_TOGETHER_MESSAGES", 4)
