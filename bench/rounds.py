@@ -136,7 +136,7 @@ class Variant:
 
     def filled(self, queue: str, fill: _Client = raw.fill) -> Job:
         self.stage.broker.create_queue(queue)
-        self.stage.broker.purge(queue)  # a client before may have given back what it had more than once
+        self.stage.broker.purge(queue)  # what the case before has left would be read, too
         in_child(fill, job := self.on(queue))
         return job
 
