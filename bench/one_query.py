@@ -63,18 +63,15 @@ def latency(
         batches = progress_since(reading.query, before)
     found = delays(sent, batches)
     busy = {f"{role}_percent": 100 * spent / meter.seconds for role, spent in meter.cpu.items()}
-    document = {"p50_ms": percentile(found, 50), "p99_ms": percentile(found, 99)} | busy
-    rounded = {name: round(value, 2) for name, value in document.items()}
-    return {"per_second": per_second, "messages": len(found)} | rounded
+    rounded = {name: round(value, 2) for name, value in busy.items()}
+    return {"per_second": per_second, "messages": len(found), **_percentiles(found)} | rounded
 
 
 def toy_latency(side: SparkSide, *, per_second: int, seconds: float) -> dict[str, float]:
     """Return what a query with the least source in Python needs: what is beyond it is this product's."""
     began, numbers = time.time() + _TOY_STARTS_SECONDS, int(per_second * seconds)
-    options = {"began": began, "perSecond": per_second, "numbers": numbers}
-    checkpoint = str(side.folder / f"toy-{time.time_ns()}")
-    frame = side.spark.readStream.format("toy").options(**options).load()
-    query = frame.writeStream.format("noop").option("checkpointLocation", checkpoint).start()
+    options = {"began": str(began), "perSecond": str(per_second), "numbers": str(numbers)}
+    query = start_query(side, "none", options, source="toy")
     try:
         until(query, lambda: rows_of(query) >= numbers)
         batches = progress_since(query)
@@ -82,12 +79,7 @@ def toy_latency(side: SparkSide, *, per_second: int, seconds: float) -> dict[str
         query.stop()
     warm = int(per_second * _TOY_WARMS_SECONDS)
     found = delays([began + number / per_second for number in range(numbers)], batches)[warm:]
-    return {
-        "per_second": per_second,
-        "messages": len(found),
-        "p50_ms": round(percentile(found, 50), 2),
-        "p99_ms": round(percentile(found, 99), 2),
-    }
+    return {"per_second": per_second, "messages": len(found), **_percentiles(found)}
 
 
 def rate_latency(side: SparkSide, job: Job, *, per_second: int, seconds: float) -> dict[str, float]:
@@ -97,12 +89,7 @@ def rate_latency(side: SparkSide, job: Job, *, per_second: int, seconds: float) 
     """
     batches = small_batches(side, job, rows=10, seconds=seconds)
     found = floor(batches, per_second)
-    return {
-        "per_second": per_second,
-        "batches": len(batches),
-        "p50_ms": round(percentile(found, 50), 2),
-        "p99_ms": round(percentile(found, 99), 2),
-    }
+    return {"per_second": per_second, "batches": len(batches), **_percentiles(found)}
 
 
 def floor(batches: Sequence[Progress], per_second: int) -> list[float]:
@@ -132,6 +119,10 @@ def delays(sent: Sequence[float], batches: Sequence[Progress]) -> list[float]:
     ordered = sorted(batches, key=lambda batch: batch["batchId"])
     times = [ended(batch) for batch in ordered for _ in range(batch["numInputRows"])]
     return [(time - at) * 1000 for at, time in zip(sent, times, strict=True)]
+
+
+def _percentiles(milliseconds: Sequence[float]) -> dict[str, float]:
+    return {f"p{percent}_ms": round(percentile(milliseconds, percent), 2) for percent in (50, 99)}
 
 
 def percentile(values: Sequence[float], percent: int) -> float:

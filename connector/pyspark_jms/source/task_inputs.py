@@ -51,10 +51,13 @@ def together(parts: Iterable[PartitionSlice]) -> Iterator[list[PartitionSlice]]:
 
 
 def _follows(before: PartitionSlice, part: PartitionSlice) -> bool:
+    end = before.first_sequence + len(before)
+    if (end, before.dialect, before.delivered_ms) != (part.first_sequence, part.dialect, part.delivered_ms):
+        return False
+    if before.source == part.source:
+        return True
     kinds = {Destination.parse(each.source).kind for each in (before, part)}
-    alike = (before.dialect, before.delivered_ms) == (part.dialect, part.delivered_ms)
-    is_worth_it = before.source == part.source or max(len(before), len(part)) <= _FEW_MESSAGES
-    return alike and is_worth_it and len(kinds) == 1 and part.first_sequence == before.first_sequence + len(before)
+    return len(kinds) == 1 and max(len(before), len(part)) <= _FEW_MESSAGES
 
 
 def rows_of(parts: Sequence[PartitionSlice], reading: Reading, *, run_ends: bool | None = None) -> tuple[Any, int]:
@@ -138,7 +141,7 @@ def _selection(options: SourceOptions, dialect: str) -> Selection | None:
 
 
 def _wanted(options: SourceOptions, chosen: Selection | None) -> WantedColumns | None:
-    """Return what is decoded (what is asked for, and what decides about the rows), or None for everything."""
+    """Return what is decoded: what is asked for, what decides about the rows, and their number; None for everything."""
     if options.columns is None or options.on_bad_message == "fail":
         return None
     return options.columns.wanted({"sequence"} if chosen is None else {"sequence", *chosen.columns()})

@@ -104,9 +104,8 @@ class BlockContext:
 
     def between(self, first: int, last: int) -> "BlockContext":
         """Return the context of the messages ``first`` to ``last`` (not included) of the block."""
-        if isinstance(self.source, Destination):
-            return self
-        return replace(self, source=between(self.source, first, last))
+        source = between(self.source, first, last)
+        return self if source is self.source else replace(self, source=source)
 
     @property
     def only_source(self) -> Destination:

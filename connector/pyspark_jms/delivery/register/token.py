@@ -177,12 +177,7 @@ class Offset:
         return json.dumps(asdict(self), separators=(",", ":"))
 
     @classmethod
-    def parse(cls, text: str) -> Self:
-        """Raise ``ValueError`` if the text is not an offset."""
-        return cls.of(json.loads(text))
-
-    @classmethod
-    def of(cls, value: Any) -> Self:
+    def parse(cls, value: Any) -> Self:
         """Raise ``ValueError`` if the JSON value is not an offset."""
         match value:
             case {

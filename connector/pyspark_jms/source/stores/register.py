@@ -337,7 +337,7 @@ def _logged(offset: Offset) -> dict[str, Any]:
 
 def _parsed(offset: dict[str, Any]) -> Offset:
     try:
-        return Offset.of(offset)
+        return Offset.parse(offset)
     except ValueError:
         raise OptionConflictError(
             "deliveryGuarantee=exactly-once is given for a read over AMQP, and the checkpoint is of another read,"

@@ -37,7 +37,6 @@ _PARSED = (
 )
 
 ARTEMIS = Dialect(
-    widens_again=True,
     name="artemis",
     server_prefix="ActiveMQ-Artemis/",
     tested_versions="2.44.0, 2.55.0",
@@ -57,6 +56,7 @@ ARTEMIS = Dialect(
         destination_without_client_id="{}::{}",
         ignores_changed_selector=True,
     ),
+    widens_again=True,
     refused_subscriptions=RefusedSubscriptions(topics=_PARSED, names=(*_PARSED, JOINING_DOT), client_ids=_PARSED),
     cannot=OVER_STOMP
     | {

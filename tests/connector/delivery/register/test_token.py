@@ -1,3 +1,4 @@
+import json
 from dataclasses import replace
 
 import pytest
@@ -51,9 +52,9 @@ def test_a_token_is_renewed_long_before_the_limit_of_a_broker():
 def test_the_text_of_an_offset_is_the_offset():
     text = '{"stream":"s","address":"a","broker":"b","batch":4,"names":["t","u"],"used":[4,3],"next":[7,6]}'
     assert OFFSET.text() == text
-    assert Offset.parse(text) == OFFSET
-    assert Offset.parse(Offset().text()) == Offset()
-    earlier = Offset.parse(text.replace(',"next":[7,6]', ""))
+    assert Offset.parse(json.loads(text)) == OFFSET
+    assert Offset.parse(json.loads(Offset().text())) == Offset()
+    earlier = Offset.parse(json.loads(text.replace(',"next":[7,6]', "")))
     assert (earlier, earlier.next_of(1)) == (replace(OFFSET, next=()), 0), "of an earlier release"
 
 
@@ -69,7 +70,7 @@ def test_the_text_of_an_offset_is_the_offset():
 )
 def test_another_text_is_no_offset(text):
     with pytest.raises(ValueError, match=r"not an offset|Expecting value"):
-        Offset.parse(text)
+        Offset.parse(json.loads(text))
 
 
 def test_the_readers_of_a_batch_are_those_that_it_used_last():
