@@ -21,6 +21,7 @@ _USERS = (
 _SETTINGS = (
     AddressSettings(match="full.#", max_size_messages=3, address_full_policy="FAIL"),
     AddressSettings(match="closed.#", auto_create_queues=False, auto_create_addresses=False),
+    AddressSettings(match="fixed.#", auto_create_queues=False),
 )
 
 
@@ -28,7 +29,8 @@ _SETTINGS = (
 def restricted():
     """A broker with users that may do little, whose addresses ``full.#`` take 3 messages and ``closed.#`` none.
 
-    The password of each user is ``pw``. A message is delivered five times at most.
+    The password of each user is ``pw``. A message is delivered five times at most. No queue of ``fixed.#`` comes to be
+    by itself.
     """
     with EmbeddedArtemis(users=_USERS, address_settings=_SETTINGS, max_delivery_attempts=5) as broker:
         yield broker

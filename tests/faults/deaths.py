@@ -4,6 +4,7 @@ Most deaths are of Python processes: Spark replaces one in a second, and the app
 """
 
 import session
+from cells import READERS, TO_QUEUE
 from stage import NotReachedError
 
 WEIGHTS = {"worker-dies": 92, "daemon-dies": 2, "runner-dies": 4, "application-dies": 2}
@@ -11,10 +12,14 @@ _FOR_PROCESSES_SECONDS = 90
 _DEATH_SECONDS = 10
 
 
-def await_process(stage, fault):
-    """Wait for a worker that is connected, if a worker is to die: most moments would else be in the query's start."""
+def await_process(stage, mode, fault):
+    """Wait for a worker, if one is to die: most moments would else be in the query's start.
+
+    It has a connection where tasks connect to the broker.
+    """
     if fault == "worker-dies":
-        stage.until(lambda: _at_work(stage), "a worker with a connection", _FOR_PROCESSES_SECONDS)
+        found = _at_work if mode in READERS | TO_QUEUE else lambda stage: stage.driver.workers()
+        stage.until(lambda: found(stage), "a worker", _FOR_PROCESSES_SECONDS)
 
 
 def kill_process(stage, fault, chance):

@@ -220,7 +220,7 @@ class Soak:
         began, noted = time.monotonic(), len(stage.endings)
         came, missed = False, ""
         try:
-            await_process(stage, hit.fault)
+            await_process(stage, hit.mode, hit.fault)
             came = await_moment(stage, hit.moment, self._kind.longest)
             self._cause(stage, hit, feeder)
         except NotReachedError as error:

@@ -209,12 +209,12 @@ def broker_that_creates_nothing():
 
 
 @pytest.fixture
-def without_the_first(broker_that_creates_nothing, queue):
-    """``without_the_first(protocol, queues)``: a read of so many queues, the first of which is deleted; their names."""
+def without_one(broker_that_creates_nothing, queue):
+    """``without_one(protocol, queues)``: a read of so many queues, one of which is deleted; their names."""
     broker = broker_that_creates_nothing
     with contextlib.ExitStack() as exits:
 
-        def without_the_first(protocol, queues, drain_since_ms=None, **options):
+        def without_one(protocol, queues, drain_since_ms=None, gone=0, **options):
             names = [f"fixed.{queue}.{n}" for n in range(queues)]
             for name in names:
                 broker.create_queue(name)
@@ -222,41 +222,42 @@ def without_the_first(broker_that_creates_nothing, queue):
             how = {"store": None, "sequence": 0, "drain_since_ms": drain_since_ms}
             receiver = BatchReceiver(reading_of(SourceOptions.parse(given)), StopRequest(), **how)
             exits.enter_context(contextlib.closing(receiver))
-            broker.server.getActiveMQServerControl().destroyQueue(names[0], True)
+            broker.server.getActiveMQServerControl().destroyQueue(names[gone], True)
             return receiver, names
 
-        yield without_the_first
+        yield without_one
 
 
-@pytest.mark.parametrize("queues", [2, 12])
+@pytest.mark.parametrize(("queues", "gone"), [(2, 0), (12, 0), (12, 9)])
 @pytest.mark.parametrize("protocol", ["amqp", "stomp"])
 def test_while_one_queue_is_away_the_others_are_read(
-    broker_that_creates_nothing, without_the_first, protocol, queues, caplog
+    broker_that_creates_nothing, without_one, protocol, queues, gone, caplog
 ):
-    broker, (receiver, names) = broker_that_creates_nothing, without_the_first(protocol, queues)
-    wait_until(lambda: receiver.next_batch_end() or names[0] in caplog.text)
-    for count, name in enumerate(names[1:], 1):
+    """The tenth of twelve queues shares the connection of the second one, which is replaced before it."""
+    broker, (receiver, names) = broker_that_creates_nothing, without_one(protocol, queues, gone=gone)
+    wait_until(lambda: receiver.next_batch_end() or names[gone] in caplog.text)
+    for count, name in enumerate((each for each in names if each != names[gone]), 1):
         put(broker, name, "meanwhile")
         wait_until(lambda count=count: receiver.next_batch_end() == count)
     receiver.acknowledge_through(queues - 1)
-    broker.create_queue(names[0])
-    put(broker, names[0], "again")
+    broker.create_queue(names[gone])
+    put(broker, names[gone], "again")
     wait_until(lambda: receiver.next_batch_end() == queues)
     said = [each for each in caplog.messages if "reads its other queues" in each or "is there again" in each]
     assert len(said) == 2, said
 
 
-def test_a_run_ends_although_one_of_its_queues_is_away(broker_that_creates_nothing, without_the_first):
+def test_a_run_ends_although_one_of_its_queues_is_away(broker_that_creates_nothing, without_one):
     until = time.time() + 60  # the message is one that was sent before the run
-    receiver, names = without_the_first("amqp", 2, drain_since_ms=until * 1000)
+    receiver, names = without_one("amqp", 2, drain_since_ms=until * 1000)
     put(broker_that_creates_nothing, names[1], "one")
     wait_until(lambda: receiver.next_batch_end() == 1)
     receiver.acknowledge_through(1)
     assert receiver.next_batch_end() == 1
 
 
-def test_a_queue_that_does_not_come_back_ends_the_query(without_the_first):
-    receiver, names = without_the_first("amqp", 2, reconnectTimeout="1s")
+def test_a_queue_that_does_not_come_back_ends_the_query(without_one):
+    receiver, names = without_one("amqp", 2, reconnectTimeout="1s")
     with pytest.raises(JMSError, match=names[0]):
         wait_until(receiver.next_batch_end)
 

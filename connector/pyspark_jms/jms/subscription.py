@@ -1,8 +1,9 @@
 """One subscription of a query or a check, without the words of a protocol."""
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from typing import Any, Literal, TypeAlias, TypeVar, cast
 
 from pyspark_jms.errors import InvalidDestinationError, SelectorChangedError
 from pyspark_jms.jms.model import Destination, DurableSubscription
@@ -13,6 +14,7 @@ __all__ = [
     "MAX_ELEMENTS",
     "BodyChoice",
     "SharedWindow",
+    "SpareConnection",
     "Subscription",
     "another_topic",
     "both_selectors",
@@ -21,6 +23,8 @@ __all__ = [
     "source_name",
     "too_many",
 ]
+
+C = TypeVar("C")
 
 ASSUMED_MESSAGE_BYTES = 4 << 10
 """The size of a message where bytes must be converted to messages before the first message arrives."""
@@ -55,6 +59,24 @@ class SharedWindow:
         self._users.discard(user)
 
 
+class SpareConnection:
+    """A connection beside those of the subscriptions, from its first use on: what can end it is done on it."""
+
+    def __init__(self) -> None:
+        self._connection: Any = None
+
+    def opened(self, connect: Callable[[], C]) -> C:
+        """Return the connection, or a new one if it was lost. ``connect`` is the same in each call."""
+        if self._connection is None or self._connection.is_down:
+            self._connection = connect()
+        return cast("C", self._connection)
+
+    def close(self) -> None:
+        if self._connection is not None:
+            self._connection.close()
+            self._connection = None
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Subscription:
     destination: Destination
@@ -77,6 +99,8 @@ class Subscription:
     """Receive redelivered messages one at a time first, where a message that the broker cannot send ends the
     subscription and costs each message in delivery an attempt.
     """
+    spare: SpareConnection | None = None
+    """For that, where the subscription shares its connection with others."""
 
 
 def selector_changed(durable: DurableSubscription) -> SelectorChangedError:

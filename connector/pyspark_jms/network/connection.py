@@ -3,13 +3,14 @@
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Generator, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing, contextmanager
 from typing import Any, Generic, Protocol, Self, TypeVar
 
 from pyspark_jms.network.address import Address
 
-__all__ = ["OnConnection", "OpenConnection", "StateCondition", "closed_on"]
+__all__ = ["OnConnection", "OpenConnection", "StateCondition", "closed_on", "exhaust"]
 
 D_co = TypeVar("D_co", covariant=True)
 
@@ -22,6 +23,26 @@ def closed_on(error: type[BaseException], close: Callable[[], object]) -> Iterat
     except error:
         close()
         raise
+
+
+def exhaust(lanes: Sequence[Generator[object]]) -> None:
+    """Run the steps of all lanes, those of each on a thread of its own if there are several.
+
+    When one raises, the others end after their step, and its error is raised.
+    """
+    has_failed = threading.Event()
+
+    def run(lane: Generator[object]) -> None:
+        with closing(lane), closed_on(BaseException, has_failed.set):
+            for _ in lane:
+                if has_failed.is_set():
+                    return
+
+    if len(lanes) == 1:
+        run(lanes[0])
+        return
+    with ThreadPoolExecutor(len(lanes)) as pool:
+        list(pool.map(run, lanes))
 
 
 class StateCondition(threading.Condition):

@@ -58,8 +58,7 @@ class AckLoop:
         filled = self.subscriptions.filled(due)
         for subscription in due:
             self.acknowledge(subscription)
-        for subscription in self.subscriptions.to_resubscribe(filled):
-            self._resubscribe(subscription)
+        self.begin_again(self.subscriptions.to_resubscribe(filled))
 
     def acknowledge(self, subscription: int) -> None:
         """Acknowledge what is due, if anything is. Waits only for the receipts of earlier acknowledgements."""
@@ -113,24 +112,14 @@ class AckLoop:
             self.reconnect(subscription)
 
     def begin_again(self, subscriptions: Sequence[int]) -> None:
-        """Give back what these connections have, so that the broker sorts it, and replace all of them."""
+        """Give back what these subscriptions have, so that the broker sorts it, and subscribe all of them again."""
         for subscription in subscriptions:
             with contextlib.suppress(ConnectionLostError):
                 self.confirm(subscription)
             self.subscriptions.links[subscription].close()
             self._lost(subscription)
         for subscription in subscriptions:
-            self.subscriptions.reconnect(subscription, None)
-
-    def _resubscribe(self, subscription: int) -> None:
-        """Give back what is in flight, and subscribe again."""
-        try:
-            self.confirm(subscription)
-        except ConnectionLostError:
-            return  # it is replaced soon
-        self.subscriptions.links[subscription].close()
-        self._lost(subscription)
-        self.subscriptions.resubscribe(subscription)
+            self.subscriptions.subscribe_again(subscription)
 
     def reconnect_lost(self) -> None:
         for subscription in self.subscriptions.lost():

@@ -28,7 +28,7 @@ from pyspark_jms.source.end_of_queue import Drain, EndOfQueue, end_of_reading
 from pyspark_jms.source.links import Reading, SourceLink, SourceProtocol
 from pyspark_jms.source.queues import warn_of_undelivered
 from pyspark_jms.source.stopping import StopRequest
-from pyspark_jms.source.subscriptions import MAX_SHORT_SESSIONS, Subscriptions
+from pyspark_jms.source.subscriptions import MAX_SHORT_SESSIONS, Subscriptions, may_pass
 from pyspark_jms.source.unmatched import warn_of_unmatched
 
 __all__ = ["BatchReceiver", "required_recognition"]
@@ -293,7 +293,7 @@ class Reception:
             try:
                 link.check()
             except JMSError as error:
-                if not (link.is_down and error.transient):
+                if not (link.is_down and may_pass(error)):
                     raise  # a connection that was lost this moment is replaced before the next poll
         for subscription in self._open_subscriptions():
             self._diverter.divert_oversized(self._subscriptions.links[subscription])

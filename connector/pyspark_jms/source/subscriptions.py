@@ -2,20 +2,20 @@
 
 import logging
 import time
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Generator, Iterable, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
 
 from pyspark_jms.errors import ConnectionLostError, JMSError
 from pyspark_jms.jms.dialect import BrokerDialect
-from pyspark_jms.jms.subscription import SharedWindow, Subscription, selector_changed
-from pyspark_jms.network.connection import StateCondition, closed_on
+from pyspark_jms.jms.subscription import SharedWindow, SpareConnection, Subscription, selector_changed
+from pyspark_jms.network.connection import StateCondition, closed_on, exhaust
 from pyspark_jms.network.patience import keep_trying
 from pyspark_jms.source.links import Reading, SourceLink
 from pyspark_jms.source.offsets import selector_digest
 from pyspark_jms.source.queues import require_queues, require_removal
 
-__all__ = ["MAX_SHORT_SESSIONS", "Subscriptions", "create_subscription"]
+__all__ = ["MAX_SHORT_SESSIONS", "Subscriptions", "create_subscription", "may_pass"]
 
 # --- connections that end at once -------------------------------------------------------------------
 
@@ -80,6 +80,11 @@ class _Absence:
     next_try: float
 
 
+def may_pass(error: JMSError) -> bool:
+    """Return True also for a missing queue: one of several is left out, and it may be that of another subscription."""
+    return error.transient or error.missing
+
+
 _log = logging.getLogger("pyspark_jms.source")
 
 
@@ -93,7 +98,7 @@ class Subscriptions:
         self._pause = pause
         self._sessions = ShortSessions()
         self.condition = StateCondition()
-        grows = self._shares and reading.options.connection.protocol == "amqp"
+        grows = bool(self._shared_connections) and reading.options.connection.protocol == "amqp"
         self._shared = SharedWindow(reading.options.window_bytes // 2) if grows else None
         self._wide: list[int] = []
         """Subscriptions with a wide window, the first one for the longest time."""
@@ -110,15 +115,30 @@ class Subscriptions:
         options = self._options
         found = require_queues(self._reading)
         require_removal(self._reading, list(found.values()))
-        for destination in options.destinations:
-            first, facts = len(self.links), found.get(destination.name)
-            may_have = facts is None or facts.undelivered > 0
-            for subscription in self._same_destination(first):
-                # The first one has probed the queue, and a probe beside it would not see the head of the queue.
-                self.links.append(self._first(subscription, patience, probes=may_have and subscription == first))
-                self._sessions.began(subscription, time.monotonic())
+        may_have = [each.name not in found or found[each.name].undelivered > 0 for each in options.destinations]
+        numbers = range(len(may_have) * options.connections)
+        # Of each destination the first one probes: a probe beside it would not see the head of the queue.
+        probes = [may_have[each // options.connections] and each % options.connections == 0 for each in numbers]
+        opened: dict[int, SourceLink] = {}
+        try:
+            lanes = self._shared_connections or 1
+            exhaust([self._open(numbers[first::lanes], probes, patience, opened) for first in range(lanes)])
+        finally:
+            self.links = [opened[each] for each in sorted(opened)]
         for link in self.links[:: options.connections]:
             self._log_what_to_expect(link)
+
+    def _open(
+        self, subscriptions: range, probes: Sequence[bool], patience: float, opened: dict[int, SourceLink]
+    ) -> Generator[None]:
+        """Open them in turn: where subscriptions share connections, those of one. ``opened`` gets their links."""
+        link = None
+        with closing(SpareConnection()) as spare:
+            for each in subscriptions:
+                beside = link if self._shared_connections else None
+                link = opened[each] = self._first(each, patience, beside, spare if probes[each] else None)
+                self._sessions.began(each, time.monotonic())
+                yield
 
     def beside(self, subscription: int) -> range:
         """The subscriptions that read the destination of this one; none if it has only one."""
@@ -130,9 +150,11 @@ class Subscriptions:
         first = subscription - subscription % self._options.connections
         return range(first, first + self._options.connections)
 
-    def _first(self, subscription: int, patience: float, *, probes: bool) -> SourceLink:
+    def _first(
+        self, subscription: int, patience: float, beside: SourceLink | None, spare: SpareConnection | None
+    ) -> SourceLink:
         return keep_trying(
-            lambda: self._subscribe(subscription, probes=probes),
+            lambda: self._subscribe(subscription, beside, spare),
             "the first connection",
             timeout=patience,
             seen=patience > 0,
@@ -141,28 +163,36 @@ class Subscriptions:
         )
 
     @property
-    def _shares(self) -> bool:
-        return self._options.connections == 1 and len(self._options.destinations) > _MOST_CONNECTIONS
+    def _shared_connections(self) -> int:
+        """How many connections the queues share, in turn: 0 if there are few of them, or if each has its own by option
+        ``connections``.
+        """
+        queues = len(self._options.destinations)
+        if self._options.connections > 1 or queues <= _MOST_CONNECTIONS:
+            return 0
+        return max(_MOST_CONNECTIONS, -(-queues // _MOST_LINKS))
 
     def _beside(self, subscription: int) -> SourceLink | None:
-        """Return a link whose connection this subscription shares: many queues share few connections, in turn, unless
-        option ``connections`` gives each queue its own. An absent queue shares none: over STOMP the broker ends the
-        connection that asks for it.
+        """Return a link whose connection this subscription shares. An absent queue shares none: over STOMP the broker
+        ends the connection that asks for it.
         """
-        if not self._shares or subscription in self._absent:
+        shared = self._shared_connections
+        if not shared or subscription in self._absent:
             return None
-        shared = max(_MOST_CONNECTIONS, -(-len(self._options.destinations) // _MOST_LINKS))
         others = (each for each in range(subscription % shared, len(self.links), shared) if each != subscription)
         return next((self.links[each] for each in others if not self.links[each].is_down), None)
 
-    def _subscribe(self, subscription: int, *, probes: bool = False) -> SourceLink:
+    def _subscribe(
+        self, subscription: int, beside: SourceLink | None, spare: SpareConnection | None = None
+    ) -> SourceLink:
         """Connect, learn the dialect, split the selector for it, and subscribe.
 
-        ``probes``: not after a lost connection, because a message that cannot be sent ends the query.
+        ``beside``: a link whose connection is used if it still stands. ``spare``: to probe the queue first; not after a
+        lost connection, because a message that cannot be sent ends the query.
         """
         options = self._options
         destination = options.destinations[subscription // options.connections]
-        link = self._reading.connect(self.condition, self._beside(subscription))
+        link = self._reading.connect(self.condition, None if beside is None or beside.is_down else beside)
         with closed_on(JMSError, link.close):
             selector = options.selector_for(link.dialect)
             self._require_same_selector(selector)
@@ -174,13 +204,16 @@ class Subscriptions:
             durable=options.durable,
             selector=selector,
             connections=options.connections,
-            probes=probes,
+            probes=spare is not None,
+            spare=spare,
         )
         try:
             link.subscribe(wanted)
         except JMSError as error:
             if error.missing:
                 error.name_destination(str(destination), destination.name)
+            if error.transient:
+                link.drop()  # those that share the connection are replaced with it
             raise
         return link
 
@@ -193,7 +226,8 @@ class Subscriptions:
         return max(1, options.connection_window // (2 if is_halved else 1)) + wide
 
     def _widens(self, dialect: BrokerDialect) -> bool:
-        return self._shares and dialect.widens_again and self._options.connection_window < _WIDE_ENOUGH
+        fits = self._options.connection_window < _WIDE_ENOUGH
+        return bool(self._shared_connections) and dialect.widens_again and fits
 
     def filled(self, subscriptions: Iterable[int]) -> list[int]:
         """Return those that fill a window that can be wider."""
@@ -215,17 +249,6 @@ class Subscriptions:
             self._wide.append(subscription)
             changed.append(subscription)
         return changed
-
-    def resubscribe(self, subscription: int) -> None:
-        """After its link was closed. An error ends the connection, which is then replaced as any lost one."""
-        left = self.links[subscription]
-        try:
-            self.links[subscription] = self._subscribe(subscription)
-        except JMSError as error:
-            if not error.transient:
-                raise
-            left.drop()
-        self._sessions.began(subscription, time.monotonic())
 
     def _require_same_selector(self, selector: str | None) -> None:
         """Before SUBSCRIBE: Classic would forget what a durable subscription with another selector holds."""
@@ -263,10 +286,20 @@ class Subscriptions:
         try:
             self.links[subscription].check()
         except JMSError as error:
-            if not error.transient:
+            if not may_pass(error):
                 raise
             return error
         return None
+
+    def subscribe_again(self, subscription: int) -> None:
+        """After its link was closed here."""
+        try:
+            self.links[subscription] = self._subscribe(subscription, self._beside(subscription))
+            self._sessions.began(subscription, time.monotonic())
+        except JMSError as error:
+            if not may_pass(error):
+                raise
+            self.reconnect(subscription, error)
 
     def reconnect(self, subscription: int, lost: JMSError | None) -> None:
         """Subscribe again, after growing pauses. ``lost``: what ended the connection."""
@@ -278,7 +311,7 @@ class Subscriptions:
             raise silent
         try:
             link = keep_trying(
-                lambda: self._subscribe(subscription),
+                lambda: self._subscribe(subscription, self._beside(subscription)),
                 f"reconnecting to {link.address}",
                 timeout=self._options.connection.reconnect_timeout,
                 failure=None if subscription in self._absent else silent or lost,
@@ -309,6 +342,7 @@ class Subscriptions:
         if absence is None:
             _log.warning("! %s The query reads its other queues, and asks again (reconnectTimeout).", error.fact)
             absence = self._absent[subscription] = _Absence(now + seconds, now)
+            self._wide = [each for each in self._wide if each != subscription]
         if now >= absence.until:
             raise error
         absence.next_try = min(now + _ASKED_AGAIN_SECONDS, absence.until)

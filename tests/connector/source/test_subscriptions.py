@@ -1,11 +1,14 @@
 import contextlib
 import json
+import re
 import time
+from concurrent.futures import ThreadPoolExecutor
 from types import SimpleNamespace
 
 import pytest
 from amqp_messages import map_, section, string, timestamp
 from amqp_sending import put, put_encoded
+from connections import Connections
 from numbered import fill
 from proxy import Proxy
 from pyspark.sql.streaming.datasource import ReadMaxBytes
@@ -16,6 +19,7 @@ from waiting import await_count, await_value, wait_until
 
 from pyspark_jms.errors import (
     BrokerUnreachableError,
+    InvalidDestinationError,
     InvalidOptionError,
     SelectorChangedError,
     SubscriptionInUseError,
@@ -160,7 +164,10 @@ def read_until_error(options, rows):
 
 
 @pytest.mark.parametrize("count", [6, 400])
-def test_a_message_that_cannot_be_sent_over_stomp_has_a_code_and_one_start_costs_one_attempt(broker, queue, count):
+def test_a_message_that_cannot_be_sent_over_stomp_has_a_code_and_one_start_costs_one_attempt(
+    broker, queue, count, caplog
+):
+    """The connection may end before its ERROR can be read: the next one is another attempt."""
     put(broker, queue, *(f"{number} {'x' * 500}" for number in range(count)))
     put_unconvertible(broker, queue)
     put(broker, queue, "later")
@@ -168,7 +175,8 @@ def test_a_message_that_cannot_be_sent_over_stomp_has_a_code_and_one_start_costs
     with pytest.raises(UnconvertibleMessageError, match=r"\[JMS_UNCONVERTIBLE_MESSAGE\].*over AMQP"):
         read_until_error(options, [])
     wait_until(lambda: broker.consumer_count(queue) == 0)
-    await_value(lambda: max(broker.delivery_counts(queue)), 1)
+    attempts = 1 + sum(each.startswith("= reconnected") for each in caplog.messages)
+    await_value(lambda: max(broker.delivery_counts(queue)), attempts)
     with pytest.raises(UnconvertibleMessageError):
         list(peek(reading_of(options)))
     broker.purge(queue)
@@ -294,6 +302,28 @@ def test_many_queues_share_eight_connections_and_each_message_is_of_its_queue(br
     wait_until(lambda: sum(map(broker.message_count, names)) == 0)
 
 
+def test_at_the_start_each_connection_has_one_that_looks_at_its_queues_first(broker, queue):
+    """Over STOMP: at its queues that have messages. It is not the connection whose messages would lose an attempt."""
+    names = [f"{queue}.{number}" for number in range(MANY)]
+    for name in names:
+        fill(broker, name, 2)
+    with Connections(broker) as seen:
+        receiver = OpenReceiver(SourceOptions.parse(access(broker) | {"queue": json.dumps(names)}))
+        receiver.close()
+    assert seen.made == 8 + 8 + 2, "and two of management"
+    assert seen.most <= 8 + 8 + 1
+
+
+@pytest.mark.parametrize("protocol", ["stomp", "amqp"])
+def test_of_many_queues_one_that_is_missing_is_named_and_every_connection_is_closed(restricted, queue, protocol):
+    names = [f"fixed.{queue}.{number}" for number in range(MANY)]
+    for name in names[:-1]:
+        restricted.create_queue(name)
+    options = access(restricted, protocol) | {"queue": json.dumps(names)}
+    with Connections(restricted), pytest.raises(InvalidDestinationError, match=re.escape(names[-1])):
+        OpenReceiver(SourceOptions.parse(options))
+
+
 def test_a_lost_connection_is_repaired_alone(broker, many):
     names, proxy, receiver = many()
     for name in names:
@@ -391,9 +421,9 @@ def windows(receiver):
     return [link.subscription.window_bytes for link in receiver.links]
 
 
-def numbers_until(receiver, counts):
+def numbers_until(receiver, counts, start=0):
     """Queue → the numbers that its rows have, until there are as many as ``counts`` says, in their order."""
-    found, start = {name: [] for name in counts}, 0
+    found = {name: [] for name in counts}
     for _ in range(400):
         if all(len(found[name]) >= count for name, count in counts.items()):
             return found, start
@@ -465,6 +495,34 @@ def test_a_connection_that_ends_at_the_change_is_replaced(broker, wide, fault):
     assert len(found[names[5]]) == 300
     assert receiver.progress()["reconnects"] == 1
     assert windows(receiver)[5] == OWN + WIDER
+
+
+def test_a_queue_that_is_gone_at_the_change_is_left_out_until_it_is_there_again(restricted, queue, caplog):
+    names = [f"fixed.{queue}.{number}" for number in range(MANY)]
+    for name in names:
+        restricted.create_queue(name)
+    gone, others = names[5], dict.fromkeys(names[:5] + names[6:], 1)
+    with Proxy(restricted.host, restricted.port, "stomp") as proxy, ThreadPoolExecutor(1) as pool:
+        options = {"brokerUrl": proxy.url, "queue": json.dumps(names), "windowBytes": str(WINDOW)}
+        with contextlib.closing(OpenReceiver(SourceOptions.parse(access(restricted) | options))) as receiver:
+            fill(restricted, gone, 300, size=2000)
+            proxy.to_broker.hold_at(b"SUBSCRIBE\n", nth=2)  # of UNSUBSCRIBE and SUBSCRIBE
+            read = pool.submit(numbers_until, receiver, others | {gone: 0})
+            assert proxy.to_broker.held.wait(30)
+            restricted.server.getActiveMQServerControl().destroyQueue(gone, True)
+            for name in others:
+                fill(restricted, name, 1)
+            proxy.to_broker.release()
+            _, end = read.result(60)
+            receiver.acknowledge_through(end)
+            restricted.create_queue(gone)
+            fill(restricted, gone, 3)
+            found, last = numbers_until(receiver, {gone: 3}, end)
+            assert (found, last) == ({gone: [0, 1, 2]}, end + 3)
+            assert windows(receiver)[5] == OWN
+    said = [each for each in caplog.messages if "reads its other queues" in each or "is there again" in each]
+    assert len(said) == 2, said
+    assert sum(map(restricted.message_count, names)) == 0
 
 
 def test_a_journal_has_each_message_once_when_its_window_gets_wider(broker, wide):

@@ -3,7 +3,6 @@
 import contextlib
 import logging
 from collections.abc import Iterable, Iterator
-from contextlib import closing
 
 from pyspark_jms.blocks.block import MessageBlock
 from pyspark_jms.blocks.dead_letter import OversizedMessage
@@ -136,7 +135,7 @@ class Consumer(OnConnection[Dialect]):
         """What was acknowledged, by the receipt that has not arrived."""
 
     def subscribe(self, subscription: Subscription) -> None:
-        """Subscribe, once. After an error its connection is closed, unless others use it.
+        """Subscribe, once. After an error its connection is closed, unless others use it and the broker stays on it.
 
         ``UnconvertibleMessageError`` if a message was redelivered that the broker cannot send over STOMP.
         """
@@ -145,13 +144,22 @@ class Consumer(OnConnection[Dialect]):
             routing = _routing_of(self._settings, subscription, self.dialect)
             headers = subscribe_headers(subscription, self.dialect, routing, self._number)
             if self._should_probe(subscription, routing):
-                self._probe(headers)
+                self._probe(subscription, headers)
             self._limit = self._inbox.limit = limit_of(self.dialect, int(headers[self.dialect.window_header]))
             self.connection.request("SUBSCRIBE", headers)
             self._is_subscribed = True
         except JMSError as error:
-            super().close()
+            self._leave()
             raise _refusal(self._settings, subscription, self.dialect, error) from None
+
+    def _leave(self) -> None:
+        """Drop the connection, for all who share it, if an ERROR ends it: the broker reads no more from it."""
+        try:
+            self.connection.check()
+        except JMSError:
+            self.drop()
+        else:
+            super().close()
 
     def _should_probe(self, subscription: Subscription, routing: DestinationKind) -> bool:
         """Return False for a plain topic subscription, among others: what is given back at its end is lost."""
@@ -160,13 +168,12 @@ class Consumer(OnConnection[Dialect]):
         is_wider = subscription.window_bytes > 1
         return subscription.probes and keeps and is_wider and bool(self.dialect.conversion_errors)
 
-    def _probe(self, headers: dict[str, str]) -> None:
-        """On a connection of its own where others would lose an attempt with the message that ends it."""
-        if len(self.connection.users) == 1:
-            probe_queue(self.connection, self._settings, headers)
-            return
-        with closing(connect(self._settings)) as connection:
-            probe_queue(connection, self._settings, headers)
+    def _probe(self, subscription: Subscription, headers: dict[str, str]) -> None:
+        """Not on a connection where others would lose an attempt with the message that ends it."""
+        connection = self.connection
+        if len(connection.users) > 1 and subscription.spare is not None:
+            connection = subscription.spare.opened(lambda: connect(self._settings))
+        probe_queue(connection, self._settings, headers)
 
     @property
     def confirms_acknowledgements(self) -> bool:
