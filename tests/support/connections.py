@@ -30,7 +30,8 @@ class Connections:
     def __exit__(self, kind, *_):
         if kind is None:
             now = self._broker.server.getConnectionCount
-            wait_until(lambda: now() == self._before, what="the end of every connection")
+            # A connection of an earlier test may end late, and was counted before.
+            wait_until(lambda: now() <= self._before, what="the end of every connection")
         self._broker.server.unRegisterBrokerPlugin(self._plugin)
         events = [self._kind(reference) for reference in self._broker._waiting(self._queue)]
         self._broker.server.destroyQueue(

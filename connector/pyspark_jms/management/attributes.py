@@ -31,6 +31,7 @@ class QueueAttributes:
     max_consumers: str | None = None
     consumers_before_dispatch: str | None = None
     auto_delete: str | None = None
+    acknowledged: str | None = None
     multicast: str = ""
     """The value of ``routing_type`` for a topic subscription."""
 
@@ -137,6 +138,7 @@ ARTEMIS_MANAGEMENT = Management(
         max_consumers="maxConsumers",
         consumers_before_dispatch="consumersBeforeDispatch",
         auto_delete="autoDelete",  # 2.19 does not have it
+        acknowledged="messagesAcked",  # of the listing: the attribute has another name
     ),
     queues="listQueues",
     queue_names="queueNames",

@@ -72,6 +72,9 @@ class QueueFacts:
     delivering: int | None = None
     scheduled: int | None = None
     consumers: int | None = None
+    acknowledged: int | None = None
+    """Messages since the broker has started, where it lists queues. A non-destructive queue counts none (Artemis 2.55).
+    """
     dead_letter_address: str | None = None
     """This and what follows is known where the settings of the address were read (``with_settings``)."""
     full_policy: str | None = None
@@ -202,7 +205,8 @@ _READ: Mapping[str, Callable[[Any], Any]] = {
     **dict.fromkeys(("durable", "non_destructive", "purge_on_no_consumers", "last_value"), _flag),
     **dict.fromkeys(("exclusive", "auto_delete", "paused"), _flag),
     **dict.fromkeys(("ring_size", "max_consumers"), _limit),
-    **dict.fromkeys(("consumers_before_dispatch", "messages", "delivering", "scheduled", "consumers"), _number),
+    **dict.fromkeys(("consumers_before_dispatch", "messages", "delivering", "scheduled"), _number),
+    **dict.fromkeys(("consumers", "acknowledged"), _number),
 }
 """Field → how the broker's value is read."""
 

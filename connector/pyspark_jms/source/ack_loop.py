@@ -55,10 +55,11 @@ class AckLoop:
 
     def acknowledge_all(self) -> None:
         due = [each for each in range(self.ledger.subscriptions) if self.ledger.due(each)]
-        filled = self.subscriptions.filled(due)
+        windows, links = self.subscriptions.windows, self.subscriptions.links
+        filled = windows.filled({each: links[each] for each in due})
         for subscription in due:
             self.acknowledge(subscription)
-        self.begin_again(self.subscriptions.to_resubscribe(filled))
+        self.begin_again(windows.to_resubscribe(filled))
 
     def acknowledge(self, subscription: int) -> None:
         """Acknowledge what is due, if anything is. Waits only for the receipts of earlier acknowledgements."""

@@ -2,18 +2,18 @@
 
 import logging
 import time
-from collections.abc import Callable, Collection, Generator, Iterable, Sequence
+from collections.abc import Callable, Collection, Generator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
 
 from pyspark_jms.errors import ConnectionLostError, JMSError
-from pyspark_jms.jms.dialect import BrokerDialect
-from pyspark_jms.jms.subscription import SharedWindow, SpareConnection, Subscription, selector_changed
+from pyspark_jms.jms.subscription import SpareConnection, Subscription, selector_changed
 from pyspark_jms.network.connection import StateCondition, closed_on, exhaust
 from pyspark_jms.network.patience import keep_trying
 from pyspark_jms.source.links import Reading, SourceLink
 from pyspark_jms.source.offsets import selector_digest
 from pyspark_jms.source.queues import require_queues, require_removal
+from pyspark_jms.source.windows import Windows
 
 __all__ = ["MAX_SHORT_SESSIONS", "Subscriptions", "create_subscription", "may_pass"]
 
@@ -27,10 +27,6 @@ MAX_SHORT_SESSIONS = 5
 
 _MOST_CONNECTIONS = 8
 """So many connections, at most, for all queues of a query. More of them cost threads, and never read faster."""
-_MOST_WIDE = 4
-"""So many queues have a wide window at most, where a window cannot grow by itself."""
-_WIDE_ENOUGH = 4 << 20
-"""A window of so many bytes is not widened."""
 _MOST_LINKS = 120
 """Queues of a connection: over AMQP each has two links, and a plain transfer has a handle below 256."""
 
@@ -98,10 +94,7 @@ class Subscriptions:
         self._pause = pause
         self._sessions = ShortSessions()
         self.condition = StateCondition()
-        grows = bool(self._shared_connections) and reading.options.connection.protocol == "amqp"
-        self._shared = SharedWindow(reading.options.window_bytes // 2) if grows else None
-        self._wide: list[int] = []
-        """Subscriptions with a wide window, the first one for the longest time."""
+        self.windows = Windows(reading, is_shared=bool(self._shared_connections))
         self.links: list[SourceLink] = []
         self._absent: dict[int, _Absence] = {}
         """By subscription, queues that were there: the others are read meanwhile."""
@@ -198,8 +191,8 @@ class Subscriptions:
             self._require_same_selector(selector)
         wanted = Subscription(
             destination=destination,
-            window_bytes=self._window(subscription, link.dialect),
-            shared=self._shared,
+            window_bytes=self.windows.size(subscription, link.dialect),
+            shared=self.windows.shared,
             transform=options.body_type == "auto",
             durable=options.durable,
             selector=selector,
@@ -216,39 +209,6 @@ class Subscriptions:
                 link.drop()  # those that share the connection are replaced with it
             raise
         return link
-
-    # --- windows -------------------------------------------------------------------------------
-
-    def _window(self, subscription: int, dialect: BrokerDialect) -> int:
-        """Half of ``windowBytes`` is divided among all queues where a window can be wider than others."""
-        options, is_halved = self._options, self._shared is not None or self._widens(dialect)
-        wide = options.window_bytes // 2 // _MOST_WIDE if subscription in self._wide else 0
-        return max(1, options.connection_window // (2 if is_halved else 1)) + wide
-
-    def _widens(self, dialect: BrokerDialect) -> bool:
-        fits = self._options.connection_window < _WIDE_ENOUGH
-        return bool(self._shared_connections) and dialect.widens_again and fits
-
-    def filled(self, subscriptions: Iterable[int]) -> list[int]:
-        """Return those that fill a window that can be wider."""
-        links = [(each, self.links[each]) for each in subscriptions if each not in self._wide]
-        return [each for each, link in links if self._widens(link.dialect) and link.fills_window()]
-
-    def to_resubscribe(self, filled: Iterable[int]) -> list[int]:
-        """Give these wide windows, as many as there may be: first each takes that of a queue that has nothing. Return
-        what to subscribe again.
-        """
-        changed = []
-        for subscription in filled:
-            if len(self._wide) == _MOST_WIDE:
-                idle = next((each for each in self._wide if not self.links[each].waiting()[0]), None)
-                if idle is None:
-                    break
-                self._wide.remove(idle)
-                changed.append(idle)
-            self._wide.append(subscription)
-            changed.append(subscription)
-        return changed
 
     def _require_same_selector(self, selector: str | None) -> None:
         """Before SUBSCRIBE: Classic would forget what a durable subscription with another selector holds."""
@@ -293,6 +253,10 @@ class Subscriptions:
 
     def subscribe_again(self, subscription: int) -> None:
         """After its link was closed here."""
+        left = self.links[subscription]
+        if left.is_down and self._is_shared(left):
+            self.reconnect(subscription, None)
+            return
         try:
             self.links[subscription] = self._subscribe(subscription, self._beside(subscription))
             self._sessions.began(subscription, time.monotonic())
@@ -327,9 +291,12 @@ class Subscriptions:
             _log.warning("= %s is there again", destination)
         self.links[subscription] = link
         self._sessions.began(subscription, time.monotonic())
-        if not any(each.shares(link) for each in self.links if each is not link):
+        if not self._is_shared(link):
             self.reconnects += 1
             _log.warning("= reconnected to %s", link.address)
+
+    def _is_shared(self, link: SourceLink) -> bool:
+        return any(each.shares(link) for each in self.links if each is not link)
 
     @property
     def _has_others(self) -> bool:
@@ -342,7 +309,7 @@ class Subscriptions:
         if absence is None:
             _log.warning("! %s The query reads its other queues, and asks again (reconnectTimeout).", error.fact)
             absence = self._absent[subscription] = _Absence(now + seconds, now)
-            self._wide = [each for each in self._wide if each != subscription]
+            self.windows.leave(subscription)
         if now >= absence.until:
             raise error
         absence.next_try = min(now + _ASKED_AGAIN_SECONDS, absence.until)

@@ -108,6 +108,7 @@ def test_the_facts_of_a_queue(broker, settings_for, open_link, queue):
         delivering=0,
         scheduled=0,
         consumers=0,
+        acknowledged=0,
     )
     assert found == {queue: expected, f"{queue}::{queue}": replace(expected, name=f"{queue}::{queue}")}
 
@@ -123,7 +124,7 @@ def test_an_answer_without_a_list_is_read_by_attributes(broker, settings_for, op
     create(open_link, settings_for(broker), queue, **SETTINGS_OF_A_QUEUE)
     names = [queue, f"{queue}.missing"]
     with open_link(settings_for(broker)) as link:
-        listed = queue_facts(link, names)
+        listed = {name: replace(facts, acknowledged=None) for name, facts in queue_facts(link, names).items()}
         for queues in (None, "notAnOperation"):
             link.words = replace(link.words, queues=queues)
             assert queue_facts(link, names) == listed

@@ -2,7 +2,6 @@ import contextlib
 import json
 import re
 import time
-from concurrent.futures import ThreadPoolExecutor
 from types import SimpleNamespace
 
 import pytest
@@ -37,7 +36,6 @@ from pyspark_jms.source.subscriptions import ShortSessions, Subscriptions, creat
 from pyspark_jms.spark.protocols import reading_of
 from pyspark_jms.spark.stream_reader import JmsStreamReader
 from pyspark_jms.stomp.dialects import ARTEMIS, CLASSIC
-from pyspark_jms.stomp.wire.frame import header_of
 
 ADDRESS, QUEUE = Address(host="h", port=1, tls=False), Destination.parse("queue://orders")
 
@@ -377,162 +375,3 @@ def test_an_idle_query_looks_at_no_queue(broker, many, monkeypatch):
     changes = receiver._subscriptions.condition.changes
     assert receiver.next_batch_end() == 0
     assert not looks or receiver._subscriptions.condition.changes != changes
-
-
-def test_over_amqp_a_queue_that_fills_its_window_gets_more(broker, queue):
-    names = json.dumps([f"{queue}.{number}" for number in range(MANY)])
-    given = access(broker, "amqp") | {"queue": names, "windowBytes": "2m"}
-    put_encoded(broker, f"{queue}.7", [section(0x75, b"\xb0" + (4000).to_bytes(4, "big") + b"x" * 4000)] * 1000)
-    with contextlib.closing(OpenReceiver(SourceOptions.parse(given))) as receiver:
-        own = receiver.links[7].subscription.window_bytes
-        assert own == (2 << 20) // MANY // 2
-        wait_until(lambda: receiver.links[7].waiting()[1] > 8 * own, what="more than its own window")
-        assert receiver.links[7].waiting()[1] < 2 << 20
-
-
-# --- wide windows over STOMP ------------------------------------------------------------------------
-
-WINDOW = 2 << 20
-OWN, WIDER = WINDOW // MANY // 2, WINDOW // 2 // 4
-
-
-@pytest.fixture
-def wide(broker, queue, tmp_path):
-    """``wide(drain=, journal=)`` → the queues, a proxy to the broker, and how a receiver is opened."""
-    with contextlib.ExitStack() as exits:
-        names = [f"{queue}.{number}" for number in range(MANY)]
-        for name in names:
-            broker.create_queue(name)
-        proxy = exits.enter_context(Proxy(broker.host, broker.port, "stomp"))
-
-        def opened(*, drain=False, journal=False, **more):
-            given = access(broker) | {"brokerUrl": proxy.url, "queue": json.dumps(names), "windowBytes": str(WINDOW)}
-            given |= more
-            if journal:
-                given |= {"deliveryGuarantee": "exactly-once", "journalLocation": str(tmp_path / "journal")}
-            receiver = OpenReceiver(SourceOptions.parse(given), drain=drain)
-            exits.callback(receiver.close)
-            return receiver
-
-        yield names, proxy, opened
-
-
-def windows(receiver):
-    return [link.subscription.window_bytes for link in receiver.links]
-
-
-def numbers_until(receiver, counts, start=0):
-    """Queue → the numbers that its rows have, until there are as many as ``counts`` says, in their order."""
-    found = {name: [] for name in counts}
-    for _ in range(400):
-        if all(len(found[name]) >= count for name, count in counts.items()):
-            return found, start
-        end = receiver.next_batch_end()
-        for range_ in receiver.batch(start, end).ranges if end > start else ():
-            name = receiver.links[range_.subscription].subscription.destination.name
-            block = range_.messages()
-            found[name] += [int(header_of(block, index, b"n")) for index in range(len(block))]
-        receiver.acknowledge_through(end)
-        start = end
-    raise AssertionError({name: len(each) for name, each in found.items()})
-
-
-@pytest.mark.parametrize("options", [{}, {"drain": True}, {"maxMessagesPerTrigger": "10"}])
-def test_over_stomp_a_queue_that_fills_its_window_gets_a_wider_one(broker, wide, options):
-    """Also if some of its messages wait for a later batch, and come again."""
-    names, _, opened = wide
-    for name in (names[3], names[11]):
-        fill(broker, name, 400, size=2000)
-    receiver = opened(**options)
-    assert windows(receiver) == [OWN] * MANY
-    others = [link for number, link in enumerate(receiver.links) if number not in {3, 11}]
-    found, end = numbers_until(receiver, {names[3]: 400, names[11]: 400})
-    assert found == {names[3]: list(range(400)), names[11]: list(range(400))}, "each once, in their order"
-    assert windows(receiver)[3] == windows(receiver)[11] == OWN + WIDER
-    assert [link for number, link in enumerate(receiver.links) if number not in {3, 11}] == others
-    assert receiver.progress()["reconnects"] == 0
-    wait_until(lambda: receiver.next_batch_end() == end and sum(map(broker.message_count, names)) == 0)
-
-
-def test_what_a_wider_window_gives_back_costs_no_delivery_attempt(broker, wide):
-    names, _, opened = wide
-    fill(broker, names[0], 400, size=2000)
-    receiver = opened()
-    while windows(receiver)[0] == OWN:
-        receiver.acknowledge_through(receiver.next_batch_end())
-    receiver.links[0].close()
-    assert set(broker.delivery_counts(names[0])) == {0}
-
-
-def test_a_wide_window_goes_from_a_queue_that_has_nothing_to_one_that_fills_its_own(broker, wide):
-    names, _, opened = wide
-    receiver = opened()
-    first = dict.fromkeys(names[:4], 100)
-    for name in first:
-        fill(broker, name, 100, size=2000)
-    numbers_until(receiver, first)
-    assert windows(receiver) == [OWN + WIDER] * 4 + [OWN] * (MANY - 4)
-    fill(broker, names[9], 300, size=2000)
-    end = receiver.next_batch_end()
-    while windows(receiver)[9] == OWN:
-        receiver.acknowledge_through(end)
-        end = receiver.next_batch_end()
-    assert sorted(windows(receiver), reverse=True)[:5] == [OWN + WIDER] * 4 + [OWN]
-    wait_until(
-        lambda: receiver.acknowledge_through(receiver.next_batch_end()) or sum(map(broker.message_count, names)) == 0
-    )
-
-
-@pytest.mark.parametrize("fault", ["cut_at", "hold_at"])
-def test_a_connection_that_ends_at_the_change_is_replaced(broker, wide, fault):
-    """Also one that only does not answer."""
-    names, proxy, opened = wide
-    receiver = opened(receiptTimeout="2s")
-    fill(broker, names[5], 300, size=2000)
-    getattr(proxy.to_broker, fault)(b"SUBSCRIBE\n", nth=2)  # of UNSUBSCRIBE and SUBSCRIBE
-    found, _ = numbers_until(receiver, {names[5]: 300})
-    assert sorted(set(found[names[5]])) == list(range(300))
-    assert len(found[names[5]]) == 300
-    assert receiver.progress()["reconnects"] == 1
-    assert windows(receiver)[5] == OWN + WIDER
-
-
-def test_a_queue_that_is_gone_at_the_change_is_left_out_until_it_is_there_again(restricted, queue, caplog):
-    names = [f"fixed.{queue}.{number}" for number in range(MANY)]
-    for name in names:
-        restricted.create_queue(name)
-    gone, others = names[5], dict.fromkeys(names[:5] + names[6:], 1)
-    with Proxy(restricted.host, restricted.port, "stomp") as proxy, ThreadPoolExecutor(1) as pool:
-        options = {"brokerUrl": proxy.url, "queue": json.dumps(names), "windowBytes": str(WINDOW)}
-        with contextlib.closing(OpenReceiver(SourceOptions.parse(access(restricted) | options))) as receiver:
-            fill(restricted, gone, 300, size=2000)
-            proxy.to_broker.hold_at(b"SUBSCRIBE\n", nth=2)  # of UNSUBSCRIBE and SUBSCRIBE
-            read = pool.submit(numbers_until, receiver, others | {gone: 0})
-            assert proxy.to_broker.held.wait(30)
-            restricted.server.getActiveMQServerControl().destroyQueue(gone, True)
-            for name in others:
-                fill(restricted, name, 1)
-            proxy.to_broker.release()
-            _, end = read.result(60)
-            receiver.acknowledge_through(end)
-            restricted.create_queue(gone)
-            fill(restricted, gone, 3)
-            found, last = numbers_until(receiver, {gone: 3}, end)
-            assert (found, last) == ({gone: [0, 1, 2]}, end + 3)
-            assert windows(receiver)[5] == OWN
-    said = [each for each in caplog.messages if "reads its other queues" in each or "is there again" in each]
-    assert len(said) == 2, said
-    assert sum(map(restricted.message_count, names)) == 0
-
-
-def test_a_journal_has_each_message_once_when_its_window_gets_wider(broker, wide):
-    names, _, opened = wide
-    fill(broker, names[2], 400, size=2000)
-    receiver = opened(journal=True)
-    end = 0
-    while end < 400:
-        end = receiver.next_batch_end()
-        receiver.acknowledge_through(end)
-    assert windows(receiver)[2] == OWN + WIDER
-    assert (receiver.next_batch_end(), receiver.progress()["received"]) == (400, 400)
-    wait_until(lambda: receiver.next_batch_end() == 400 and broker.message_count(names[2]) == 0)

@@ -35,7 +35,7 @@ from pyspark_jms.network.failures import SECURITY_REMEDY, connection_lost, first
 from pyspark_jms.network.settings import ConnectionSettings
 from pyspark_jms.stomp.dialects import DIALECTS, Dialect, dialect_of_server
 from pyspark_jms.stomp.link.message_transport import MessageTransport
-from pyspark_jms.stomp.link.prefetch import Inbox, Prefetch
+from pyspark_jms.stomp.link.prefetch import FIRST, Inbox, Prefetch
 from pyspark_jms.stomp.wire.frame import Frame, encode_frame
 
 __all__ = ["ACK_REMEDY", "Connection", "connect"]
@@ -275,7 +275,7 @@ class Connection(Replies):
         """Return the id of another subscription, and where its messages will be."""
         self._subscription_count += 1
         number = str(self._subscription_count)
-        return number, self.prefetch if number == "1" else self.prefetch.share(number)
+        return number, self.prefetch if number == FIRST else self.prefetch.share(number)
 
     def has_messages(self) -> bool:
         """Return whether messages were received and not taken."""

@@ -289,6 +289,7 @@ class Consumer(OnConnection[Dialect]):
         if self._is_subscribed and not self.connection.is_down:
             try:
                 self.connection.request("UNSUBSCRIBE", {"id": self._number})
+                self.connection.prefetch.leave(self._number)
             except JMSError as error:
                 _log.warning("= %s did not confirm UNSUBSCRIBE: %s", self.connection.address, error.fact)
         super().close()

@@ -19,7 +19,7 @@ from pyspark_jms.stomp.dialects import Dialect
 from pyspark_jms.stomp.dialects.base import WindowUnit
 from pyspark_jms.stomp.wire.scan import FrameScanner
 
-__all__ = ["NOT_SUBSCRIBED", "Inbox", "Prefetch", "PrefetchLimit", "Unacknowledged", "limit_of"]
+__all__ = ["FIRST", "NOT_SUBSCRIBED", "Inbox", "Prefetch", "PrefetchLimit", "Unacknowledged", "limit_of"]
 
 
 _WINDOWS = 4
@@ -108,6 +108,9 @@ SEGMENT_BYTES = 15 << 20
 
 _SUBSCRIPTION = b"\nsubscription:"
 
+FIRST = "1"
+"""The id of a connection's first subscription."""
+
 
 class Inbox:
     """What one subscription of a shared connection has received. Used as ``Prefetch`` is."""
@@ -177,7 +180,9 @@ class Prefetch:
         """Without heart-beats."""
         self.limit: PrefetchLimit = NOT_SUBSCRIBED
         self._others: dict[bytes, Inbox] = {}
-        """By the id of their subscription. What belongs to none of them is kept here."""
+        """By the id of their subscription. A message of one that has ended came too late: it is in the queue again."""
+        self._first: bytes | None = FIRST.encode()
+        """The id of the subscription whose messages are kept here. None once it has ended."""
         self._own = Inbox(condition)
         """What is kept here and not in the scanner any more."""
 
@@ -189,6 +194,12 @@ class Prefetch:
             self._own.limit = self.limit
             inbox = self._others[subscription.encode()] = Inbox(self._condition)
             return inbox
+
+    def leave(self, subscription: str) -> None:
+        """The broker has confirmed the end of this subscription."""
+        with self._condition:
+            self._others.pop(subscription.encode(), None)
+            self._first = None if subscription.encode() == self._first else self._first
 
     def set_ack_header(self, name: str | None) -> None:
         """The header whose value ACK takes, if it is not ``message-id``."""
@@ -230,14 +241,20 @@ class Prefetch:
                 begin, of = index, inbox
         self._scanner.oversized = []
         for message in oversized:
-            self._inbox(message.head, 0, len(message.head)).add_oversized(message)
+            found = self._inbox(message.head, 0, len(message.head))
+            if found is None:
+                with message:
+                    pass
+            else:
+                found.add_oversized(message)
 
-    def _inbox(self, data: ByteArray, start: int, head: int) -> Inbox:
-        """Return the inbox of the message whose headers begin at ``start``."""
+    def _inbox(self, data: ByteArray, start: int, head: int) -> Inbox | None:
+        """Return the inbox of the message whose headers begin at ``start``; None if its subscription has ended."""
         assert isinstance(data, bytes | bytearray)
         at = data.find(_SUBSCRIPTION, start, head + 1)
         end = data.find(b"\n", at + 1, head + 1)
-        return self._others.get(bytes(data[at + len(_SUBSCRIPTION) : end if end >= 0 else head]), self._own)
+        subscription = bytes(data[at + len(_SUBSCRIPTION) : end if end >= 0 else head])
+        return self._own if subscription == self._first else self._others.get(subscription)
 
     def waiting(self) -> tuple[int, int]:
         """Messages and bytes received and not taken."""

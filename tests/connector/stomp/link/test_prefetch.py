@@ -110,15 +110,28 @@ def test_a_shared_connection_sorts_what_comes_in_runs():
     found = prefetch()
     found.feed(memoryview(of("1", 1)))
     second, third = found.share("2"), found.share("3")
-    numbers = [("2", 2), ("2", 3), ("1", 4), ("3", 5), ("unknown", 6), ("2", 7), ("1", 8)]
+    numbers = [("2", 2), ("2", 3), ("1", 4), ("3", 5), ("2", 7), ("1", 8)]
     frames = b"".join(of(subscription, number, b"body %d" % number) for subscription, number in numbers)
     assert found.feed(memoryview(frames[:150])) == []
     assert b"".join(found.feed(memoryview(frames[150:] + RECEIPT))) == RECEIPT
-    assert [each.waiting()[0] for each in (found, second, third)] == [4, 3, 1]
+    assert [each.waiting()[0] for each in (found, second, third)] == [3, 3, 1]
     (block,) = second.take()
     assert [parse_frame(block.message(index)).body for index in range(3)] == [b"body 2", b"body 3", b"body 7"]
     assert [bytes(block.data)[block.heads[index] :][:2] for index in range(3)] == [b"\n\n"] * 3
-    assert (ids(found.take()), ids(third.take()), second.waiting()) == ([b"1", b"4", b"6", b"8"], [b"5"], (0, 0))
+    assert (ids(found.take()), ids(third.take()), second.waiting()) == ([b"1", b"4", b"8"], [b"5"], (0, 0))
+
+
+@pytest.mark.parametrize("ended", ["1", "2"])
+def test_what_comes_after_the_end_of_its_subscription_is_nobodys(ended):
+    """The broker has taken it back. It would else be a row of another queue."""
+    found = prefetch("drop")
+    inboxes = {"1": found, "2": found.share("2"), "3": found.share("3")}
+    found.feed(memoryview(of(ended, 1)))
+    found.leave(ended)
+    found.feed(memoryview(of(ended, 2) + of("3", 3) + of(ended, 4, b"x" * 2000) + of(ended, 5)))
+    assert ids(inboxes[ended].take()) == [b"1"], "what came before can still be taken"
+    assert [inbox.waiting()[0] for inbox in inboxes.values()] == [0, 0, 1]
+    assert [inbox.take_oversized() for inbox in inboxes.values()] == [[], [], []]
 
 
 def test_the_runs_of_a_subscription_are_joined_up_to_the_size_of_a_block(monkeypatch):
