@@ -21,7 +21,7 @@ from rawstomp import RawStomp
 from streaming import access, journal_in, left, read, run_available
 
 from pyspark_jms.delivery.register.token import Token
-from pyspark_jms.source.offsets import mark_of, selector_digest, sequence
+from pyspark_jms.source.offsets import ReceivedOffset, selector_digest
 
 RELEASES = sorted(path for path in Path(__file__).parent.iterdir() if (path / "queue").is_dir())
 SELECTOR = "n <> 'x'"
@@ -45,10 +45,10 @@ def test_there_is_a_release():
 
 
 def test_offsets_are_read(release):
-    (plain,), (durable,), (journaled,) = (offsets(release / name) for name in ("queue", "subscription", "journal"))
-    assert [sequence(each) for each in (plain, durable, journaled)] == [6, 6, 6]
-    assert [each.get("selector") for each in (plain, durable, journaled)] == [None, selector_digest(SELECTOR), None]
-    assert (mark_of(plain), mark_of(durable), mark_of(journaled).next) == (None, None, 6)
+    found = [ReceivedOffset.parse(*offsets(release / name)) for name in ("queue", "subscription", "journal")]
+    assert [each.sequence for each in found] == [6, 6, 6]
+    assert [each.selector for each in found] == [None, selector_digest(SELECTOR), None]
+    assert (found[0].journal, found[1].journal, found[2].journal.next) == (None, None, 6)
 
 
 def test_tokens_of_read_partitions_have_the_metrics_of_their_batch(release):
@@ -60,7 +60,7 @@ def test_tokens_of_read_partitions_have_the_metrics_of_their_batch(release):
 
 def test_keys_of_later_releases_are_ignored(release):
     (found,) = offsets(release / "queue")
-    assert sequence(found | {"later": 1}) == 6
+    assert ReceivedOffset.parse(found | {"later": 1}).sequence == 6
 
 
 def rows_of(spark, frame, folder):

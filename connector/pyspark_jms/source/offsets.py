@@ -5,58 +5,59 @@ has a digest of the selector, so that a restarted query notices a changed one.
 """
 
 import hashlib
-from typing import Any
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, NamedTuple, Self
 
 from pyspark_jms.delivery.journal.binding import JournalMark
-from pyspark_jms.errors import IllegalStateError, OptionConflictError, UnsupportedError
+from pyspark_jms.errors import IllegalStateError, JMSError, OptionConflictError, UnsupportedError
 
-__all__ = ["CHANGED_GUARANTEE", "CommitOrder", "mark_of", "offset", "selector_digest", "sequence"]
-
+__all__ = ["CHANGED_GUARANTEE", "CommitOrder", "ReceivedOffset", "refused_as", "selector_digest"]
 
 CHANGED_GUARANTEE = (
     "To change the guarantee, let the query read all with trigger(availableNow=True), and start it with another"
     " checkpointLocation and, for Spark's file sink, a new output folder."
 )
+_REMEDY = "Use a checkpointLocation of its own and, for Spark's file sink, a new output folder."
 
 
-def offset(sequence: int, selector: str | None = None, journal: JournalMark | None = None) -> dict[str, Any]:
-    """Make an offset. The order of its keys is fixed, so the JSON text, by which Spark compares, has one form."""
-    made_with = {} if selector is None else {"selector": selector}
-    return {"seq": sequence} | made_with | ({} if journal is None else {"journal": journal.id, "next": journal.next})
-
-
-def mark_of(offset: dict[str, Any]) -> JournalMark | None:
-    """The journal, where the offset names one."""
+@contextmanager
+def refused_as(error: type[JMSError], fact: str, remedy: str) -> Iterator[None]:
+    """Raise this error if the block, which parses an offset, shows that it is of another read."""
     try:
-        return JournalMark(str(offset["journal"]), int(offset["next"])) if "journal" in offset else None
-    except (KeyError, TypeError, ValueError):
-        raise _foreign() from None
+        yield
+    except (AttributeError, KeyError, TypeError, ValueError):
+        raise error(fact, remedy) from None
+
+
+class ReceivedOffset(NamedTuple):
+    sequence: int
+    selector: str | None = None
+    """The digest of a durable subscription's selector."""
+    journal: JournalMark | None = None
+
+    @classmethod
+    def parse(cls, offset: Any) -> Self:
+        if offset and "used" in offset:  # delivery.register.token.Offset
+            raise OptionConflictError(
+                "The checkpoint is of a read with deliveryGuarantee=exactly-once over AMQP, whose messages are in"
+                " staging queues, and this read is another one.",
+                f"Give its deliveryGuarantee and protocol again. {CHANGED_GUARANTEE}",
+            )
+        with refused_as(IllegalStateError, "The checkpoint holds an offset that is not of this source.", _REMEDY):
+            mark = JournalMark(str(offset["journal"]), int(offset["next"])) if "journal" in offset else None
+            return cls(int(offset["seq"]), offset.get("selector"), mark)
+
+    def logged(self) -> dict[str, Any]:
+        """The order of the keys is fixed, so the JSON text, by which Spark compares, has one form."""
+        made_with = {} if self.selector is None else {"selector": self.selector}
+        journal = {} if self.journal is None else {"journal": self.journal.id, "next": self.journal.next}
+        return {"seq": self.sequence} | made_with | journal
 
 
 def selector_digest(selector: str | None) -> str:
     """Return a short digest of what the broker was given, which is the same in every process."""
     return hashlib.blake2b((selector or "").encode(), digest_size=8).hexdigest()
-
-
-def sequence(offset: dict[str, Any]) -> int:
-    """The count. ``IllegalStateError`` for the offset of another source."""
-    if offset and "used" in offset:  # delivery.register.token.Offset
-        raise OptionConflictError(
-            "The checkpoint is of a read with deliveryGuarantee=exactly-once over AMQP, whose messages are in staging"
-            " queues, and this read is another one.",
-            f"Give its deliveryGuarantee and protocol again. {CHANGED_GUARANTEE}",
-        )
-    try:
-        return int(offset["seq"])
-    except (KeyError, TypeError, ValueError):
-        raise _foreign() from None
-
-
-def _foreign() -> IllegalStateError:
-    return IllegalStateError(
-        "The checkpoint holds an offset that is not of this source.",
-        "Use a checkpointLocation of its own and, for Spark's file sink, a new output folder.",
-    )
 
 
 # --- the order of Spark's calls ---------------------------------------------------------------------

@@ -1,54 +1,51 @@
 """Offsets, and the order of Spark's calls with them."""
 
 import json
+from dataclasses import asdict
 
 import pytest
 
 from pyspark_jms.delivery.journal.binding import JournalMark
 from pyspark_jms.delivery.register.token import Offset
 from pyspark_jms.errors import IllegalStateError, OptionConflictError, UnsupportedError
-from pyspark_jms.source.offsets import CommitOrder, mark_of, offset, selector_digest, sequence
+from pyspark_jms.source.offsets import CommitOrder, ReceivedOffset, selector_digest
 
 
 @pytest.mark.parametrize("count", [0, 1, 2**62])
 def test_an_offset_survives_sparks_log(count):
-    assert sequence(json.loads(json.dumps(offset(count)))) == count
+    assert ReceivedOffset.parse(json.loads(json.dumps(ReceivedOffset(count).logged()))) == (count, None, None)
 
 
 @pytest.mark.parametrize("foreign", [{}, {"offset": 3}, {"seq": None}, {"seq": "x"}, None])
 def test_refuses_an_offset_of_another_source(foreign):
     with pytest.raises(IllegalStateError, match="checkpointLocation"):
-        sequence(foreign)
+        ReceivedOffset.parse(foreign)
 
 
 def test_the_selector_of_a_durable_subscription_goes_with_the_offset():
     digest = selector_digest("colour = 'red'")
-    assert json.dumps(offset(3, digest)) == f'{{"seq": 3, "selector": "{digest}"}}'
-    assert offset(3, digest)["selector"] == digest
-    assert sequence(offset(3, digest)) == 3
-    assert "selector" not in offset(3)
+    made = ReceivedOffset(3, digest)
+    assert json.dumps(made.logged()) == f'{{"seq": 3, "selector": "{digest}"}}'
+    assert ReceivedOffset.parse(made.logged()) == made
     assert len({selector_digest(None), digest, selector_digest("colour = 'blue'")}) == 3
 
 
 def test_the_journal_goes_with_the_offset():
-    mark = JournalMark("abc", 9)
-    made = offset(3, journal=mark)
-    assert json.dumps(made) == '{"seq": 3, "journal": "abc", "next": 9}'
-    assert mark_of(json.loads(json.dumps(made))) == mark
-    assert (sequence(made), "selector" in made) == (3, False)
-    assert mark_of({"seq": 3}) is None  # as earlier releases wrote it
+    made = ReceivedOffset(3, journal=JournalMark("abc", 9))
+    assert json.dumps(made.logged()) == '{"seq": 3, "journal": "abc", "next": 9}'
+    assert ReceivedOffset.parse(made.logged()) == made
 
 
 @pytest.mark.parametrize("foreign", [{"seq": 1, "journal": "abc"}, {"seq": 1, "journal": "abc", "next": "x"}])
 def test_refuses_half_a_mark(foreign):
     with pytest.raises(IllegalStateError, match="checkpointLocation"):
-        mark_of(foreign)
+        ReceivedOffset.parse(foreign)
 
 
 def test_refuses_the_offset_of_a_staged_read():
     kept = Offset(stream="a", address="p", broker="b", batch=3, names=("n",), used=(3,))
     with pytest.raises(OptionConflictError, match=r"deliveryGuarantee=exactly-once over AMQP.* new output folder"):
-        sequence(json.loads(kept.text()))
+        ReceivedOffset.parse(asdict(kept))
 
 
 def begun(at):

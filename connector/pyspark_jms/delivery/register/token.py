@@ -173,9 +173,6 @@ class Offset:
     def readers(self) -> tuple[int, ...]:
         return tuple(reader for reader, batch in enumerate(self.used) if batch == self.batch and self.batch)
 
-    def text(self) -> str:
-        return json.dumps(asdict(self), separators=(",", ":"))
-
     @classmethod
     def parse(cls, value: Any) -> Self:
         """Raise ``ValueError`` if the JSON value is not an offset."""
@@ -188,25 +185,20 @@ class Offset:
                 "names": [*names],
                 "used": [*used],
                 **rest,
-            } if _are_parallel(names, used):
+            } if all(isinstance(name, str) for name in names) and len(names) == len(used):
                 return cls(
                     stream=stream,
                     address=address,
                     broker=broker,
                     batch=batch,
                     names=tuple(names),
-                    used=tuple(used),
+                    used=_numbers(used),
                     next=_numbers(rest.get("next", [])),
                 )
         raise ValueError("not an offset of a read whose tasks receive")
 
 
-def _are_parallel(names: list[Any], used: list[Any]) -> bool:
-    are_texts = all(isinstance(name, str) for name in names)
-    return are_texts and all(isinstance(batch, int) for batch in used) and len(names) == len(used)
-
-
 def _numbers(value: Any) -> tuple[int, ...]:
-    if isinstance(value, list) and all(isinstance(each, int) for each in value):
+    if isinstance(value, list | tuple) and all(isinstance(each, int) for each in value):
         return tuple(value)
     raise ValueError("not an offset of a read whose tasks receive")

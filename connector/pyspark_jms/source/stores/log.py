@@ -16,6 +16,7 @@ from pyspark_jms.errors import DataLossError, IllegalStateError
 from pyspark_jms.network.connection import StateCondition
 from pyspark_jms.source.admission import IDLE_SECONDS, BatchDecision, BatchTrigger, Waiting
 from pyspark_jms.source.end_of_queue import EndOfQueue
+from pyspark_jms.source.offsets import refused_as
 from pyspark_jms.source.query import Run, Store
 from pyspark_jms.source.stores.one_log import Log, Piece
 from pyspark_jms.source.stores.received import received_partitions
@@ -205,12 +206,11 @@ class LogStore(Store):
 
 def _parsed(offset: dict[str, Any]) -> tuple[int, dict[str, int], dict[str, str]]:
     """Return the count, and of each log the position and the digest of the last message that was read, if any was."""
-    try:
+    with refused_as(
+        IllegalStateError,
+        "The checkpoint holds an offset of another way to read.",
+        "Option streamOffset cannot be added to or removed from a query: use a checkpointLocation of its own, and a new"
+        " output folder for Spark's file sink.",
+    ):
         positions = {str(name): int(at) for name, at in offset[_POSITIONS].items()}
         return int(offset[_SEQUENCE]), positions, dict(offset.get(_READ, {}))
-    except (KeyError, TypeError, ValueError, AttributeError):
-        raise IllegalStateError(
-            "The checkpoint holds an offset of another way to read.",
-            "Option streamOffset cannot be added to or removed from a query: use a checkpointLocation of its own, and"
-            " a new output folder for Spark's file sink.",
-        ) from None

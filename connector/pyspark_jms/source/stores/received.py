@@ -16,7 +16,7 @@ from pyspark_jms.errors import DataLossError, OptionConflictError
 from pyspark_jms.jms.subscription import source_name
 from pyspark_jms.options.source import SourceOptions
 from pyspark_jms.source.links import Reading
-from pyspark_jms.source.offsets import CHANGED_GUARANTEE, mark_of, offset, sequence
+from pyspark_jms.source.offsets import CHANGED_GUARANTEE, ReceivedOffset
 from pyspark_jms.source.query import Run, Store
 from pyspark_jms.source.receiver import BatchReceiver, required_recognition
 from pyspark_jms.source.stopping import StopRequest
@@ -54,19 +54,20 @@ class ReceivedStore(Store):
                 " folder has",
                 store.path,
             )
-        return offset(store.position.oldest if store else 0)
+        return ReceivedOffset(store.position.oldest if store else 0).logged()
 
     def count(self, offset: dict[str, Any]) -> int:
-        return sequence(offset)
+        return ReceivedOffset.parse(offset).sequence
 
     def open(self, start: dict[str, Any]) -> None:
         if self._receiver is None:
+            offset = ReceivedOffset.parse(start)
             self._receiver = BatchReceiver(
                 self._run.reading,
                 self._run.stop,
                 store=self._journal.require_belongs(start),
-                sequence=sequence(start),
-                selector_digest=start.get("selector"),
+                sequence=offset.sequence,
+                selector_digest=offset.selector,
                 restarted=not self._run.is_new,
                 drain_since_ms=self._run.drain_since_ms,
             )
@@ -84,15 +85,15 @@ class ReceivedStore(Store):
         self._tasks.release(through)
 
     def next(self, start: dict[str, Any]) -> dict[str, Any]:
-        receiver, before = self._open, sequence(start)
+        receiver, before = self._open, self.count(start)
         receiver.reached = before
-        end = receiver.next_batch_end()
-        return start if end <= before else offset(end, receiver.selector_digest, self._journal.mark())
+        end = ReceivedOffset(receiver.next_batch_end(), receiver.selector_digest, self._journal.mark())
+        return start if end.sequence <= before else end.logged()
 
     # --- what tasks read -----------------------------------------------------------------------
 
     def tasks(self, start: dict[str, Any], end: dict[str, Any]) -> list[TaskInput]:
-        first, last, here = sequence(start), sequence(end), self._tasks.are_here()
+        first, last, here = self.count(start), self.count(end), self._tasks.are_here()
         store = self._journal.require_belongs(start, end)
         tasks = self._recorded(store, first, last, here=here) if store else self._received(first, last, here=here)
         dialects = {link.dialect.name for link in self._receiver.links} if self._receiver else ()
@@ -210,10 +211,11 @@ class QueryJournal:
     def require_belongs(self, *offsets: dict[str, Any]) -> JournalStore | None:
         """The store, if these offsets of the checkpoint belong to it; ``DataLossError`` if they do not."""
         store, must_be_whole = self.store(), self._options.fail_on_data_loss
-        marks = list(map(mark_of, offsets))
+        found = list(map(ReceivedOffset.parse, offsets))
+        marks = [each.journal for each in found]
         if store is not None and not any(marks):
             require_own_messages(store, self._reads)
-            if must_be_whole and max(map(sequence, offsets)) > store.position.next:
+            if must_be_whole and max(each.sequence for each in found) > store.position.next:
                 raise OptionConflictError(
                     "journalLocation is given, and the checkpoint is of a read without a journal (at-least-once).",
                     f"Remove deliveryGuarantee and journalLocation. {CHANGED_GUARANTEE}",

@@ -3,12 +3,11 @@
 The driver receives nothing. It asks whether there is a message, and whether the tokens are where the log says.
 """
 
-import json
 import logging
 import time
 import uuid
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
+from dataclasses import asdict, replace
 from typing import Any
 
 from pyspark_jms.amqp.reading import Probe, ReaderLink
@@ -22,7 +21,7 @@ from pyspark_jms.management.queue_facts import QueueFacts
 from pyspark_jms.management.queue_rules import require_own
 from pyspark_jms.network.connection import StateCondition, closed_on
 from pyspark_jms.network.patience import keep_trying
-from pyspark_jms.source.offsets import CHANGED_GUARANTEE
+from pyspark_jms.source.offsets import CHANGED_GUARANTEE, refused_as
 from pyspark_jms.source.query import Run, Store
 from pyspark_jms.source.queues import require_queues, require_removal
 from pyspark_jms.source.readers.attempt import Attempt
@@ -89,7 +88,7 @@ class RegisterStore(Store):
         self.reports = TaskReports(options)
 
     def first_offset(self) -> dict[str, Any]:
-        return _logged(Offset())
+        return asdict(Offset())
 
     def count(self, offset: dict[str, Any]) -> int:
         return _parsed(offset).batch
@@ -128,7 +127,7 @@ class RegisterStore(Store):
             return start
         tokens = {reader: each.token for reader, each in kept.items()}
         begin = replace(begin, address=place, broker=self._broker or begin.broker)
-        return _logged(planned(begin, tokens, self._readers, stream=stream))
+        return asdict(planned(begin, tokens, self._readers, stream=stream))
 
     @property
     def _is_draining(self) -> bool:
@@ -330,17 +329,11 @@ def _named(tokens: Iterable[StoredToken[Token]], name: str) -> Token | None:
     return max((each.token for each in tokens if each.token.name == name), key=lambda token: token.batch, default=None)
 
 
-def _logged(offset: Offset) -> dict[str, Any]:
-    logged: dict[str, Any] = json.loads(offset.text())
-    return logged
-
-
 def _parsed(offset: dict[str, Any]) -> Offset:
-    try:
+    with refused_as(
+        OptionConflictError,
+        "deliveryGuarantee=exactly-once is given for a read over AMQP, and the checkpoint is of another read, usually"
+        " an at-least-once one.",
+        f"Remove the option. {CHANGED_GUARANTEE}",
+    ):
         return Offset.parse(offset)
-    except ValueError:
-        raise OptionConflictError(
-            "deliveryGuarantee=exactly-once is given for a read over AMQP, and the checkpoint is of another read,"
-            " usually an at-least-once one.",
-            f"Remove the option. {CHANGED_GUARANTEE}",
-        ) from None

@@ -1,5 +1,5 @@
 import json
-from dataclasses import replace
+from dataclasses import asdict, replace
 
 import pytest
 
@@ -49,28 +49,22 @@ def test_a_token_is_renewed_long_before_the_limit_of_a_broker():
     assert MAX_VALUE_DELIVERIES < 10 / 2, "the renewal may fail as often again"
 
 
-def test_the_text_of_an_offset_is_the_offset():
-    text = '{"stream":"s","address":"a","broker":"b","batch":4,"names":["t","u"],"used":[4,3],"next":[7,6]}'
-    assert OFFSET.text() == text
-    assert Offset.parse(json.loads(text)) == OFFSET
-    assert Offset.parse(json.loads(Offset().text())) == Offset()
-    earlier = Offset.parse(json.loads(text.replace(',"next":[7,6]', "")))
+def test_an_offset_survives_sparks_log():
+    logged = json.loads(json.dumps(asdict(OFFSET)))
+    assert Offset.parse(logged) == OFFSET
+    assert Offset.parse(asdict(Offset())) == Offset()
+    del logged["next"]
+    earlier = Offset.parse(logged)
     assert (earlier, earlier.next_of(1)) == (replace(OFFSET, next=()), 0), "of an earlier release"
 
 
 @pytest.mark.parametrize(
-    "text",
-    [
-        "",
-        "{}",
-        OFFSET.text().replace("[4,3]", "[4]"),
-        OFFSET.text().replace('"u"', "1"),
-        OFFSET.text().replace("[7,6]", "7"),
-    ],
+    "value",
+    ["", {}, *(asdict(OFFSET) | {name: other} for name, other in [("used", [4]), ("names", ["t", 1]), ("next", 7)])],
 )
-def test_another_text_is_no_offset(text):
-    with pytest.raises(ValueError, match=r"not an offset|Expecting value"):
-        Offset.parse(json.loads(text))
+def test_another_value_is_no_offset(value):
+    with pytest.raises(ValueError, match="not an offset"):
+        Offset.parse(value)
 
 
 def test_the_readers_of_a_batch_are_those_that_it_used_last():
