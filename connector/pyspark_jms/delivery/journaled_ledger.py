@@ -8,7 +8,7 @@ it is redelivered, also by the next process. If its segment is deleted first, a 
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
-from itertools import chain, pairwise
+from itertools import pairwise
 
 import numpy as np
 
@@ -16,7 +16,7 @@ from pyspark_jms.blocks.block import MessageBlock, PartitionSlice, part_starts, 
 from pyspark_jms.delivery.journal.contents import SegmentInfo, StoredBlock
 from pyspark_jms.delivery.journal.segment import Segment
 from pyspark_jms.delivery.journal.store import JournalStore
-from pyspark_jms.delivery.message_range import MessageRange
+from pyspark_jms.delivery.message_range import Backlog, Batch, MessageRange
 from pyspark_jms.delivery.states import IN_JOURNAL, WITH_JOURNAL, Event, MessageState
 from pyspark_jms.delivery.subscription_ledger import (
     AckRound,
@@ -72,7 +72,8 @@ class JournaledLedger(DeliveryLedger[_Durable]):
         self._store = store
         self._sources = list(sources)
         self._partition_bytes = partition_bytes
-        self._received: list[list[MessageRange]] = [[] for _ in sources]
+        self._received = Backlog()
+        """What is not durable."""
         start = self._reach(start, fail_on_data_loss=fail_on_data_loss)
         self._store.release(start)
         self.offered = self.done = start
@@ -113,21 +114,19 @@ class JournaledLedger(DeliveryLedger[_Durable]):
 
     @property
     def waiting_messages(self) -> int:
-        return super().waiting_messages + sum(map(len, chain.from_iterable(self._received)))
+        return super().waiting_messages + self._received.messages
 
     @property
     def waiting_bytes(self) -> int:
-        return super().waiting_bytes + sum(range_.size for range_ in chain.from_iterable(self._received))
+        return super().waiting_bytes + self._received.size
 
     @property
     def in_flight_messages(self) -> int:
-        received = sum(map(len, chain.from_iterable(self._received)))
-        return received + sum(len(ack.ids) for each in self._ledgers for ack in each.rounds)
+        return self._received.messages + sum(len(ack.ids) for each in self._ledgers for ack in each.rounds)
 
     @property
     def in_flight_bytes(self) -> int:
-        received = sum(range_.size for range_ in chain.from_iterable(self._received))
-        return received + sum(ack.what.size for each in self._ledgers for ack in each.rounds)
+        return self._received.size + sum(ack.what.size for each in self._ledgers for ack in each.rounds)
 
     def receive(
         self, subscription: int, block: MessageBlock, upto: int | None = None, *, without: Collection[int] = ()
@@ -135,7 +134,8 @@ class JournaledLedger(DeliveryLedger[_Durable]):
         """Take in a block. What is in the journal already is only acknowledged."""
         source = self._ledgers[subscription].source
         new, again = source.split_redelivered(block, len(block) if upto is None else upto, without)
-        self._received[subscription] += [MessageRange(subscription, block, first, last) for first, last in new]
+        for first, last in new:
+            self._received.add(MessageRange(subscription, block, first, last))
         if again:
             self.recognised += len(again)
             ids = [identifier for index, _ in again if (identifier := block.ids[index]) is not None]
@@ -151,21 +151,17 @@ class JournaledLedger(DeliveryLedger[_Durable]):
         return due
 
     def store_received(self) -> None:
-        for subscription, ranges in enumerate(self._received):
-            while ranges:
-                self._store_range(subscription, ranges[0])
-                ranges.pop(0)
+        while (range_ := self._received.first) is not None:
+            segment = self._segment(range_)
+            self._store.append(segment)
+            range_.state = WITH_JOURNAL.after(range_.state, Event.STORE)
+            self._add(segment)
+            ids = [identifier for identifier in range_.ids if identifier is not None]
+            self._ledgers[range_.subscription].add_round(ids, _Durable({}, range_.size, segment.first), range_.state)
+            self._received.take(max_messages=len(range_), max_bytes=None)
 
-    def _store_range(self, subscription: int, range_: MessageRange) -> None:
-        segment = self._segment(subscription, range_)
-        self._store.append(segment)
-        range_.state = WITH_JOURNAL.after(range_.state, Event.STORE)
-        self._add(segment)
-        ids = [identifier for identifier in range_.ids if identifier is not None]
-        self._ledgers[subscription].add_round(ids, _Durable({}, range_.size, segment.first), range_.state)
-
-    def _segment(self, subscription: int, range_: MessageRange) -> Segment:
-        source, dialect, recognition = self._sources[subscription]
+    def _segment(self, range_: MessageRange) -> Segment:
+        source, dialect, recognition = self._sources[range_.subscription]
         block = range_.messages()
         block.ids = [recognition.identity(range_.block, index) for index in range(range_.first, range_.last)]
         return Segment(source=source, dialect=dialect, first=self._store.position.next, block=block)
@@ -180,20 +176,14 @@ class JournaledLedger(DeliveryLedger[_Durable]):
 
     # --- offered -------------------------------------------------------------------------------
 
-    def offer(self, *, max_messages: int | None, max_bytes: int | None) -> int:
-        """End the next batch: what is durable, at least one message. Record it and where its partitions start."""
-        ranges = self._backlog.take(max_messages=max_messages, max_bytes=max_bytes)
-        if ranges:
-            IN_JOURNAL.after(MessageState.DURABLE, Event.OFFER)
-            sizes = [np.diff(positions_of(each.block.ends), prepend=0)[each.first : each.last] for each in ranges]
-            ends = np.cumsum(np.concatenate(sizes))
-            end = self.offered + len(ends)
-            # A process that died before Spark logged the offset may have recorded this batch already.
-            if self._store.batch(self.offered, end) is None:
-                bounds = [self.offered + index for index in part_starts(ends, self._partition_bytes)]
-                self._store.record_batch(self.offered, end, bounds)
-            self.offered = end
-        return self.offered
+    def _record_batch(self, batch: Batch) -> None:
+        """Record the batch and where its partitions start."""
+        IN_JOURNAL.after(MessageState.DURABLE, Event.OFFER)
+        # A process that died before Spark logged the offset may have recorded this batch already.
+        if self._store.batch(batch.start, batch.end) is None:
+            sizes = [np.diff(positions_of(each.block.ends), prepend=0)[each.first : each.last] for each in batch.ranges]
+            starts = part_starts(np.cumsum(np.concatenate(sizes)), self._partition_bytes)
+            self._store.record_batch(batch.start, batch.end, [batch.start + index for index in starts])
 
     # --- done ----------------------------------------------------------------------------------
 
@@ -215,9 +205,8 @@ class JournaledLedger(DeliveryLedger[_Durable]):
 
         ``blocks`` do not matter: the broker gives each message an identity.
         """
-        for range_ in self._received[subscription]:
+        for range_ in self._received.forget(subscription):
             range_.state = WITH_JOURNAL.after(range_.state, Event.LOSE)
-        self._received[subscription] = []
         for ack in self._ledgers[subscription].lose():
             what = ack.what
             known = what.fingerprints if what.segment is None else self._store.receipts.fingerprints_from(what.segment)

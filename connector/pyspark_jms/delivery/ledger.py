@@ -124,15 +124,10 @@ class Ledger(DeliveryLedger[_Finished]):
 
     # --- offered -------------------------------------------------------------------------------
 
-    def offer(self, *, max_messages: int | None, max_bytes: int | None) -> int:
-        ranges = self._backlog.take(max_messages=max_messages, max_bytes=max_bytes)
-        for range_ in ranges:
+    def _record_batch(self, batch: Batch) -> None:
+        for range_ in batch.ranges:
             range_.state = WITHOUT_JOURNAL.after(range_.state, Event.OFFER)
-        if ranges:
-            end = self.offered + sum(map(len, ranges))
-            self._batches.append(Batch(self.offered, end, tuple(ranges)))
-            self.offered = end
-        return self.offered
+        self._batches.append(batch)
 
     def batch(self, start: int, end: int) -> Batch | None:
         """Return the batch of exactly these sequences, or None if an earlier process received it.

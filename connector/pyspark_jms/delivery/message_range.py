@@ -118,6 +118,10 @@ class Backlog:
         self._ranges: deque[MessageRange] = deque()
         self.messages = self.size = 0
 
+    @property
+    def first(self) -> MessageRange | None:
+        return self._ranges[0] if self._ranges else None
+
     def add(self, range_: MessageRange) -> None:
         self._ranges.append(range_)
         self._count([range_], 1)

@@ -13,7 +13,7 @@ from itertools import chain, islice, pairwise, repeat
 from typing import Generic, TypeVar
 
 from pyspark_jms.blocks.block import MessageBlock
-from pyspark_jms.delivery.message_range import Backlog, MessageRange
+from pyspark_jms.delivery.message_range import Backlog, Batch, MessageRange
 from pyspark_jms.delivery.state_table import StateTable
 from pyspark_jms.delivery.states import Event, MessageState
 from pyspark_jms.errors import OtherBrokerError
@@ -323,9 +323,18 @@ class DeliveryLedger(ABC, Generic[T]):
     def store_received(self) -> None:
         """Make durable what was received, where there is a journal: it is due to be acknowledged."""
 
-    @abstractmethod
     def offer(self, *, max_messages: int | None, max_bytes: int | None) -> int:
         """End the next batch: what waits, up to the limits, and at least one message. Return its end."""
+        ranges = self._backlog.take(max_messages=max_messages, max_bytes=max_bytes)
+        if ranges:
+            batch = Batch(self.offered, self.offered + sum(map(len, ranges)), tuple(ranges))
+            self._record_batch(batch)
+            self.offered = batch.end
+        return self.offered
+
+    @abstractmethod
+    def _record_batch(self, batch: Batch) -> None:
+        """The batch is offered."""
 
     @abstractmethod
     def finish(self, sequence: int) -> None:
