@@ -14,6 +14,8 @@ __all__ = ["OnConnection", "OpenConnection", "StateCondition", "closed_on", "exh
 
 D_co = TypeVar("D_co", covariant=True)
 
+_POLL_SECONDS = 0.05
+
 
 @contextmanager
 def closed_on(error: type[BaseException], close: Callable[[], object]) -> Iterator[None]:
@@ -75,7 +77,15 @@ class StateCondition(threading.Condition):
                     raise late()
                 self.wait(left)
 
-    def pause(self, seconds: float) -> None:
+    def poll(self, ready: Callable[[], object], seconds: float, check: Callable[[], object] = lambda: None) -> bool:
+        """Return whether it is ``ready`` within ``seconds``. ``check`` may raise; both may send, the lock is free."""
+        deadline = time.monotonic() + seconds
+        while not (is_ready := bool(ready())) and time.monotonic() < deadline:
+            check()
+            self.pause()
+        return is_ready
+
+    def pause(self, seconds: float = _POLL_SECONDS) -> None:
         """Return when something arrives, or after ``seconds``."""
         with self:
             self.wait(seconds)

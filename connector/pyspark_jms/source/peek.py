@@ -29,7 +29,6 @@ from pyspark_jms.source.task_inputs import rows_of
 __all__ = ["peek"]
 
 _log = logging.getLogger("pyspark_jms.source")
-_POLL_SECONDS = 0.05
 _DEFAULT_MESSAGES, _DEFAULT_BYTES = 10_000, 64 << 20
 _WINDOW_PER_SIZE = 2
 """The bounds of the read end it, not the prefetch window: Artemis counts the bytes of a CORE text twice."""
@@ -240,7 +239,7 @@ class Look:
                     return
                 is_all = ends()
             _check(link)
-            pause(_POLL_SECONDS)
+            pause()
 
     def _ids_of(self, block: MessageBlock, dialect: str) -> Sequence[str]:
         wanted = WantedColumns.of(["JMSMessageID"], [])

@@ -1,7 +1,6 @@
 """What a query needs of its queues: asked before it subscribes, by the table of ``management.queue_rules``."""
 
 import logging
-import time
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack, closing
 from dataclasses import replace
@@ -31,7 +30,7 @@ _log = logging.getLogger("pyspark_jms.source")
 _MOST_TRIED = 16
 """So many queues at most are tried: each costs two connections."""
 
-_ARRIVAL_SECONDS, _POLL_SECONDS = 1.0, 0.01
+_ARRIVAL_SECONDS = 1.0
 
 
 def features_of(options: SourceOptions) -> list[tuple[Feature, int]]:
@@ -124,9 +123,7 @@ def tried_out(
                 links[name] = link
             except Exception as error:  # noqa: BLE001  # an unexpected reply must not stop a query that could read
                 _log.debug("= it is not known whether queue %s is non-destructive: %s", name, error)
-        deadline = time.monotonic() + _ARRIVAL_SECONDS
-        while time.monotonic() < deadline and not all(link.waiting()[0] for link in links.values()):
-            condition.pause(_POLL_SECONDS)
+        condition.poll(lambda: all(link.waiting()[0] for link in links.values()), _ARRIVAL_SECONDS)
         for name in [name for name, link in links.items() if link.waiting()[0]]:
             about = f"whether queue {name} is non-destructive"
             kept[name] = ask(protocol.open_management, settings, partial(keeps_delivered, queue=name), about)

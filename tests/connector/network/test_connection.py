@@ -54,3 +54,9 @@ def test_one_lane_runs_here():
     done = []
     exhaust([steps(done, "a", 2)])
     assert done == [("a", each, threading.current_thread()) for each in (0, 1, "closed")]
+
+
+def test_a_poll_ends_when_it_is_ready_or_late_and_checks_meanwhile():
+    condition, checks = StateCondition(), []
+    assert condition.poll(lambda: len(checks) == 2, 60, lambda: checks.append(1))
+    assert not condition.poll(lambda: False, 0.01)

@@ -24,7 +24,7 @@ from pyspark_jms.source.task_inputs import TaskInput, TaskInputs
 
 __all__ = ["LogStore"]
 
-_POLL_SECONDS = 0.05
+_SETTLE_SECONDS = 0.05
 _SEQUENCE, _POSITIONS, _READ, _FROM = "seq", "positions", "read", "from"
 
 
@@ -43,7 +43,7 @@ class LogStore(Store):
         """Ends of batches that another link has received."""
         self._admission = BatchTrigger(self._options, time.monotonic)
         self._silence = EndOfQueue[LogReader](
-            lambda link: link.probe(), idle=self._options.idle_timeout, settle=_POLL_SECONDS
+            lambda link: link.probe(), idle=self._options.idle_timeout, settle=_SETTLE_SECONDS
         )
         self._opened: dict[str, Any] | None = None
         """The offset with which this run began."""
@@ -112,7 +112,7 @@ class LogStore(Store):
                 return True
             if verdict is BatchDecision.NOTHING and self._has_nothing():
                 return False
-            self._condition.pause(_POLL_SECONDS)
+            self._condition.pause()
 
     def _has_nothing(self) -> bool:
         """Nothing waits. With AvailableNow: and every log has been received up to the end that it had at the start."""

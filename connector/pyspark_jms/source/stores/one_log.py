@@ -23,7 +23,6 @@ from pyspark_jms.source.stopping import StopRequest
 __all__ = ["Log", "Piece"]
 
 _log = logging.getLogger("pyspark_jms.source")
-_POLL_SECONDS = 0.05
 
 Position = str | int | datetime
 """An offset, a time, ``first``, or ``last`` for the last messages."""
@@ -203,7 +202,7 @@ class Log:
                 fact = f"{self.name} ends before offset {at:,}, up to which the query has read it."
                 break
             self._stop.check()
-            self._condition.pause(_POLL_SECONDS)
+            self._condition.pause()
         else:
             known = last if last.offset == at - 1 else self._first(at - 1, patience)
             if self.read is None or known is None or known.offset != at - 1 or known.digest == self.read:

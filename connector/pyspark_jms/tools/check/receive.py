@@ -4,7 +4,7 @@ Meanwhile other consumers cannot receive the messages, and if the process is kil
 attempt. UNSUBSCRIBE gives the messages back without a change. So a user must request this check.
 """
 
-import time
+import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import closing
@@ -32,7 +32,7 @@ from pyspark_jms.tools.check.scratch_queue import decoded
 __all__ = ["receive_findings"]
 
 _WINDOW_BYTES = 64 << 20
-_QUIET_SECONDS, _POLL_SECONDS = 2.0, 0.05
+_QUIET_SECONDS, _SETTLE_SECONDS = 2.0, 0.05
 _PAGE = 200
 """The default maxPageSize of ActiveMQ Classic (6.3.1): without an acknowledgement a consumer may get no second page."""
 _LONGEST_SECONDS, _LATE_SECONDS = 30.0, 5.0
@@ -64,7 +64,7 @@ def receive_findings(
         link.subscribe(Subscription(destination=destination, window_bytes=_WINDOW_BYTES, probes=True))
         _until_quiet(link, condition, limit, _LONGEST_SECONDS)
         delivering = {} if listed is None else listed.delivering()
-        _until_quiet(link, condition, None, _LATE_SECONDS)  # also what was in flight when the broker listed them
+        _until_quiet(link, condition, math.inf, _LATE_SECONDS)  # also what was in flight when the broker listed them
         blocks = link.take()
         is_paged = link.dialect.browse_is_limited
     batches = [decoded(protocol, link, block) for block in blocks]
@@ -78,13 +78,9 @@ def receive_findings(
         yield _never_delivered(count_kinds(received.not_received(delivered, listed.words.losses)))
 
 
-def _until_quiet(link: SourceLink, condition: StateCondition, limit: int | None, seconds: float) -> None:
-    end, deadline = end_of_reading(_QUIET_SECONDS, settle=_POLL_SECONDS), time.monotonic() + seconds
-    while time.monotonic() < deadline and (limit is None or link.waiting()[0] < limit):
-        if end.is_reached([link], link.waiting()):
-            return
-        link.check()
-        condition.pause(_POLL_SECONDS)
+def _until_quiet(link: SourceLink, condition: StateCondition, limit: float, seconds: float) -> None:
+    end = end_of_reading(_QUIET_SECONDS, settle=_SETTLE_SECONDS)
+    condition.poll(lambda: link.waiting()[0] >= limit or end.is_reached([link], link.waiting()), seconds, link.check)
 
 
 class _ReceivedIds:

@@ -60,7 +60,7 @@ _LIMIT_SECONDS = 600.0
 """For all tests together. They take less than a minute at a broker that gives messages back at once."""
 
 _WINDOW_BYTES, _LOOK_BYTES = 16 << 20, 4 << 10
-_ARRIVAL_SECONDS, _QUIET_SECONDS, _POLL_SECONDS = 10.0, 0.7, 0.02
+_ARRIVAL_SECONDS, _QUIET_SECONDS = 10.0, 0.7
 _TYPES = {field.name: field.type for field in ARROW_SCHEMA} | {"time_to_live": pa.int64()}
 
 
@@ -262,13 +262,12 @@ class Reader:
         return [row for _, _, row in rows]
 
     def _until(self, true: Any, seconds: float) -> bool:
-        deadline = time.monotonic() + seconds
-        while not (is_true := bool(true())) and time.monotonic() < deadline:
-            if time.monotonic() > self.deadline:
-                raise EndedEarly(f"the tests have not ended within {_LIMIT_SECONDS / 60:g} minutes")
-            self.link.check()
-            self._condition.pause(_POLL_SECONDS)
-        return is_true
+        return self._condition.poll(true, seconds, self._check)
+
+    def _check(self) -> None:
+        if time.monotonic() > self.deadline:
+            raise EndedEarly(f"the tests have not ended within {_LIMIT_SECONDS / 60:g} minutes")
+        self.link.check()
 
     def failed_deliveries(self) -> list[int] | None:
         """Return how often each message was delivered before without success, or None if the protocol does not have the

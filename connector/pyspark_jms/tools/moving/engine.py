@@ -35,7 +35,6 @@ from pyspark_jms.source.task_inputs import rows_of
 
 __all__ = ["ConnectMover", "Moved", "MovingLink", "OutgoingMessages", "look_for_targets", "move"]
 
-_POLL_SECONDS = 0.05
 _TRANSACTION_MESSAGES = 1_000
 _SPARE_MESSAGES = 100
 """Messages that stay occupy the prefetch window, so with a limit it is larger than the limit."""
@@ -160,7 +159,7 @@ def _blocks(
                 link.shown(block)
         if browse or not blocks:
             link.check()
-            condition.pause(_POLL_SECONDS)
+            condition.pause()
 
 
 @dataclass(eq=False, kw_only=True)
