@@ -6,9 +6,10 @@ The driver receives nothing. It asks whether there is a message, and whether the
 import logging
 import time
 import uuid
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, replace
-from typing import Any
+from functools import partial
+from typing import Any, TypeVar
 
 from pyspark_jms.amqp.reading import Probe, ReaderLink
 from pyspark_jms.delivery.register.keeper import TokenKeeper
@@ -39,6 +40,8 @@ from pyspark_jms.source.task_inputs import TaskReports
 from pyspark_jms.source.unmatched import warn_of_unmatched
 
 __all__ = ["RegisterStore"]
+
+T = TypeVar("T")
 
 _log = logging.getLogger("pyspark_jms.source")
 _IDLE_SECONDS = 0.5
@@ -168,26 +171,30 @@ class RegisterStore(Store):
         """The first connection of a new query does not wait for a broker that is away."""
         has_begun = bool(self._start.batch or self._connections)
         return keep_trying(
-            self._try_to_ask,
+            partial(self._on_probe, self._try_to_ask),
             "asking for messages",
             timeout=self._options.connection.reconnect_timeout if has_begun else 0.0,
             once_lost=self._options.connection.reconnect_timeout,
             pause=self._stop.pause,
         )
 
-    def _try_to_ask(self) -> bool:
-        try:
-            probe = self._open_probe()
-            began = time.process_time()
-            found = probe.has_messages()
-            self._spent = time.process_time() - began
-        except JMSError as error:
-            if self._probe is not None and error.transient:
-                _log.warning("= the connection of the planner ended: %s", error.fact)
-            self._drop_probe()
-            raise
-        self._has_asked = True
+    def _try_to_ask(self, probe: Probe) -> bool:
+        began = time.process_time()
+        found = probe.has_messages()
+        self._spent, self._has_asked = time.process_time() - began, True
         return found
+
+    def _on_probe(self, ask: Callable[[Probe], T]) -> T:
+        """Ask on the connection of the planner. After an error the next question has another connection."""
+        try:
+            return ask(self._open_probe())
+        except JMSError as error:
+            probe, self._probe = self._probe, None
+            if probe is not None:
+                if error.transient:
+                    _log.warning("= the connection of the planner ended: %s", error.fact)
+                probe.drop()
+            raise
 
     def _waits(self, begin: Offset) -> bool:
         """Return whether the last batch took nothing, although there are messages: the next one would do the same.
@@ -231,17 +238,8 @@ class RegisterStore(Store):
         if self._broker is not None:
             require_broker(self._reading, link.address, self._broker)
 
-    def _drop_probe(self) -> None:
-        probe, self._probe = self._probe, None
-        if probe is not None:
-            probe.drop()
-
     def _peek(self, base: str, reader: int) -> tuple[StoredToken[Token], ...]:
-        try:
-            return self._open_probe().peek(base, reader)
-        except JMSError:
-            self._drop_probe()
-            raise
+        return self._on_probe(lambda probe: probe.peek(base, reader))
 
     def _kept(self, base: str, keep: Keep) -> Kept:
         def connect() -> ReaderLink:
