@@ -3,7 +3,7 @@
 import logging
 import time
 from collections import deque
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from itertools import pairwise
 
 from pyspark_jms.amqp.reading import ReaderLink, ReadSource
@@ -50,7 +50,7 @@ class TaskIntake:
         """``alone``: what to receive apart, because it is suspected to have killed other attempts."""
         self._options, self._sources = reading.options, link.sources
         self._dialect = link.dialect
-        self._value = value
+        self._value, self._bounds = value, Bounds(reading.options.max_messages, reading.options.max_bytes)
         self._drain = drain
         self._alone = alone
         self.diverter = _TaskDiverter(reading, link)
@@ -66,62 +66,57 @@ class TaskIntake:
 
     def receive(self) -> None:
         ended = set[int]() if self._drain is None else self._drain.ended
-        open_ = [number for number in range(len(self._sources)) if number not in ended]
+        open_ = {number: source for number, source in enumerate(self._sources) if number not in ended}
         if self._alone is None:
             self._wait(open_)
         else:
-            for number in open_:
-                self._sources[number].resume()
-            _pause([self._sources[number] for number in open_])
+            _let_send(open_.values())
         ranges = self._take(open_)
         if self._alone is None or not self._add_alone(ranges, self._alone):
             self._add(self._before_suspects(ranges))
 
     # --- waiting -------------------------------------------------------------------------------
 
-    def _wait(self, numbers: list[int]) -> None:
-        sources, ends_at = [self._sources[number] for number in numbers], time.monotonic() + _LONGEST_SECONDS
-        before, rounds = 0, 0
+    def _wait(self, open_: Mapping[int, ReadSource]) -> None:
+        ends_at, before, rounds = time.monotonic() + _LONGEST_SECONDS, 0, 0
         while True:
-            for source in sources:
-                source.check()
-                source.resume()
-            _pause(sources)
-            messages, size = self._waiting(sources)
-            if self._options.is_full_batch(messages, size) or all(source.was_empty for source in sources):
+            _let_send(open_.values())
+            messages, is_full = self._waiting(open_)
+            if is_full or all(source.was_empty for source in open_.values()):
                 return
             rounds, before = (rounds + 1, before) if messages == before else (0, messages)
             if rounds >= _EMPTY_ROUNDS:
                 return
             if messages >= _FLOOD_MESSAGES:
-                if not self._flood(numbers):
+                if not self._flood(open_):
                     return
             elif time.monotonic() >= ends_at:
                 return
 
-    def _flood(self, numbers: list[int]) -> bool:
+    def _flood(self, open_: Mapping[int, ReadSource]) -> bool:
         """Returns whether there is room for more when no more come."""
-        sources = [self._sources[number] for number in numbers]
-        for source in sources:
+        for source in open_.values():
             source.resume()
         try:
             quiet, last = 0, 0
             while quiet < _QUIET_POLLS:
                 time.sleep(_POLL_SECONDS)
-                if not self._add_full(numbers):
+                # What can be taken without cutting a block short: the broker stores it while more is received.
+                if not self._add(self._before_suspects(self._take(open_, only_full=True))):
                     return False
-                messages, size = self._waiting(sources)
-                if self._options.is_full_batch(messages, size):
+                messages, is_full = self._waiting(open_)
+                if is_full:
                     return False
                 quiet, last = (quiet + 1, last) if messages == last else (0, messages)
             return True
         finally:
-            _pause(sources)
+            _pause(open_.values())
 
-    def _waiting(self, sources: Sequence[ReadSource]) -> tuple[int, int]:
-        """Messages and bytes: of the value so far, and those received and not taken."""
-        sizes = [(len(self._value), self._value.size), *(source.waiting() for source in sources)]
-        return sum(messages for messages, _ in sizes), sum(size for _, size in sizes)
+    def _waiting(self, open_: Mapping[int, ReadSource]) -> tuple[int, bool]:
+        """How many messages the value has with those received and not taken, and whether they are a full batch."""
+        sizes = [(len(self._value), self._value.size), *(source.waiting() for source in open_.values())]
+        messages = sum(messages for messages, _ in sizes)
+        return messages, self._options.is_full_batch(messages, sum(size for _, size in sizes))
 
     # --- taking --------------------------------------------------------------------------------
 
@@ -183,14 +178,7 @@ class TaskIntake:
         suspected = self._sources[range_.subscription].suspects(range_.block, _MOST)
         return next((at - range_.first for at in range(range_.first, range_.last) if at not in suspected), len(range_))
 
-    def _add_full(self, numbers: list[int]) -> bool:
-        """Add what can be taken without cutting a block short, so that the broker stores it while more is received.
-
-        Returns whether there is room for more.
-        """
-        return self._add(self._before_suspects(self._take(numbers, only_full=True)))
-
-    def _take(self, numbers: list[int], *, only_full: bool = False) -> list[MessageRange]:
+    def _take(self, numbers: Iterable[int], *, only_full: bool = False) -> list[MessageRange]:
         ranges: list[MessageRange] = []
         for number in numbers:
             source = self._sources[number]
@@ -217,10 +205,9 @@ class TaskIntake:
 
     def _add(self, ranges: list[MessageRange]) -> bool:
         """Add as many as a batch may have, at least one, and give the rest back. Return whether there is no rest."""
-        value, most, waiting = self._value, self._options.max_messages, deque(ranges)
-        left = None if most is None else most - len(value)
-        for taken in Bounds(left, self._options.max_bytes - value.size, at_least_one=not len(value)).take(waiting):
-            value.add(taken)
+        waiting = deque(ranges)
+        for taken in self._bounds.take(waiting):
+            self._value.add(taken)
         if waiting:
             self._release(waiting)
             self.gave_back = True
@@ -232,7 +219,15 @@ class TaskIntake:
             self._sources[range_.subscription].release([each for each in range_.ids if each is not None])
 
 
-def _pause(sources: Sequence[ReadSource]) -> None:
+def _let_send(sources: Collection[ReadSource]) -> None:
+    """Return when the sources have sent what they had room for."""
+    for source in sources:
+        source.check()
+        source.resume()
+    _pause(sources)
+
+
+def _pause(sources: Collection[ReadSource]) -> None:
     """Return when no more messages can come."""
     for source in sources:
         source.begin_pause()
