@@ -16,7 +16,7 @@ from pyspark_jms.blocks.block import MessageBlock, PartitionSlice, part_starts, 
 from pyspark_jms.delivery.journal.contents import SegmentInfo, StoredBlock
 from pyspark_jms.delivery.journal.segment import Segment
 from pyspark_jms.delivery.journal.store import JournalStore
-from pyspark_jms.delivery.message_range import Backlog, Batch, MessageRange
+from pyspark_jms.delivery.message_range import Backlog, Batch, Bounds, MessageRange
 from pyspark_jms.delivery.states import IN_JOURNAL, WITH_JOURNAL, Event, MessageState
 from pyspark_jms.delivery.subscription_ledger import (
     AckRound,
@@ -72,7 +72,7 @@ class JournaledLedger(DeliveryLedger[_Durable]):
         self._store = store
         self._sources = list(sources)
         self._partition_bytes = partition_bytes
-        self._received = Backlog()
+        self._received = Backlog[MessageRange]()
         """What is not durable."""
         start = self._reach(start, fail_on_data_loss=fail_on_data_loss)
         self._store.release(start)
@@ -158,7 +158,7 @@ class JournaledLedger(DeliveryLedger[_Durable]):
             self._add(segment)
             ids = [identifier for identifier in range_.ids if identifier is not None]
             self._ledgers[range_.subscription].add_round(ids, _Durable({}, range_.size, segment.first), range_.state)
-            self._received.take(max_messages=len(range_), max_bytes=None)
+            self._received.take(Bounds(len(range_), None))
 
     def _segment(self, range_: MessageRange) -> Segment:
         source, dialect, recognition = self._sources[range_.subscription]

@@ -3,7 +3,7 @@
 from collections import deque
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from typing import Self, TypeVar
+from typing import Generic, Self, TypeVar
 
 from pyspark_jms.blocks.block import MessageBlock, fit
 from pyspark_jms.delivery.states import MessageState
@@ -111,32 +111,32 @@ class Bounds:
         return found
 
 
-class Backlog:
+class Backlog(Generic[R]):
     """What waits for a batch, the oldest first: so many ``messages``, with ``size`` bytes together."""
 
     def __init__(self) -> None:
-        self._ranges: deque[MessageRange] = deque()
+        self._ranges: deque[R] = deque()
         self.messages = self.size = 0
 
     @property
-    def first(self) -> MessageRange | None:
+    def first(self) -> R | None:
         return self._ranges[0] if self._ranges else None
 
-    def add(self, range_: MessageRange) -> None:
+    def add(self, range_: R) -> None:
         self._ranges.append(range_)
         self._count([range_], 1)
 
-    def take(self, *, max_messages: int | None, max_bytes: int | None) -> list[MessageRange]:
-        """Remove the next batch, at least one message, and return it."""
-        return self._count(Bounds(max_messages, max_bytes).take(self._ranges), -1)
+    def take(self, bounds: Bounds) -> list[R]:
+        """Remove what has room in the next batch, and return it."""
+        return self._count(bounds.take(self._ranges), -1)
 
-    def forget(self, subscription: int) -> list[MessageRange]:
+    def forget(self, subscription: int) -> list[R]:
         """Remove what was received on this subscription, and return it."""
         forgotten = [range_ for range_ in self._ranges if range_.subscription == subscription]
         self._ranges = deque(range_ for range_ in self._ranges if range_.subscription != subscription)
         return self._count(forgotten, -1)
 
-    def _count(self, ranges: list[MessageRange], sign: int) -> list[MessageRange]:
+    def _count(self, ranges: list[R], sign: int) -> list[R]:
         self.messages += sign * sum(map(len, ranges))
         self.size += sign * sum(range_.size for range_ in ranges)
         return ranges

@@ -13,7 +13,7 @@ from itertools import chain, islice, pairwise, repeat
 from typing import Generic, TypeVar
 
 from pyspark_jms.blocks.block import MessageBlock
-from pyspark_jms.delivery.message_range import Backlog, Batch, MessageRange
+from pyspark_jms.delivery.message_range import Backlog, Batch, Bounds, MessageRange
 from pyspark_jms.delivery.state_table import StateTable
 from pyspark_jms.delivery.states import Event, MessageState
 from pyspark_jms.errors import OtherBrokerError
@@ -282,7 +282,7 @@ class DeliveryLedger(ABC, Generic[T]):
 
     def __init__(self, ledgers: list[SubscriptionLedger[T]]) -> None:
         self._ledgers = ledgers
-        self._backlog = Backlog()
+        self._backlog = Backlog[MessageRange]()
         """What is durable, where there is a journal."""
         self.recognised = 0
         """Redelivered messages that were recognised: each is dropped, its first delivery counts."""
@@ -325,7 +325,7 @@ class DeliveryLedger(ABC, Generic[T]):
 
     def offer(self, *, max_messages: int | None, max_bytes: int | None) -> int:
         """End the next batch: what waits, up to the limits, and at least one message. Return its end."""
-        ranges = self._backlog.take(max_messages=max_messages, max_bytes=max_bytes)
+        ranges = self._backlog.take(Bounds(max_messages, max_bytes))
         if ranges:
             batch = Batch(self.offered, self.offered + sum(map(len, ranges)), tuple(ranges))
             self._record_batch(batch)

@@ -71,7 +71,7 @@ def backlog(*blocks):
 def take(made, max_messages=None, max_bytes=None):
     sizes = [
         range_.block.ends[at] - range_.block.start(at)
-        for range_ in made.take(max_messages=max_messages, max_bytes=max_bytes)
+        for range_ in made.take(Bounds(max_messages, max_bytes))
         for at in range(range_.first, range_.last)
     ]
     return list(accumulate(sizes))
@@ -125,4 +125,4 @@ def test_what_is_forgotten_does_not_wait():
     for subscription in (0, 1, 0):
         made.add(MessageRange(subscription, run(1, 4, 5), 0, 2))
     assert ([each.subscription for each in made.forget(0)], made.messages, made.size) == ([0, 0], 2, 20)
-    assert [each.subscription for each in made.take(max_messages=None, max_bytes=None)] == [1]
+    assert [each.subscription for each in made.take(Bounds(None, None))] == [1]

@@ -18,7 +18,7 @@ from pyspark_jms.source.admission import IDLE_SECONDS, BatchDecision, BatchTrigg
 from pyspark_jms.source.end_of_queue import EndOfQueue
 from pyspark_jms.source.offsets import refused_as
 from pyspark_jms.source.query import Run, Store
-from pyspark_jms.source.stores.one_log import Log, Piece
+from pyspark_jms.source.stores.one_log import Log
 from pyspark_jms.source.stores.received import received_partitions
 from pyspark_jms.source.task_inputs import TaskInput, TaskInputs
 
@@ -81,16 +81,15 @@ class LogStore(Store):
         for each log before the first message, and a restart does not ask again what ``next`` is.
         """
         self._end, positions, read = _parsed(start)
-        pieces = self._next_pieces() if self._await_messages() else []
+        bounds = Bounds(self._options.max_messages, self._options.max_bytes)
+        pieces = [piece for log in self._logs for piece in log.waiting.take(bounds)] if self._await_messages() else []
         if start == self._opened:
             positions, read = dict(self._begin[0]), dict(self._begin[1])
-        begin, last = dict[str, int](), dict[str, Piece]()
+        begin = dict[str, int]()
         for piece in pieces:
-            name = self._logs[piece.subscription].name
+            name, last = self._logs[piece.subscription].name, piece.last_message
             begin.setdefault(name, piece.offsets[piece.first])
-            last[name] = piece
-        for name, known in ((name, piece.last_message) for name, piece in last.items()):
-            positions[name], read[name] = known.offset + 1, known.digest
+            positions[name], read[name] = last.offset + 1, last.digest
         if not pieces and (positions, read) == _parsed(start)[1:]:
             return start
         if pieces:
@@ -105,14 +104,16 @@ class LogStore(Store):
         while True:
             self._run.stop.check()
             self._received += sum(log.receive() for log in self._logs)
-            pieces = [piece for log in self._logs for piece in log.waiting]
-            messages, size = sum(map(len, pieces)), sum(each.size for each in pieces)
-            verdict = self._admission.verdict(Waiting(messages, size, no_room=False), self._received)
+            verdict = self._admission.verdict(self._waiting(), self._received)
             if verdict in {BatchDecision.BATCH, BatchDecision.ASK}:
                 return True
             if verdict is BatchDecision.NOTHING and self._has_nothing():
                 return False
             self._condition.pause()
+
+    def _waiting(self) -> Waiting:
+        waiting = [log.waiting for log in self._logs]
+        return Waiting(sum(each.messages for each in waiting), sum(each.size for each in waiting), no_room=False)
 
     def _has_nothing(self) -> bool:
         """Nothing waits. With AvailableNow: and every log has been received up to the end that it had at the start."""
@@ -123,12 +124,7 @@ class LogStore(Store):
         if unended and self._silence.is_reached(links, self._received):
             for log in unended:
                 log.target = 0  # the last messages are filtered out, or were deleted
-        return all(log.has_ended for log in self._logs) and not any(log.waiting for log in self._logs)
-
-    def _next_pieces(self) -> list[Piece]:
-        """Return what fits into a batch, from each log in turn."""
-        bounds = Bounds(self._options.max_messages, self._options.max_bytes)
-        return [piece for log in self._logs for piece in bounds.take(log.waiting)]
+        return all(log.has_ended for log in self._logs) and not self._waiting().messages
 
     # --- what tasks read -----------------------------------------------------------------------
 
@@ -187,12 +183,12 @@ class LogStore(Store):
         """Return the metrics. What was received and is not in a finished batch is in flight."""
         del watched
         in_flight = [range_ for ranges in self._batches.values() for range_ in ranges]
-        in_flight += [piece for log in self._logs for piece in log.waiting]
+        waiting = self._waiting()
         return {
             _SEQUENCE: self._end,
             "positions": {log.name: log.position for log in self._logs},
-            "inFlightMessages": sum(map(len, in_flight)),
-            "inFlightBytes": sum(range_.size for range_ in in_flight),
+            "inFlightMessages": waiting.messages + sum(map(len, in_flight)),
+            "inFlightBytes": waiting.size + sum(range_.size for range_ in in_flight),
             "received": self._received,
             "reconnects": sum(log.reconnects for log in self._logs),
             "guarantee": "exactly-once into Spark",

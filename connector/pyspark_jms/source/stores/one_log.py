@@ -3,7 +3,7 @@
 import contextlib
 import logging
 import time
-from collections import deque
+from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -11,7 +11,7 @@ from itertools import pairwise
 
 from pyspark_jms.amqp.link.log_reader import LogReader, digest_of
 from pyspark_jms.blocks.block import MessageBlock
-from pyspark_jms.delivery.message_range import MessageRange
+from pyspark_jms.delivery.message_range import Backlog, MessageRange
 from pyspark_jms.errors import DataLossError, JMSError
 from pyspark_jms.jms.model import Destination
 from pyspark_jms.jms.subscription import Subscription
@@ -23,6 +23,7 @@ from pyspark_jms.source.stopping import StopRequest
 __all__ = ["Log", "Piece"]
 
 _log = logging.getLogger("pyspark_jms.source")
+_NO_END = 1 << 62
 
 Position = str | int | datetime
 """An offset, a time, ``first``, or ``last`` for the last messages."""
@@ -60,14 +61,14 @@ class Log:
         self.destination: Destination = options.destinations[subscription]
         self.name = str(self.destination)
         self.link: LogReader | None = None
-        self.waiting: deque[Piece] = deque()
+        self.waiting = Backlog[Piece]()
         self.position = 0
         """Where a new link begins."""
         self.read: str | None = None
         """The digest of the message before the position, if it was received."""
         self.expected: int | None = None
         """The offset of the next message, if the stream has deleted nothing; None before the first message."""
-        self.target: int | None = None
+        self.target = _NO_END
         """With AvailableNow: the first offset that this run does not read."""
         self.dialect = ""
         """The broker's, once connected."""
@@ -115,15 +116,19 @@ class Log:
 
     def keep(self, taken: Taken) -> int:
         """Keep what came, without what is beyond the target. Return how many came."""
-        come = 0
-        for block, offsets in taken:
-            come += len(block)
-            wanted = sum(self.target is None or each < self.target for each in offsets)
-            if wanted:
-                self.waiting.append(Piece(self._subscription, block, 0, wanted, offsets=offsets))
-            self._go_behind(_Known.last_of(block, offsets))
+        for piece in self._pieces(taken, 0, self.target):
+            self.waiting.add(piece)
+        if taken:
+            self._go_behind(_Known.last_of(*taken[-1]))
             self.expected = self.position
-        return come
+        return sum(len(block) for block, _ in taken)
+
+    def _pieces(self, taken: Taken, begin: int, end: int) -> Iterator[Piece]:
+        """The messages with offsets from ``begin`` to ``end`` (not included)."""
+        for block, offsets in taken:
+            first, last = (bisect_left(offsets, each) for each in (begin, end))
+            if first < last:
+                yield Piece(self._subscription, block, first, last, offsets=offsets)
 
     def _go_behind(self, last: _Known | None) -> None:
         self.position, self.read = (0, None) if last is None else (last.offset + 1, last.digest)
@@ -145,25 +150,16 @@ class Log:
     @property
     def has_ended(self) -> bool:
         """Return whether a run with AvailableNow has received everything."""
-        return self.target == 0 or self.position >= (self.target or 1 << 62)
+        return self.target == 0 or self.position >= self.target
 
-    def between(self, begin: int, end: int) -> list[MessageRange]:
+    def between(self, begin: int, end: int) -> list[Piece]:
         """Return the messages with these offsets again, those of a batch that an earlier process has received."""
+        found, following = list[Piece](), begin
         with contextlib.closing(self._connect(self._options.connection.reconnect_timeout, position=begin)) as link:
-            return list(self._between(link, begin, end))
-
-    def _between(self, link: LogReader, begin: int, end: int) -> Iterator[MessageRange]:
-        following = begin
-        while following < end:
-            taken = link.take() or link.take_to_end()
-            if not taken:
-                return
-            for block, offsets in taken:
-                first = sum(each < begin for each in offsets)
-                last = sum(each < end for each in offsets)
-                if first < last:
-                    yield MessageRange(self._subscription, block, first, last)
-                following = offsets[-1] + 1
+            while following < end and (taken := link.take() or link.take_to_end()):
+                found += self._pieces(taken, begin, end)
+                following = taken[-1][1][-1] + 1
+        return found
 
     # --- where it begins -----------------------------------------------------------------------
 
