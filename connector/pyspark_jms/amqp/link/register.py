@@ -11,7 +11,7 @@ The methods are the commands of ``delivery.register.steps``. Which one follows w
 import logging
 import random
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Generic, NamedTuple, Protocol, Self, TypeVar
 
@@ -126,12 +126,19 @@ class Register(OnConnection[Dialect], Generic[T]):
 
     # --- the lock ------------------------------------------------------------------------------
 
-    def lock(self, *, create: bool = True, wait_seconds: float = 0.0) -> bool:
+    def lock(
+        self,
+        *,
+        create: bool = True,
+        wait_seconds: float = 0.0,
+        longest_pause: float = _LONGEST_PAUSE_SECONDS,
+        sleep: Callable[[float], None] = time.sleep,
+    ) -> bool:
         """Become the one consumer. ``SubscriptionInUseError``: another connection is it, or the broker has not noticed
         its end. Without ``create``, return False if there is no register.
 
         The broker frees the lock of a lost machine when the idle time-out of its connection is over. Of two
-        connections that create a register at the same moment, Artemis ends one.
+        connections that create a register at the same moment, Artemis ends one. ``sleep`` may raise to give up.
         """
         deadline, pause = time.monotonic() + wait_seconds, _FIRST_PAUSE_SECONDS
         while True:
@@ -142,8 +149,8 @@ class Register(OnConnection[Dialect], Generic[T]):
                 left = deadline - time.monotonic()
                 if left <= 0:
                     raise
-                time.sleep(min(left, pause * random.uniform(0.5, 1)))  # noqa: S311  # so that all do not try at once
-                pause = min(2 * pause, _LONGEST_PAUSE_SECONDS)
+                sleep(min(left, pause * random.uniform(0.5, 1)))  # noqa: S311  # so that all do not try at once
+                pause = min(2 * pause, longest_pause)
 
     def _try_lock(self, *, create: bool) -> bool:
         """An attach with a source would move the queue of another address to this one, without its messages. So it

@@ -25,8 +25,7 @@ from pyspark_jms.source.readers.value import RowsOf, ValueRows
 __all__ = ["Attempt"]
 
 _log = logging.getLogger("pyspark_jms.source")
-_LOCK_PAUSE_SECONDS, _LONGEST_PAUSE_SECONDS = 0.005, 0.2
-_LOOK_PAUSE_SECONDS = 0.05
+_LOCK_PAUSE_SECONDS, _LOOK_PAUSE_SECONDS = 0.2, 0.05
 
 
 @dataclass(eq=False)
@@ -127,23 +126,16 @@ class Attempt:
         """The broker frees the lock of a dead process at once, and that of a lost machine after its idle time-out."""
         if self._link is None:
             self._link = self.connect()
-        pause, since = _LOCK_PAUSE_SECONDS, time.monotonic()
-        while True:
-            try:
-                self._link.lock()
-            except SubscriptionInUseError as error:
-                if time.monotonic() - since > self._link.patience_seconds:
-                    raise SourceFencedError(
-                        f"Another connection has the register for {self._link.patience_seconds:,.0f} s, and goes on."
-                        " Nothing was read.",
-                        "Another run of this query is active: stop one of the two.",
-                    ) from None
-                _log.debug("= waiting for the lock of a reader: %s", error.fact)
-            else:
-                self._locked_at = time.monotonic()
-                return steps.Locked()
-            self.pause(pause)
-            pause = min(2 * pause, _LONGEST_PAUSE_SECONDS)
+        patience = self._link.patience_seconds
+        try:
+            self._link.lock(wait_seconds=patience, longest_pause=_LOCK_PAUSE_SECONDS, sleep=self.pause)
+        except SubscriptionInUseError:
+            raise SourceFencedError(
+                f"Another connection has the register for {patience:,.0f} s, and goes on. Nothing was read.",
+                "Another run of this query is active: stop one of the two.",
+            ) from None
+        self._locked_at = time.monotonic()
+        return steps.Locked()
 
     # --- looking -------------------------------------------------------------------------------
 
