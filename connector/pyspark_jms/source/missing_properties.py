@@ -8,7 +8,7 @@ import logging
 from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, field
 from difflib import get_close_matches
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any, NamedTuple
 
 import jms_selector
@@ -30,37 +30,49 @@ _SHOWN_NAMES, _SHOWN_CHARACTERS = 20, 60
 """What the line shows of the names that producers have given."""
 
 
-def look_for_missing(source: str, columns: tuple[str, ...], rows: Any, names: Callable[[], Collection[str]]) -> None:
-    """Look at the property columns of a batch of rows. ``names`` reads the names of its messages' properties."""
-    watch = _watch_of(source, columns)
-    if not watch.done and rows.num_rows:
-        watch.look(rows, names)
-
-
 @dataclass(slots=True)
 class _Watch:
-    source: str
-    missing: list[str]
+    """Of one read in this process: a task is short, and Spark keeps its process."""
+
     rows: int = 0
     done: bool = False
     seen: set[str] = field(default_factory=set)
+    given: set[str] = field(default_factory=set)
+    """The columns that a row had."""
 
-    def look(self, rows: Any, names: Callable[[], Collection[str]]) -> None:
-        self.rows += rows.num_rows
-        self.missing = [name for name in self.missing if rows.column(name).null_count == rows.num_rows]
-        if self.missing:
-            self.seen.update(names())
-        found = describe(self.missing, self.seen)
-        enough = _FEWEST_ROWS if found.is_misspelled else FIRST_ROWS
-        self.done = not self.missing or self.rows >= enough
-        if self.done and self.missing:
-            _log.warning(
-                "! none of the first %d messages from %s has the property of column %s, so the column is NULL. %s",
-                self.rows,
-                self.source,
-                found.missing,
-                found.seen,
-            )
+    def look(
+        self, rows: int, names: Collection[str], describe: Callable[[Collection[str]], "Description"]
+    ) -> "Description":
+        """Add so many rows, and the names of their properties. It is done when they are enough."""
+        self.rows += rows
+        self.seen.update(names)
+        found = describe(self.seen)
+        self.done = self.rows >= (_FEWEST_ROWS if found.is_misspelled else FIRST_ROWS)
+        return found
+
+
+@lru_cache(64)
+def _watch_of(source: str, asked: tuple[str, ...] | str) -> _Watch:  # noqa: ARG001  they are its key
+    return _Watch()
+
+
+def look_for_missing(source: str, columns: tuple[str, ...], rows: Any, names: Callable[[], Collection[str]]) -> None:
+    """Look at the property columns of a batch of rows. ``names`` reads the names of its messages' properties."""
+    watch = _watch_of(source, columns)
+    if watch.done or not rows.num_rows:
+        return
+    watch.given.update(name for name in columns if rows.column(name).null_count < rows.num_rows)
+    missing = [name for name in columns if name not in watch.given]
+    found = watch.look(rows.num_rows, names() if missing else (), partial(describe, missing))
+    watch.done = watch.done or not missing
+    if watch.done and missing:
+        _log.warning(
+            "! none of the first %d messages from %s has the property of column %s, so the column is NULL. %s",
+            watch.rows,
+            source,
+            found.missing,
+            found.seen,
+        )
 
 
 def look_for_dropped(
@@ -75,33 +87,19 @@ def look_for_dropped(
     """Look at how many of a batch of rows the residual kept. ``ends``: more messages may never come, so tell of the
     first ones.
     """
-    watch = _residual_watch_of(source, residual.text)
+    watch = _watch_of(source, residual.text)
     watch.done = watch.done or kept > 0
-    if not watch.done and rows:
-        watch.look(source, residual, rows, names(), ends=ends)
-
-
-@dataclass(slots=True)
-class _ResidualWatch:
-    rows: int = 0
-    done: bool = False
-    seen: set[str] = field(default_factory=set)
-
-    def look(
-        self, source: str, residual: jms_selector.Selector, rows: int, names: Collection[str], *, ends: bool
-    ) -> None:
-        self.rows += rows
-        self.seen.update(names)
-        found = describe_unmatched(residual, self.seen)
-        enough = _FEWEST_ROWS if found.is_misspelled else FIRST_ROWS
-        self.done = self.rows >= enough or (ends and bool(found.missing))
-        if self.done:
-            _log.warning(
-                "! the part of the selector that Spark evaluates has dropped all of the first %d messages from %s. %s",
-                self.rows,
-                source,
-                found.sentence,
-            )
+    if watch.done or not rows:
+        return
+    found = watch.look(rows, names(), partial(describe_unmatched, residual))
+    watch.done = watch.done or (ends and bool(found.missing))
+    if watch.done:
+        _log.warning(
+            "! the part of the selector that Spark evaluates has dropped all of the first %d messages from %s. %s",
+            watch.rows,
+            source,
+            found.sentence,
+        )
 
 
 class Description(NamedTuple):
@@ -131,14 +129,3 @@ def describe_unmatched(selector: jms_selector.Selector, seen: Collection[str]) -
 
 def _shown(name: str) -> str:
     return name if name.isprintable() and len(name) <= _SHOWN_CHARACTERS else repr(name[:_SHOWN_CHARACTERS])
-
-
-@lru_cache(64)
-def _watch_of(source: str, columns: tuple[str, ...]) -> _Watch:
-    """One for each read in this process: a task is short, and Spark keeps its process."""
-    return _Watch(source, list(columns))
-
-
-@lru_cache(64)
-def _residual_watch_of(source: str, text: str) -> _ResidualWatch:  # noqa: ARG001  they are its key
-    return _ResidualWatch()
