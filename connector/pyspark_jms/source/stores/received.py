@@ -14,7 +14,6 @@ from pyspark_jms.delivery.journaled_ledger import partitions_of
 from pyspark_jms.delivery.message_range import Batch
 from pyspark_jms.errors import DataLossError, OptionConflictError
 from pyspark_jms.jms.subscription import source_name
-from pyspark_jms.options.source import SourceOptions
 from pyspark_jms.source.links import Reading
 from pyspark_jms.source.offsets import CHANGED_GUARANTEE, ReceivedOffset
 from pyspark_jms.source.query import Run, Store
@@ -111,8 +110,16 @@ class ReceivedStore(Store):
         return received_partitions(batch, origins, self._options.partition_bytes, memory)
 
     def _recorded(self, store: JournalStore, first: int, last: int, *, here: bool) -> Iterator[list[PartitionSlice]]:
-        assert self._options.journal is not None
-        return recorded_partitions(store, first, last, self._options, seen=here or self._options.journal.shared)
+        """Where tasks can read the journal's folder, a part names the place and does not carry the messages."""
+        journal, must_be_whole = self._options.journal, self._options.fail_on_data_loss
+        partitions = partitions_of(store, first, last, after_loss=not must_be_whole)
+        if partitions is None and must_be_whole:
+            raise DataLossError(
+                f"Spark's checkpoint needs the batch [{first}, {last}), which the journal does not hold.",
+                "Give the journalLocation of this checkpoint. With failOnDataLoss=false the batch is empty.",
+            )
+        for parts in partitions or ():
+            yield parts if here or (journal and journal.shared) else [part.load() for part in parts]
 
     # --- metrics -------------------------------------------------------------------------------
 
@@ -240,20 +247,3 @@ class QueryJournal:
         if self._store is not None:
             self._store.close()
             self._store = None
-
-
-def recorded_partitions(
-    store: JournalStore, first: int, last: int, options: SourceOptions, *, seen: bool
-) -> Iterator[list[PartitionSlice]]:
-    """``seen``: tasks can read the journal's folder, so a part names the place and does not carry the messages."""
-    must_be_whole = options.fail_on_data_loss
-    partitions = partitions_of(store, first, last, after_loss=not must_be_whole)
-    if partitions is None:
-        if must_be_whole:
-            raise DataLossError(
-                f"Spark's checkpoint needs the batch [{first}, {last}), which the journal does not hold.",
-                "Give the journalLocation of this checkpoint. With failOnDataLoss=false the batch is empty.",
-            )
-        return
-    for parts in partitions:
-        yield parts if seen else [part.load() for part in parts]
