@@ -154,12 +154,8 @@ class Log:
 
     def between(self, begin: int, end: int) -> list[Piece]:
         """Return the messages with these offsets again, those of a batch that an earlier process has received."""
-        found, following = list[Piece](), begin
         with contextlib.closing(self._connect(self._options.connection.reconnect_timeout, position=begin)) as link:
-            while following < end and (taken := link.take() or link.take_to_end()):
-                found += self._pieces(taken, begin, end)
-                following = taken[-1][1][-1] + 1
-        return found
+            return list(self._pieces(link.take_to_end(end - 1), begin, end))
 
     # --- where it begins -----------------------------------------------------------------------
 
