@@ -62,12 +62,10 @@ class Attempt:
         self._event = request
         try:
             answer = keep_trying(self._run, "reading exactly once", timeout=self.timeout, pause=self.pause)
-            link, self._link = self._link, None
-            if link is not None:
-                link.finish()
+            self._leave(ReaderLink.finish)
             return answer
         finally:
-            self._leave(politely=True)
+            self._leave()
 
     def _run(self) -> Answer | Kept:
         """L6: after any doubt the connection is closed, and the next attempt locks and looks again."""
@@ -81,7 +79,7 @@ class Attempt:
                 self._event = self._carry_out(command)
         except JMSError as error:
             self.reconnects += error.transient and self._link is not None
-            self._leave(politely=True)
+            self._leave()
             if error.transient:
                 self._event = steps.Lost()
             raise
@@ -102,11 +100,11 @@ class Attempt:
             case steps.Replace(token):
                 return self._replace(token)
             case steps.GiveBack():
-                self._leave(politely=True)
+                self._leave()
                 return steps.GivenBack()
             case steps.Drop():
                 self._await_delivery()
-                self._leave(politely=False)
+                self._leave(ReaderLink.drop)
                 return steps.Dropped()
         return _carry_out_at_once(self._held, command)
 
@@ -117,10 +115,10 @@ class Attempt:
         assert self._link is not None
         return self._link
 
-    def _leave(self, *, politely: bool) -> None:
+    def _leave(self, how: Callable[[ReaderLink], object] = ReaderLink.close) -> None:
         link, self._link = self._link, None
         if link is not None:
-            link.close() if politely else link.drop()
+            how(link)
 
     def _lock(self) -> steps.Locked:
         """The broker frees the lock of a dead process at once, and that of a lost machine after its idle time-out."""
