@@ -91,8 +91,8 @@ class Driver:
     def _wrap_call(self, name):
         original = getattr(ReaderLink, name)
 
-        def call(link, *given):
-            answer = original(link, *given)
+        def call(link, *given, **named):
+            answer = original(link, *given, **named)
             if name == "peek":
                 self._renews = needs_renewal(answer)
             if not (self._renews and name in {"take", "accept"}):  # no client can keep a token whose renewal dies

@@ -157,8 +157,8 @@ class Subscriptions:
 
     @property
     def _shared_connections(self) -> int:
-        """How many connections the queues share, in turn: 0 if there are few of them, or if each has its own by option
-        ``connections``.
+        """Return how many connections the queues share, in turn: 0 if there are few of them, or if each has its own by
+        option ``connections``.
         """
         queues = len(self._options.destinations)
         if self._options.connections > 1 or queues <= _MOST_CONNECTIONS:

@@ -83,7 +83,7 @@ class Windows:
         return [each for each in full if each in self._can_be_left]
 
     def _ask(self, subscriptions: Sequence[int]) -> None:
-        """From the second time on: the broker has counted acknowledgements then."""
+        """Ask from the second time on: the broker has counted acknowledgements then."""
         now = time.monotonic()
         asked = {
             each: self._options.destinations[each].name

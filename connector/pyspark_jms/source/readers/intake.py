@@ -113,7 +113,7 @@ class TaskIntake:
             _pause(open_.values())
 
     def _waiting(self, open_: Mapping[int, ReadSource]) -> tuple[int, bool]:
-        """How many messages the value has with those received and not taken, and whether they are a full batch."""
+        """Return the messages of the value and those received and not taken, and whether they are a full batch."""
         sizes = [(len(self._value), self._value.size), *(source.waiting() for source in open_.values())]
         messages = sum(messages for messages, _ in sizes)
         return messages, self._options.is_full_batch(messages, sum(size for _, size in sizes))

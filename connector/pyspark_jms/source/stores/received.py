@@ -110,7 +110,7 @@ class ReceivedStore(Store):
         return received_partitions(batch, origins, self._options.partition_bytes, memory)
 
     def _recorded(self, store: JournalStore, first: int, last: int, *, here: bool) -> Iterator[list[PartitionSlice]]:
-        """Where tasks can read the journal's folder, a part names the place and does not carry the messages."""
+        """A part names the place where tasks can read the journal's folder, and does not carry the messages then."""
         journal, must_be_whole = self._options.journal, self._options.fail_on_data_loss
         partitions = partitions_of(store, first, last, after_loss=not must_be_whole)
         if partitions is None and must_be_whole:
