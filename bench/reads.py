@@ -1,8 +1,9 @@
-"""Reads through Spark to ``noop``, and what each costs by process, by thread or by kind of work. Five comparisons:
+"""Reads through Spark to ``noop``, and what each costs by process, by thread or by kind of work. Six comparisons:
 
 - ``readers``: exactly-once reads over AMQP beside an at-least-once one: rate, CPU, latency, idle CPU, memory.
 - ``columns``: a few columns beside all columns, over both protocols: CPU of the tasks alone.
 - ``threads``: CPU by thread of the broker and of Python, with several connections or readers.
+- ``connections``: the messages of a Java producer, with several connections: rate, and CPU of the broker.
 - ``planner``: CPU of the driver's Python for a batch and for a message of an exactly-once read.
 - ``idle``: the first batch after an idle minute, of a read and of a write, over STOMP.
 
@@ -25,6 +26,7 @@ from typing import Any
 import numpy as np
 
 from bench import raw, raw_amqp
+from bench.java_side import JavaSide
 from bench.job import Job, Measured
 from bench.one_query import idle_percent, latency
 from bench.processes import collector_seconds, peak_bytes, thread_seconds
@@ -194,6 +196,28 @@ def _thread_cpu(side: SparkSide, job: Job, options: Mapping[str, str]) -> Line:
     return found
 
 
+# --- connections ---------------------------------------------------------------------------------
+
+
+def _compare_connections(side: SparkSide, job: Job, rounds: int) -> None:
+    urls = {"AMQP": side.broker.amqp_url, "STOMP": side.broker.url}
+    with JavaSide(side.broker) as java:
+
+        def read(url: str, number: int) -> Line:
+            options = {"brokerUrl": url, "connections": str(number)}
+            with _filled(side, job, options, java.send) as reading:
+                collector = collector_seconds(job.broker_pid)
+                measured = reading.measure()
+                collector = 1e6 * (collector_seconds(job.broker_pid) - collector) / job.messages
+            return _rounded({"rate": measured.per_second, **measured.microseconds(), "broker_collector": collector})
+
+        ways = {
+            f"{protocol} connections={number}": partial(read, url, number)
+            for (protocol, url), number in product(urls.items(), _READERS)
+        }
+        _print_medians(_in_rounds(ways, rounds), "rate", lambda way: f"{way.partition(' ')[0]} connections=1")
+
+
 # --- the driver's Python -------------------------------------------------------------------------
 
 _BATCHES = {500: 10_000, 5_000: 60_000, 50_000: 200_000}
@@ -251,6 +275,7 @@ _PARTS: dict[str, Callable[[SparkSide, Job, int], None]] = {
     "readers": _compare_readers,
     "columns": _compare_columns,
     "threads": _compare_threads,
+    "connections": _compare_connections,
     "planner": _measure_planner,
     "idle": _measure_idle,
 }
