@@ -179,7 +179,7 @@ def test_what_is_not_known_of_a_queue_keeps_its_window(restricted, queue):
 def test_a_connection_that_ends_at_the_change_is_replaced(broker, wide, nth, fault):
     """Also one that only does not answer. The first SUBSCRIBE is that of a management connection."""
     names, proxy, opened = wide
-    receiver = opened(receiptTimeout="2s")
+    receiver = opened(receiptTimeout="2s", heartbeat="2s")
     fill(broker, names[5], 400, size=2000)
     getattr(proxy.to_broker, fault)(b"SUBSCRIBE\n", nth=nth)
     found, _ = numbers_until(receiver, {names[5]: 400})
