@@ -3,14 +3,14 @@
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Generator, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing, contextmanager
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import CancelledError, ThreadPoolExecutor
+from contextlib import contextmanager
 from typing import Any, Generic, Protocol, Self, TypeVar
 
 from pyspark_jms.network.address import Address
 
-__all__ = ["OnConnection", "OpenConnection", "StateCondition", "closed_on", "exhaust"]
+__all__ = ["Lanes", "OnConnection", "OpenConnection", "StateCondition", "closed_on"]
 
 D_co = TypeVar("D_co", covariant=True)
 
@@ -27,24 +27,38 @@ def closed_on(error: type[BaseException], close: Callable[[], object]) -> Iterat
         raise
 
 
-def exhaust(lanes: Sequence[Generator[object]]) -> None:
-    """Run the steps of all lanes, those of each on a thread of its own if there are several.
+class Lanes:
+    """Calls that run at the same time, each on a thread of its own if there are several."""
 
-    When one raises, the others end after their step, and its error is raised.
-    """
-    has_failed = threading.Event()
+    def __init__(self) -> None:
+        self._errors: list[BaseException] = []
 
-    def run(lane: Generator[object]) -> None:
-        with closing(lane), closed_on(BaseException, has_failed.set):
-            for _ in lane:
-                if has_failed.is_set():
-                    return
+    def run(self, calls: Sequence[Callable[[], object]]) -> None:
+        """Raise the first error, when the other calls have ended, too: ``check`` ends them."""
+        if len(calls) == 1:
+            self._run(calls[0])
+        else:
+            with ThreadPoolExecutor(len(calls)) as pool:
+                list(pool.map(self._run, calls))
+        if self._errors:
+            raise self._errors[0]
 
-    if len(lanes) == 1:
-        run(lanes[0])
-        return
-    with ThreadPoolExecutor(len(lanes)) as pool:
-        list(pool.map(run, lanes))
+    def _run(self, call: Callable[[], object]) -> None:
+        try:
+            call()
+        except BaseException as error:  # noqa: BLE001  # raised by run
+            self._errors.append(error)
+
+    def check(self) -> None:
+        """Raise ``CancelledError`` if another call has failed."""
+        if self._errors:
+            raise CancelledError
+
+    def pause(self, sleep: Callable[[float], None], seconds: float) -> None:
+        until = time.monotonic() + seconds
+        while (left := until - time.monotonic()) > 0:
+            self.check()
+            sleep(min(left, _POLL_SECONDS))
 
 
 class StateCondition(threading.Condition):

@@ -59,7 +59,9 @@ class AckLoop:
         filled = windows.filled({each: links[each] for each in due})
         for subscription in due:
             self.acknowledge(subscription)
-        self.begin_again(windows.to_resubscribe(filled))
+        absent = self.subscriptions.absent
+        for subscription in windows.to_resubscribe([each for each in filled if each not in absent]):
+            self.begin_again([subscription])  # one by one, so that their connection stays
 
     def acknowledge(self, subscription: int) -> None:
         """Acknowledge what is due, if anything is. Waits only for the receipts of earlier acknowledgements."""

@@ -2,13 +2,14 @@
 
 import logging
 import time
-from collections.abc import Callable, Collection, Generator, Sequence
+from collections.abc import Callable, Collection, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
+from functools import partial
 
 from pyspark_jms.errors import ConnectionLostError, JMSError
 from pyspark_jms.jms.subscription import SpareConnection, Subscription, selector_changed
-from pyspark_jms.network.connection import StateCondition, closed_on, exhaust
+from pyspark_jms.network.connection import Lanes, StateCondition, closed_on
 from pyspark_jms.network.patience import keep_trying
 from pyspark_jms.source.links import Reading, SourceLink
 from pyspark_jms.source.offsets import selector_digest
@@ -114,24 +115,37 @@ class Subscriptions:
         probes = [may_have[each // options.connections] and each % options.connections == 0 for each in numbers]
         opened: dict[int, SourceLink] = {}
         try:
-            lanes = self._shared_connections or 1
-            exhaust([self._open(numbers[first::lanes], probes, patience, opened) for first in range(lanes)])
+            lanes, count = Lanes(), self._shared_connections or 1
+            ways = (numbers[first::count] for first in range(count))
+            lanes.run([partial(self._open, each, probes, patience, opened, lanes) for each in ways])
         finally:
             self.links = [opened[each] for each in sorted(opened)]
         for link in self.links[:: options.connections]:
             self._log_what_to_expect(link)
 
     def _open(
-        self, subscriptions: range, probes: Sequence[bool], patience: float, opened: dict[int, SourceLink]
-    ) -> Generator[None]:
+        self,
+        subscriptions: range,
+        probes: Sequence[bool],
+        patience: float,
+        opened: dict[int, SourceLink],
+        lanes: Lanes,
+    ) -> None:
         """Open them in turn: where subscriptions share connections, those of one. ``opened`` gets their links."""
-        link = None
+        link, pause = None, partial(lanes.pause, self._pause)
         with closing(SpareConnection()) as spare:
             for each in subscriptions:
+                lanes.check()
                 beside = link if self._shared_connections else None
-                link = opened[each] = self._first(each, patience, beside, spare if probes[each] else None)
+                link = opened[each] = keep_trying(
+                    partial(self._subscribe, each, beside, spare if probes[each] else None),
+                    "the first connection",
+                    timeout=patience,
+                    seen=patience > 0,
+                    once_lost=self._options.connection.reconnect_timeout,
+                    pause=pause,
+                )
                 self._sessions.began(each, time.monotonic())
-                yield
 
     def beside(self, subscription: int) -> range:
         """The subscriptions that read the destination of this one; none if it has only one."""
@@ -142,18 +156,6 @@ class Subscriptions:
     def _same_destination(self, subscription: int) -> range:
         first = subscription - subscription % self._options.connections
         return range(first, first + self._options.connections)
-
-    def _first(
-        self, subscription: int, patience: float, beside: SourceLink | None, spare: SpareConnection | None
-    ) -> SourceLink:
-        return keep_trying(
-            lambda: self._subscribe(subscription, beside, spare),
-            "the first connection",
-            timeout=patience,
-            seen=patience > 0,
-            once_lost=self._options.connection.reconnect_timeout,
-            pause=self._pause,
-        )
 
     @property
     def _shared_connections(self) -> int:
@@ -205,8 +207,6 @@ class Subscriptions:
         except JMSError as error:
             if error.missing:
                 error.name_destination(str(destination), destination.name)
-            if error.transient:
-                link.drop()  # those that share the connection are replaced with it
             raise
         return link
 
@@ -254,7 +254,7 @@ class Subscriptions:
     def subscribe_again(self, subscription: int) -> None:
         """After its link was closed here."""
         left = self.links[subscription]
-        if left.is_down and self._is_shared(left):
+        if subscription in self._absent or (left.is_down and self._is_shared(left)):
             self.reconnect(subscription, None)
             return
         try:

@@ -6,9 +6,8 @@ window is left and subscribed to again: what is in flight goes back, and comes a
 delivery attempt. That is done only at queues for which the broker tells that nothing else happens meanwhile.
 """
 
-import math
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from pyspark_jms.jms.dialect import BrokerDialect
@@ -28,7 +27,7 @@ _LATELY_SECONDS = 10.0
 """A queue that has not filled its window for so long gives up what it has beside its own, when another needs it."""
 _WIDE_ENOUGH = 4 << 20
 """A window of so many bytes is not made wider."""
-_FIRST_PAUSE_SECONDS, _LONGEST_PAUSE_SECONDS = 0.5, 60.0
+_FIRST_PAUSE_SECONDS, _LONGEST_PAUSE_SECONDS = 0.1, 60.0
 """Between two questions what a queue is. They grow."""
 
 
@@ -45,9 +44,11 @@ def _can_be_left(facts: QueueFacts) -> bool:
 
 
 @dataclass(slots=True)
-class _Question:
-    next_at: float = 0.0
-    pause: float = _FIRST_PAUSE_SECONDS
+class _Refusal:
+    """A queue that cannot be left is asked about again after a pause, which grows."""
+
+    pause: float
+    until: float
 
 
 class Windows:
@@ -63,8 +64,7 @@ class Windows:
         """What a subscription has beside its own window, in bytes."""
         self._filled: dict[int, float] = {}
         """The subscriptions that have filled their window lately, and when."""
-        self._can_be_left: set[int] = set()
-        self._questions: dict[int, _Question] = {}
+        self._refusals: dict[int, _Refusal] = {}
 
     def size(self, subscription: int, dialect: BrokerDialect) -> int:
         """Return the bytes of this window."""
@@ -75,59 +75,55 @@ class Windows:
         return self._is_shared and dialect.widens_again and self._options.connection_window < _WIDE_ENOUGH
 
     def filled(self, links: Mapping[int, SourceLink]) -> list[int]:
-        """Return the subscriptions that fill their windows and can be left. Call it before their messages are
-        acknowledged.
-        """
-        full = [each for each, link in links.items() if self._widens(link.dialect) and link.fills_window()]
-        self._ask(full)
-        return [each for each in full if each in self._can_be_left]
+        """Return the subscriptions that fill their windows. Call it before their messages are acknowledged."""
+        return [each for each, link in links.items() if self._widens(link.dialect) and link.fills_window()]
 
-    def _ask(self, subscriptions: Sequence[int]) -> None:
-        """Ask from the second time on: the broker has counted acknowledgements then."""
-        now = time.monotonic()
-        asked = {
-            each: self._options.destinations[each].name
-            for each in subscriptions
-            if each in self._questions and self._questions[each].next_at <= now
-        }
-        self._questions |= {each: _Question() for each in subscriptions if each not in self._questions}
-        if not asked:
-            return
-        about = "whether queues can have wider windows"
-        management = self._reading.protocol.open_management, self._options.connection
-        found = ask(*management, lambda link: queue_facts(link, asked.values()), about) or {}
-        for each, name in asked.items():
-            question = self._questions[each]
-            if name in found and _can_be_left(found[name]):
-                self._can_be_left.add(each)
-                question.next_at = math.inf
-            else:
-                question.next_at = time.monotonic() + question.pause
-                question.pause = min(2 * question.pause, _LONGEST_PAUSE_SECONDS)
-
-    def to_resubscribe(self, filled: Iterable[int]) -> list[int]:
+    def to_resubscribe(self, filled: Sequence[int]) -> list[int]:
         """Divide what is not in the own windows equally among the queues that have filled theirs lately, and return
-        what to subscribe again for that: first those whose window gets smaller.
+        what to subscribe again for that: first those whose window gets smaller. Call it after the acknowledgements,
+        which show that a queue loses what is acknowledged.
 
         The number of parts doubles, and a part is given to a queue only where it doubles the window at least. So a
         queue that comes or goes changes no other window most times.
         """
-        filled, now = list(filled), time.monotonic()
+        now = time.monotonic()
         self._filled |= dict.fromkeys(filled, now)
         self._filled = {each: at for each, at in self._filled.items() if now - at <= _LATELY_SECONDS}
         own = self._options.connection_window // 2
         part = self._options.window_bytes // 2 // max(_LEAST_PARTS, 1 << max(0, len(self._filled) - 1).bit_length())
-        grow = [each for each in filled if own + part >= 2 * (own + self._sizes.get(each, 0))][:_MOST_AT_ONCE]
+        grow = [each for each in filled if own + part >= 2 * (own + self._sizes.get(each, 0))]
+        grow = [each for each in grow if self._may_be_left(each, now)][:_MOST_AT_ONCE]
         if not grow and all(size <= part for size in self._sizes.values()):
             return []
         shrink = [each for each, size in self._sizes.items() if each not in self._filled or size > part]
-        for each in shrink:
-            del self._sizes[each]
-        self._sizes |= {each: part for each in (*shrink, *grow) if each in self._filled}
-        return [*shrink, *grow]
+        left = self._asked([each for each in (*shrink, *grow) if self._may_be_left(each, now)])
+        changed = [each for each in (*shrink, *(grow if left.issuperset(shrink) else ())) if each in left]
+        for each in changed:
+            self._sizes.pop(each, None)
+        self._sizes |= {each: part for each in changed if each in self._filled}
+        return changed
+
+    def _may_be_left(self, subscription: int, now: float) -> bool:
+        return subscription not in self._refusals or self._refusals[subscription].until <= now
+
+    def _asked(self, subscriptions: Sequence[int]) -> set[int]:
+        """Ask the broker which can be left now: its answer may have changed since the last time."""
+        if not subscriptions:
+            return set()
+        names = {each: self._options.destinations[each].name for each in subscriptions}
+        about = "whether queues can have wider windows"
+        management = self._reading.protocol.open_management, self._options.connection
+        found = ask(*management, lambda link: queue_facts(link, names.values()), about) or {}
+        left = {each for each, name in names.items() if name in found and _can_be_left(found[name])}
+        now = time.monotonic()
+        for each in subscriptions:
+            before = self._refusals.pop(each, None)
+            if each not in left:
+                pause = _FIRST_PAUSE_SECONDS if before is None else min(2 * before.pause, _LONGEST_PAUSE_SECONDS)
+                self._refusals[each] = _Refusal(pause, now + pause)
+        return left
 
     def leave(self, subscription: int) -> None:
         """Its queue is not there any more."""
         self._sizes.pop(subscription, None)
-        self._questions.pop(subscription, None)
-        self._can_be_left.discard(subscription)
+        self._refusals.pop(subscription, None)

@@ -1,9 +1,10 @@
 import threading
+from concurrent.futures import CancelledError
 
 import pytest
 from waiting import wait_until
 
-from pyspark_jms.network.connection import StateCondition, exhaust
+from pyspark_jms.network.connection import Lanes, StateCondition
 
 
 def test_a_pause_ends_when_something_arrives():
@@ -30,30 +31,31 @@ def test_a_pause_ends_when_nothing_arrives():
     StateCondition().pause(0.01)
 
 
-def steps(done, name, count, fails_at=None):
-    try:
-        for number in range(count):
-            if number == fails_at:
-                raise ConnectionError(name)
-            done.append((name, number, threading.current_thread()))
-            yield
-    finally:
-        done.append((name, "closed", threading.current_thread()))
-
-
 def test_lanes_run_beside_each_other_and_end_when_one_fails():
-    done, here = [], threading.current_thread()
-    with pytest.raises(ConnectionError, match="b"):
-        exhaust([steps(done, "a", 10**9), steps(done, "b", 5, fails_at=3)])
-    assert [number for name, number, _ in done if name == "b"] == [0, 1, 2, "closed"]
-    assert [number for name, number, _ in done if name == "a"][-1] == "closed"
-    assert here not in {thread for *_, thread in done}
+    """Also one that waits for a broker meanwhile. The error is the one that came first."""
+    lanes, both, threads = Lanes(), threading.Barrier(2, timeout=30), []
+
+    def waits():
+        threads.append(threading.current_thread())
+        both.wait()
+        lanes.pause(lambda seconds: StateCondition().pause(seconds), 600)
+
+    def fails():
+        threads.append(threading.current_thread())
+        both.wait()
+        raise ConnectionError("first")
+
+    with pytest.raises(ConnectionError, match="first"):
+        lanes.run([waits, fails])
+    assert threading.current_thread() not in threads
+    with pytest.raises(CancelledError):
+        lanes.check()
 
 
 def test_one_lane_runs_here():
-    done = []
-    exhaust([steps(done, "a", 2)])
-    assert done == [("a", each, threading.current_thread()) for each in (0, 1, "closed")]
+    ran = []
+    Lanes().run([lambda: ran.append(threading.current_thread())])
+    assert ran == [threading.current_thread()]
 
 
 def test_a_poll_ends_when_it_is_ready_or_late_and_checks_meanwhile():

@@ -18,8 +18,10 @@ from waiting import await_count, await_value, wait_until
 
 from pyspark_jms.errors import (
     BrokerUnreachableError,
+    ConnectionLostError,
     InvalidDestinationError,
     InvalidOptionError,
+    JMSSecurityError,
     SelectorChangedError,
     SubscriptionInUseError,
     UnconvertibleMessageError,
@@ -320,6 +322,79 @@ def test_of_many_queues_one_that_is_missing_is_named_and_every_connection_is_clo
     options = access(restricted, protocol) | {"queue": json.dumps(names)}
     with Connections(restricted), pytest.raises(InvalidDestinationError, match=re.escape(names[-1])):
         OpenReceiver(SourceOptions.parse(options))
+
+
+def test_of_many_queues_a_forbidden_one_ends_the_start_at_once(restricted, queue):
+    """Also while another connection waits for a queue that is missing, for as long as it takes."""
+    names = [f"fixed.{queue}.{number}" for number in range(MANY)]
+    for name in names[1:]:
+        restricted.create_queue(name)
+    given = {"user": "producer", "password": "pw", "queue": json.dumps(names), "reconnectTimeout": "forever"}
+    with Connections(restricted), pytest.raises(JMSSecurityError):
+        OpenReceiver(SourceOptions.parse(access(restricted) | given), restarted=True)
+
+
+def test_a_queue_that_is_in_use_costs_the_messages_of_the_others_no_attempt(restricted, queue):
+    """It is looked at on a connection of its own, whose end is not the end of the shared one."""
+    names = [f"{queue}.{number}" for number in range(MANY)]
+    for name in names:
+        restricted.create_queue(name)
+    restricted.server.getActiveMQServerControl().updateQueue(f'{{"name": "{names[9]}", "max-consumers": 1}}')
+    fill(restricted, names[1], 20)
+    fill(restricted, names[9], 2)
+    other = RawStomp(restricted)
+    headers = {"id": "1", "destination": names[9], "ack": "client-individual", "consumer-window-size": "1"}
+    with contextlib.ExitStack() as exits:
+        exits.callback(other.close_abruptly)
+        other.request("SUBSCRIBE", headers.items())
+        for _ in range(2):
+            with Connections(restricted), pytest.raises(SubscriptionInUseError):
+                OpenReceiver(SourceOptions.parse(access(restricted) | {"queue": json.dumps(names)}))
+            await_value(lambda: set(restricted.delivery_counts(names[1])), {0})
+
+
+def test_one_that_is_refused_is_a_lost_connection_for_the_others(restricted, queue):
+    """Also where an acknowledgement of theirs is confirmed, and where they ask whether the broker answers."""
+    names = [f"fixed.{queue}.{number}" for number in range(MANY)]
+    for name in names:
+        restricted.create_queue(name)
+    fill(restricted, names[0], 3)
+    options = SourceOptions.parse(access(restricted) | {"queue": json.dumps(names)})
+    with contextlib.closing(OpenReceiver(options)) as receiver:
+        beside, gone = receiver.links[0], receiver.links[8]
+        wait_until(lambda: beside.waiting()[0] == 3)
+        (block,) = beside.take()
+        receipt = beside.acknowledge(block.ids)
+        wait_until(lambda: beside.connection.has_receipt(receipt))
+        gone.close()
+        restricted.server.getActiveMQServerControl().destroyQueue(names[8], True)
+        again = receiver._reading.connect(StateCondition(), beside)
+        with pytest.raises(InvalidDestinationError):
+            again.subscribe(gone.subscription)
+        assert beside.has_receipt(receipt)
+        for ask in (beside.check, beside.ping):
+            with pytest.raises(ConnectionLostError):
+                ask()
+        restricted.create_queue(names[8])
+
+
+def test_an_absent_queue_that_is_subscribed_to_again_is_absent_no_more(restricted, queue):
+    names = [f"fixed.{queue}.{number}" for number in range(MANY)]
+    for name in names:
+        restricted.create_queue(name)
+    options = SourceOptions.parse(access(restricted) | {"queue": json.dumps(names)})
+    with contextlib.closing(Subscriptions(reading_of(options), time.sleep)) as subscriptions:
+        subscriptions.open(None, 0.0)
+        subscriptions.links[8].close()
+        restricted.server.getActiveMQServerControl().destroyQueue(names[8], True)
+        subscriptions.subscribe_again(8)
+        assert list(subscriptions.absent) == [8]
+        for each in subscriptions.lost():
+            subscriptions.reconnect(each, None)
+        assert list(subscriptions.absent) == [8]
+        restricted.create_queue(names[8])
+        subscriptions.subscribe_again(8)
+        assert (list(subscriptions.absent), subscriptions.links[8].is_down) == ([], False)
 
 
 def test_a_lost_connection_is_repaired_alone(broker, many):

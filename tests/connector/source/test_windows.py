@@ -66,17 +66,17 @@ def numbers_until(receiver, counts, start=0):
 
 @pytest.mark.parametrize("options", [{}, {"drain": True}, {"maxMessagesPerTrigger": "10"}])
 def test_over_stomp_a_queue_that_fills_its_window_gets_a_wider_one(broker, wide, options):
-    """Also if some of its messages wait for a later batch, and come again."""
+    """Also if some of its messages wait for a later batch, and come again. The two have one connection, which stays."""
     names, _, opened = wide
-    for name in (names[3], names[11]):
+    for name in (names[5], names[13]):
         fill(broker, name, 400, size=2000)
     receiver = opened(**options)
     assert windows(receiver) == [OWN] * MANY
-    others = [link for number, link in enumerate(receiver.links) if number not in {3, 11}]
-    found, end = numbers_until(receiver, {names[3]: 400, names[11]: 400})
-    assert found == {names[3]: list(range(400)), names[11]: list(range(400))}, "each once, in their order"
-    assert windows(receiver)[3] == windows(receiver)[11] == OWN + WIDER
-    assert [link for number, link in enumerate(receiver.links) if number not in {3, 11}] == others
+    others = [link for number, link in enumerate(receiver.links) if number not in {5, 13}]
+    found, end = numbers_until(receiver, {names[5]: 400, names[13]: 400})
+    assert found == {names[5]: list(range(400)), names[13]: list(range(400))}, "each once, in their order"
+    assert windows(receiver)[5] == windows(receiver)[13] == OWN + WIDER
+    assert [link for number, link in enumerate(receiver.links) if number not in {5, 13}] == others
     assert receiver.progress()["reconnects"] == 0
     wait_until(lambda: receiver.next_batch_end() == end and sum(map(broker.message_count, names)) == 0)
 
@@ -114,6 +114,7 @@ def test_many_full_queues_have_equal_windows_and_few_changes(broker, wide, full)
     receiver = opened()
     found, _ = numbers_until(receiver, dict.fromkeys(names[:full], 600))
     assert all(numbers == list(range(600)) for numbers in found.values())
+    assert receiver.progress()["reconnects"] == 0, "a connection that stays was not lost"
     part = WINDOW // 2 // (1 << (full - 1).bit_length())
     assert set(windows(receiver)[:full]) <= {OWN + part, OWN}
     subscribed = sum(
@@ -162,6 +163,24 @@ def test_a_queue_that_is_more_than_a_queue_keeps_its_consumer(broker, queue, set
         assert windows(receiver)[0] == OWN
         receiver.acknowledge_through(end)
     broker.purge(names[0])
+
+
+def test_a_queue_that_was_set_otherwise_meanwhile_keeps_its_window(broker, wide):
+    """The broker is asked before each change: also before a window gets smaller."""
+    names, _, opened = wide
+    fill(broker, names[0], 400, size=2000)
+    receiver = opened()
+    _, end = numbers_until(receiver, {names[0]: 400})
+    assert windows(receiver)[0] == OWN + WIDER
+    receiver.acknowledge_through(end)
+    wait_until(lambda: receiver.next_batch_end() == end and broker.message_count(names[0]) == 0)
+    broker.server.getActiveMQServerControl().updateQueue(json.dumps({"name": names[0], "purge-on-no-consumers": True}))
+    for name in names[:6]:
+        fill(broker, name, 600, size=2000)
+    found, last = numbers_until(receiver, dict.fromkeys(names[:6], 600), end)
+    assert all(numbers == list(range(600)) for numbers in found.values())
+    assert windows(receiver)[0] == OWN + WIDER
+    receiver.acknowledge_through(last)
 
 
 def test_what_is_not_known_of_a_queue_keeps_its_window(restricted, queue):

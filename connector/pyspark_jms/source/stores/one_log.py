@@ -150,7 +150,7 @@ class Log:
     @property
     def has_ended(self) -> bool:
         """Return whether a run with AvailableNow has received everything."""
-        return self.target == 0 or self.position >= self.target
+        return self.position >= self.target
 
     def between(self, begin: int, end: int) -> list[Piece]:
         """Return the messages with these offsets again, those of a batch that an earlier process has received."""

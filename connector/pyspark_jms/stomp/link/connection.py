@@ -113,6 +113,15 @@ class Replies:
             raise connection_lost(self.address)
 
     @property
+    def has_error(self) -> bool:
+        """Return whether an ERROR has come."""
+        return self._error is not None
+
+    def forget_error(self) -> None:
+        """Of a connection that was dropped: what it raises is only that it is lost."""
+        self._error = None
+
+    @property
     def _has_crossed(self) -> bool:
         """Return whether an ACK crossed the end of its subscription. The reason may come in a second ERROR."""
         crossed = () if self.known_dialect is None else self.known_dialect.crossed_errors

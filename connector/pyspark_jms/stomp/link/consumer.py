@@ -139,25 +139,28 @@ class Consumer(OnConnection[Dialect]):
 
         ``UnconvertibleMessageError`` if a message was redelivered that the broker cannot send over STOMP.
         """
-        self.subscription = subscription
+        self.subscription, is_asked = subscription, False
         try:
             routing = _routing_of(self._settings, subscription, self.dialect)
             headers = subscribe_headers(subscription, self.dialect, routing, self._number)
             if self._should_probe(subscription, routing):
                 self._probe(subscription, headers)
             self._limit = self._inbox.limit = limit_of(self.dialect, int(headers[self.dialect.window_header]))
+            is_asked = True
             self.connection.request("SUBSCRIBE", headers)
             self._is_subscribed = True
         except JMSError as error:
-            self._leave()
+            self._leave(is_asked=is_asked)
             raise _refusal(self._settings, subscription, self.dialect, error) from None
 
-    def _leave(self) -> None:
-        """Drop the connection, for all who share it, if an ERROR ends it: the broker reads no more from it."""
-        try:
-            self.connection.check()
-        except JMSError:
+    def _leave(self, *, is_asked: bool) -> None:
+        """Drop the connection, for all who share it, if an ERROR ends it, or if the broker owes it an answer.
+
+        The reason is about this subscription. For the others the connection is lost.
+        """
+        if is_asked or self.connection.is_down or self.connection.has_error:
             self.drop()
+            self.connection.forget_error()
         else:
             super().close()
 

@@ -179,6 +179,8 @@ class Prefetch:
         self.received_bytes = 0
         """Without heart-beats."""
         self.limit: PrefetchLimit = NOT_SUBSCRIBED
+        self._is_shared = False
+        """Whether messages are sorted: from the second subscription on, for as long as the connection lasts."""
         self._others: dict[bytes, Inbox] = {}
         """By the id of their subscription. A message of one that has ended came too late: it is in the queue again."""
         self._first: bytes | None = FIRST.encode()
@@ -189,9 +191,9 @@ class Prefetch:
     def share(self, subscription: str) -> Inbox:
         """Return the inbox of another subscription, which is not sent yet."""
         with self._condition:
-            if not self._others and self._scanner.messages:
+            if not self._is_shared and self._scanner.messages:
                 self._own.append(self._scanner.take())
-            self._own.limit = self.limit
+            self._is_shared, self._own.limit = True, self.limit
             inbox = self._others[subscription.encode()] = Inbox(self._condition)
             return inbox
 
@@ -215,9 +217,9 @@ class Prefetch:
             before = self._scanner.messages
             waiting = self._all_waiting()
             others = self._scanner.feed(data)
-            if not self._others and self.limit.is_exceeded(*waiting) and self._all_waiting() > waiting:
+            if not self._is_shared and self.limit.is_exceeded(*waiting) and self._all_waiting() > waiting:
                 raise self.limit.error(*waiting)
-            if self._others and (self._scanner.messages or self._scanner.oversized):
+            if self._is_shared and (self._scanner.messages or self._scanner.oversized):
                 self._sort()
                 before = -1
             elif self._scanner.size >= SEGMENT_BYTES:

@@ -121,6 +121,17 @@ def test_a_shared_connection_sorts_what_comes_in_runs():
     assert (ids(found.take()), ids(third.take()), second.waiting()) == ([b"1", b"4", b"8"], [b"5"], (0, 0))
 
 
+def test_what_comes_after_the_end_of_the_only_other_subscription_is_nobodys():
+    found = prefetch()
+    found.share("2")
+    found.leave("2")
+    found.feed(memoryview(of("2", 1) + of("1", 2) + of("2", 3)))
+    assert ids(found.take()) == [b"2"]
+    again = found.share("3")
+    found.feed(memoryview(of("2", 4) + of("3", 5)))
+    assert (ids(found.take()), ids(again.take())) == ([], [b"5"])
+
+
 @pytest.mark.parametrize("ended", ["1", "2"])
 def test_what_comes_after_the_end_of_its_subscription_is_nobodys(ended):
     """The broker has taken it back. It would else be a row of another queue."""
