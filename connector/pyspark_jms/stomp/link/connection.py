@@ -118,7 +118,7 @@ class Replies:
         return self._error is not None
 
     def forget_error(self) -> None:
-        """Of a connection that was dropped: what it raises is only that it is lost."""
+        """Raise only that the connection is lost from now on. It was dropped."""
         self._error = None
 
     @property
