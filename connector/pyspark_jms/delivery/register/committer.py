@@ -225,7 +225,7 @@ class Committer(Machine[CommitState, Command]):
         if isinstance(self.state.request, Find):
             self._set(phase=Phase.LOOKING)
             return steps.Peek(patient=False)
-        return self._take(patient=not isinstance(self.state.request, Finish))
+        return self._take(patient=self.state.began)
 
     def _absent_register(self) -> Command:
         """Artemis may end the connection of one of two that make a register at the same moment, so this is not the
@@ -282,7 +282,8 @@ class Committer(Machine[CommitState, Command]):
         """Nothing else tells whether the register ever had a token: an attach does not tell whether it has made the
         queue, its maker may have died before it made the token, and a transaction may have the token when its lock is
         free already. If there was one, the broker drops this one, and the patient look that follows finds what became
-        of the other, or that it is lost.
+        of the other, or that it is lost. So the first look is not a patient one: another attempt that has just made the
+        register may wait for this lock, to send the first token.
         """
         self._set(phase=Phase.CREATING)
         return steps.Create(self._empty(), once=True)

@@ -184,6 +184,12 @@ def impatient(monkeypatch):
     monkeypatch.setattr(commit_ledger, "MISSING_SECONDS", 0.3)
 
 
+@pytest.fixture
+def patient(monkeypatch):
+    """Who waits for a token that nobody sends would not return."""
+    monkeypatch.setattr(commit_ledger, "MISSING_SECONDS", 3600.0)
+
+
 @pytest.mark.parametrize(("kind", "batch"), [("query", 4), ("query", 0), ("job", 0)])
 def test_a_lost_token_is_an_error_and_no_new_beginning(broker, queue, committing, impatient, kind, batch):
     """The broker drops a second first token, so that one that is lost is not taken for one that was never made."""
@@ -197,14 +203,14 @@ def test_a_lost_token_is_an_error_and_no_new_beginning(broker, queue, committing
 
 
 @pytest.mark.parametrize("batch", [0, 5])
-def test_a_query_begins_where_an_owner_died_before_its_token_was_made(settings, owner, committing, impatient, batch):
+def test_a_query_begins_where_an_owner_died_before_its_token_was_made(settings, owner, committing, patient, batch):
     """Batch 5: earlier batches had no rows, or were written at-least-once."""
     die_before_the_token(committing())
     assert committing("row").commit(entry(f"q/{batch}/0", batch))
     assert tasks(settings, owner) == [f"q/{batch}/0"]
 
 
-def test_a_job_begins_with_a_queue_of_an_administrator(broker, settings, job, committing, impatient):
+def test_a_job_begins_with_a_queue_of_an_administrator(broker, settings, job, committing, patient):
     address = f"{job.queue}.token"
     broker.server.getActiveMQServerControl().createQueue(address, "MULTICAST", address, None, True, 1, False, True)
     assert committing("row", owner=job).commit(entry("w/0"))

@@ -71,7 +71,7 @@ def test_a_commit_accepts_the_token_before_it_sends_the_next_one():
     admitted = (Admitted(), ValueAccepted(), Replaced())
     assert commands(Commit(ENTRY), *taken(token), *admitted) == [
         Lock(create=False),
-        Take(),
+        Take(patient=False),
         Admit((OTHER,)),
         AcceptValue(),
         Replace(token.with_entry(ENTRY)),
@@ -143,7 +143,8 @@ def test_a_first_token_that_does_not_come_was_dropped_because_an_earlier_one_is_
 @pytest.mark.parametrize(("owner", "entry"), [(QUERY, FIRST), (QUERY, ENTRY), (JOB, FIRST)])
 def test_a_register_without_a_token_gets_a_first_one_which_the_broker_drops_if_there_was_one(owner, entry):
     first = Create(CommitToken(owner=str(owner)), once=True)
-    assert commands(Commit(entry), *taken(), owner=owner) == [Lock(create=False), Take(), first]
+    assert commands(Commit(entry), *taken(), owner=owner) == [Lock(create=False), Take(patient=False), first]
+    assert last(Commit(entry), *taken(), Created(), owner=owner) == Take()
     assert last(Commit(entry), *taken(), Created(), Taken(()), owner=owner) == Stop(NoToken(owner, entry.task))
     assert isinstance(NoToken(owner, entry.task).error(), TokenMissingError)
 
