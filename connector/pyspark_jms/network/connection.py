@@ -10,7 +10,7 @@ from typing import Any, Generic, Protocol, Self, TypeVar
 
 from pyspark_jms.network.address import Address
 
-__all__ = ["Lanes", "OnConnection", "OpenConnection", "StateCondition", "closed_on"]
+__all__ = ["OnConnection", "OpenConnection", "ParallelCalls", "StateCondition", "closed_on"]
 
 D_co = TypeVar("D_co", covariant=True)
 
@@ -27,7 +27,7 @@ def closed_on(error: type[BaseException], close: Callable[[], object]) -> Iterat
         raise
 
 
-class Lanes:
+class ParallelCalls:
     """Calls that run at the same time, each on a thread of its own if there are several."""
 
     def __init__(self) -> None:

@@ -9,7 +9,7 @@ from functools import partial
 
 from pyspark_jms.errors import ConnectionLostError, JMSError
 from pyspark_jms.jms.subscription import SpareConnection, Subscription, selector_changed
-from pyspark_jms.network.connection import Lanes, StateCondition, closed_on
+from pyspark_jms.network.connection import ParallelCalls, StateCondition, closed_on
 from pyspark_jms.network.patience import keep_trying
 from pyspark_jms.source.links import Reading, SourceLink
 from pyspark_jms.source.offsets import selector_digest
@@ -115,9 +115,9 @@ class Subscriptions:
         probes = [may_have[each // options.connections] and each % options.connections == 0 for each in numbers]
         opened: dict[int, SourceLink] = {}
         try:
-            lanes, count = Lanes(), self._shared_connections or 1
+            calls, count = ParallelCalls(), self._shared_connections or 1
             ways = (numbers[first::count] for first in range(count))
-            lanes.run([partial(self._open, each, probes, patience, opened, lanes) for each in ways])
+            calls.run([partial(self._open, each, probes, patience, opened, calls) for each in ways])
         finally:
             self.links = [opened[each] for each in sorted(opened)]
         for link in self.links[:: options.connections]:
@@ -129,13 +129,13 @@ class Subscriptions:
         probes: Sequence[bool],
         patience: float,
         opened: dict[int, SourceLink],
-        lanes: Lanes,
+        calls: ParallelCalls,
     ) -> None:
         """Open them in turn: where subscriptions share connections, those of one. ``opened`` gets their links."""
-        link, pause = None, partial(lanes.pause, self._pause)
+        link, pause = None, partial(calls.pause, self._pause)
         with closing(SpareConnection()) as spare:
             for each in subscriptions:
-                lanes.check()
+                calls.check()
                 beside = link if self._shared_connections else None
                 link = opened[each] = keep_trying(
                     partial(self._subscribe, each, beside, spare if probes[each] else None),

@@ -4,7 +4,7 @@ from concurrent.futures import CancelledError
 import pytest
 from waiting import wait_until
 
-from pyspark_jms.network.connection import Lanes, StateCondition
+from pyspark_jms.network.connection import ParallelCalls, StateCondition
 
 
 def test_a_pause_ends_when_something_arrives():
@@ -31,14 +31,14 @@ def test_a_pause_ends_when_nothing_arrives():
     StateCondition().pause(0.01)
 
 
-def test_lanes_run_beside_each_other_and_end_when_one_fails():
+def test_calls_run_beside_each_other_and_end_when_one_fails():
     """Also one that waits for a broker meanwhile. The error is the one that came first."""
-    lanes, both, threads = Lanes(), threading.Barrier(2, timeout=30), []
+    calls, both, threads = ParallelCalls(), threading.Barrier(2, timeout=30), []
 
     def waits():
         threads.append(threading.current_thread())
         both.wait()
-        lanes.pause(lambda seconds: StateCondition().pause(seconds), 600)
+        calls.pause(lambda seconds: StateCondition().pause(seconds), 600)
 
     def fails():
         threads.append(threading.current_thread())
@@ -46,15 +46,15 @@ def test_lanes_run_beside_each_other_and_end_when_one_fails():
         raise ConnectionError("first")
 
     with pytest.raises(ConnectionError, match="first"):
-        lanes.run([waits, fails])
+        calls.run([waits, fails])
     assert threading.current_thread() not in threads
     with pytest.raises(CancelledError):
-        lanes.check()
+        calls.check()
 
 
-def test_one_lane_runs_here():
+def test_one_call_runs_here():
     ran = []
-    Lanes().run([lambda: ran.append(threading.current_thread())])
+    ParallelCalls().run([lambda: ran.append(threading.current_thread())])
     assert ran == [threading.current_thread()]
 
 
