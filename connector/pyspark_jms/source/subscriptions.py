@@ -109,15 +109,16 @@ class Subscriptions:
         options = self._options
         found = require_queues(self._reading)
         require_removal(self._reading, list(found.values()))
-        may_have = [each.name not in found or found[each.name].undelivered > 0 for each in options.destinations]
-        numbers = range(len(may_have) * options.connections)
+        of_queues = [each.name not in found or found[each.name].undelivered > 0 for each in options.destinations]
+        may_have = [each for each in of_queues for _ in range(options.connections)]
         # Of each destination the first one probes: a probe beside it would not see the head of the queue.
-        probes = [may_have[each // options.connections] and each % options.connections == 0 for each in numbers]
+        probes = [may and each % options.connections == 0 for each, may in enumerate(may_have)]
         opened: dict[int, SourceLink] = {}
         try:
             calls, count = ParallelCalls(), self._shared_connections or 1
-            ways = (numbers[first::count] for first in range(count))
-            calls.run([partial(self._open, each, probes, patience, opened, calls) for each in ways])
+            # A refusal ends the connection that asked. Empty queues first: then it has delivered nothing.
+            ordered = (sorted(range(first, len(may_have), count), key=may_have.__getitem__) for first in range(count))
+            calls.run([partial(self._open, each, probes, patience, opened, calls) for each in ordered])
         finally:
             self.links = [opened[each] for each in sorted(opened)]
         for link in self.links[:: options.connections]:
@@ -125,7 +126,7 @@ class Subscriptions:
 
     def _open(
         self,
-        subscriptions: range,
+        subscriptions: Sequence[int],
         probes: Sequence[bool],
         patience: float,
         opened: dict[int, SourceLink],

@@ -334,14 +334,17 @@ def test_of_many_queues_a_forbidden_one_ends_the_start_at_once(restricted, queue
         OpenReceiver(SourceOptions.parse(access(restricted) | given), restarted=True)
 
 
-def test_a_queue_that_is_in_use_costs_the_messages_of_the_others_no_attempt(restricted, queue):
-    """It is looked at on a connection of its own, whose end is not the end of the shared one."""
+@pytest.mark.parametrize("has_messages", [True, False], ids=["with messages", "empty"])
+def test_a_queue_that_is_in_use_costs_the_messages_of_the_others_no_attempt(restricted, queue, has_messages):
+    """It is looked at on a connection of its own, whose end is not the end of the shared one, or subscribed to before
+    those that have messages.
+    """
     names = [f"{queue}.{number}" for number in range(MANY)]
     for name in names:
         restricted.create_queue(name)
     restricted.server.getActiveMQServerControl().updateQueue(f'{{"name": "{names[9]}", "max-consumers": 1}}')
     fill(restricted, names[1], 20)
-    fill(restricted, names[9], 2)
+    fill(restricted, names[9], 2 * has_messages)
     other = RawStomp(restricted)
     headers = {"id": "1", "destination": names[9], "ack": "client-individual", "consumer-window-size": "1"}
     with contextlib.ExitStack() as exits:
