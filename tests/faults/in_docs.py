@@ -25,6 +25,7 @@ SECTIONS = {
     "faults with RabbitMQ": RABBITMQ_MODES,
 }
 RESULT = "<!-- result: begin -->", "<!-- result: end -->"
+_WITHOUT_ID = "†"
 _TABLE = re.compile(r"^\*\*(.+)\*\*\n\n((?:\|.+\n)+)", re.MULTILINE)
 
 
@@ -64,8 +65,8 @@ def result(text):
     yield "| job | cells that ran | messages lost | duplicated |"
     yield "|---|---|---|---|"
     for name, table in _TABLE.findall(text):
-        counts = re.findall(r"\| \**(\d+) / (\d+)", table)
-        lost, duplicated = (sum(map(int, column)) for column in zip(*counts, strict=True))
+        counts = re.findall(r"\| \**(?:(\d+) lost, )?(\d+)", table)
+        lost, duplicated = (sum(int(each or 0) for each in column) for column in zip(*counts, strict=True))
         yield f"| {name} | {len(counts)} | {lost:,} | {duplicated:,} |"
 
 
@@ -78,7 +79,7 @@ def _lines(modes, by_name, wanted):
     yield (
         f"`make faults` on {' to '.join(dict.fromkeys((days[0], days[-1])))}: {ran} cells, {sent:,} messages,"
         f" {sum(record.lost for record in records)} lost, {bad} cells failed."
-        " Each cell shows *lost / duplicated* messages; a letter is the reason why the cell is not run."
+        " Each cell shows how many messages were duplicated; a letter is the reason why the cell is not run."
     )
     letters = {}
     for mode, name in modes.items():
@@ -91,6 +92,8 @@ def _lines(modes, by_name, wanted):
             yield f"| {words} | {' | '.join(cellular)} |"
     yield ""
     yield from (f"- {letter}: {reason}" for reason, letter in letters.items())
+    if any(_is_without_id(record) for record in records):
+        yield f"- {_WITHOUT_ID}: only messages without ids"
 
 
 def _cell(cell, by_name, letters):
@@ -99,9 +102,13 @@ def _cell(cell, by_name, letters):
     record = by_name.get(cell.name)
     if record is None:
         return "not run"
-    whose = " without ids" if record.without_id == record.duplicated > 0 else ""
-    counts = f"{record.lost} / {record.duplicated}{whose}"
+    lost = f"{record.lost} lost, " if record.lost else ""
+    counts = f"{lost}{record.duplicated}{_WITHOUT_ID if _is_without_id(record) else ''}"
     return counts if record.ok else f"**{counts}: {record.verdict.splitlines()[0]}**"
+
+
+def _is_without_id(record):
+    return record.without_id == record.duplicated > 0
 
 
 def main():

@@ -42,7 +42,7 @@ def test_a_section_is_written_between_its_marks(page):
     assert text.startswith("before\n\n<!-- faults over AMQP: begin -->\n`make faults` on 2026-11-24 to 2026-11-25: ")
     assert f": {len(source + sink)} cells, {len(source) * 1000 + len(sink) * 10:,} messages, 0 lost, 0 cells" in text
     assert re.findall(r"^\*\*(.+)\*\*$", text, re.MULTILINE) == [MODES[SOURCE], MODES[SINK]]
-    assert text.count("0 / 0") == len(source + sink)
+    assert len(re.findall(r"(?<=\| )0(?= \|)", text)) == len(source + sink)
     assert "\nold\n" not in text
     assert text.endswith("\n<!-- faults over AMQP: end -->\n\nafter\n")
 
@@ -63,7 +63,21 @@ def test_the_last_record_of_a_cell_counts(page):
     assert "0 lost, 0 cells failed" in page.read_text()
     in_docs.write(page, [*first, *of(SINK), bad])
     assert "3 lost, 1 cells failed" in page.read_text()
-    assert "| **3 / 0: 3 lost** |" in page.read_text()
+    assert "| **3 lost, 0: 3 lost** |" in page.read_text()
+    assert f"| {MODES[SOURCE]} | {len(first)} | 3 | 0 |" in [*in_docs.result(page.read_text())]
+
+
+def test_a_cell_shows_whether_only_messages_without_ids_were_duplicated(page):
+    first, second, *rest = of(SOURCE)
+    in_docs.write(
+        page,
+        [replace(first, duplicated=7, without_id=7), replace(second, duplicated=9, without_id=2), *rest, *of(SINK)],
+    )
+    text = page.read_text()
+    assert "| 7† |" in text
+    assert "| 9 |" in text
+    assert "\n- †: only messages without ids\n" in text
+    assert f"| {MODES[SOURCE]} | {2 + len(rest)} | 0 | 16 |" in [*in_docs.result(text)]
 
 
 def test_each_table_of_the_page_has_the_points_and_faults_of_the_matrix():
