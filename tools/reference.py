@@ -70,18 +70,16 @@ def kafka_table() -> str:
 
 
 def errors_text() -> str:
-    """An overview with links, and a section for each code: its heading is the anchor of the code."""
+    """The transient codes, and a section for each code: its heading is the anchor of the code."""
     errors = list(_raised(JMSError))
-    rows = [
-        (f"[`{error.code}`](#{error.code.lower()})", _yes(error.transient, ""), _meaning(error)[1]) for error in errors
-    ]
+    transient = ", ".join(f"[`{error.code}`](#{error.code.lower()})" for error in errors if error.transient)
     sections = (_error_section(error, *_meaning(error)) for error in errors)
-    return "\n\n".join([_table(("code", "transient", "cause"), rows), "## Every code", *sections])
+    return "\n\n".join([f"The transient codes are {transient}.", "## Every code", *sections])
 
 
 def _error_section(error: type[JMSError], jms: str, meaning: str) -> str:
     text = ERROR_TEXTS[error.code]
-    facts = [f"JMS: `{jms}`." if jms else "", "Transient: a retry may pass." if error.transient else ""]
+    facts = [f"JMS: `{jms}`." if jms else "", "Transient." if error.transient else ""]
     return "\n".join(
         [
             f"### {error.code}\n",

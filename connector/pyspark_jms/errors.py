@@ -92,13 +92,13 @@ class OptionError(JMSError):
 
 
 class UnknownOptionError(OptionError):
-    """No option of this side (read or write) has this name. The message has the most similar name."""
+    """No option of this side (read or write) has this name."""
 
     code = "JMS_UNKNOWN_OPTION"
 
 
 class InvalidOptionError(OptionError):
-    """The option cannot have this value. The message has the possible values."""
+    """The option cannot have this value."""
 
     code = "JMS_INVALID_OPTION"
 
@@ -122,13 +122,13 @@ class InvalidSelectorError(OptionError):
 
 
 class SelectorResidualError(OptionError):
-    """The broker cannot evaluate the whole selector, and selectorInSpark is not residual. The error names the part."""
+    """The broker cannot evaluate the whole selector, and selectorInSpark is not residual."""
 
     code = "JMS_SELECTOR_RESIDUAL"
 
 
 class UnsupportedConditionError(OptionError):
-    """A part of the SQL condition of ``selector_for`` cannot be in a selector. The message names the part."""
+    """A part of the SQL condition cannot be in a selector."""
 
     code = "JMS_UNSUPPORTED_CONDITION"
     usual_remedy = "Filter by this part in Spark, with where(), and leave it out of the selector."
@@ -141,7 +141,7 @@ class SchemaError(OptionError):
 
 
 class UnsupportedError(OptionError):
-    """The release, Spark or the broker cannot do it. The message has an alternative."""
+    """The release, Spark or the broker cannot do it."""
 
     code = "JMS_UNSUPPORTED"
 
@@ -203,13 +203,13 @@ class UnconvertibleMessageError(LinkError):
 
 
 class BrokerError(LinkError):
-    """The broker reported an error (STOMP: an ERROR frame) that no other class stands for. See the broker's log."""
+    """The broker reported an error (STOMP: an ERROR frame) that no other class stands for."""
 
     code = "JMS_BROKER_ERROR"
 
 
 class UnknownBrokerError(LinkError):
-    """No dialect matches the server that answered. Option broker selects a dialect."""
+    """No dialect matches the server that answered."""
 
     code = "JMS_UNKNOWN_BROKER"
 
@@ -234,7 +234,7 @@ class SelectorIgnoredError(JMSError):
 
 
 class SelectorChangedError(JMSError):
-    """The durable subscription was created with another selector than the query has. Nothing was read."""
+    """The durable subscription has another selector than the query. Nothing was read."""
 
     code = "JMS_SELECTOR_CHANGED"
 
@@ -287,7 +287,7 @@ class TransactionRolledBackError(JMSError):
 
 
 class CommitInDoubtError(JMSError):
-    """It is not known whether a task's rows are committed. The next attempt reads the commit ledger before it sends."""
+    """It is not known whether a task's rows are committed."""
 
     code = "JMS_COMMIT_IN_DOUBT"
     transient = True
@@ -306,9 +306,7 @@ class ReplayMismatchError(JMSError):
 
 
 class DataLossError(JMSError):
-    """The journal belongs to another checkpoint or is an older copy, or journal, staging queue or stream lack messages.
-    ``failOnDataLoss=false`` continues without the missing messages, but never with the journal of another checkpoint.
-    """
+    """The journal is of another checkpoint or an older copy, or journal, staging queue or stream lack messages."""
 
     code = "JMS_DATA_LOSS"
 
@@ -365,7 +363,7 @@ class JournalError(JMSError):
 
 
 class JournalLockedError(JournalError):
-    """Another process uses this journal. A journal can have one process only."""
+    """Another process uses this journal."""
 
     code = "JMS_JOURNAL_LOCKED"
 
@@ -378,13 +376,13 @@ class CorruptJournalError(JournalError):
 
 
 class IllegalStateError(JMSError):
-    """``IllegalStateException``: a checkpoint of another source, or a bug of this connector. Please report a bug."""
+    """``IllegalStateException``: a checkpoint of another source, or a bug of this connector."""
 
     code = "JMS_ILLEGAL_STATE"
 
 
 class StoppedError(JMSError):
-    """The query is being stopped. This error is only in Spark's log."""
+    """The query is being stopped."""
 
     code = "JMS_STOPPED"
 

@@ -54,14 +54,15 @@ def every_class(error):
     return {error} | {found for kind in error.__subclasses__() for found in every_class(kind)}
 
 
-def test_every_code_that_can_be_raised_is_a_row_with_a_meaning():
+def test_every_code_that_can_be_raised_is_a_section_with_a_cause():
     groups = {"JMS_ERROR", "JMS_OPTION", "JMS_LINK", "JMS_MESSAGE"}
-    codes = {error.code for error in every_class(JMSError)} - groups
+    raised = [error for error in every_class(JMSError) if error.code not in groups]
     text = reference.errors_text()
-    rows = re.findall(r"^\| \[`(\w+)`\]\(#(\w+)\) \| (?:yes)? +\| ([A-Z].*\.) \|$", text, re.MULTILINE)
-    assert {code for code, _, _ in rows} == codes
-    assert all(anchor == code.lower() for code, anchor, _ in rows)
-    assert re.findall(r"^### (\w+)$", text, re.MULTILINE) == [code for code, _, _ in rows]
+    sections = re.findall(r"^### (\w+)$(?:(?!^#)[\s\S])*?^- \*\*Cause:\*\* [A-Z].*\.$", text, re.MULTILINE)
+    assert sorted(sections) == sorted({error.code for error in raised})
+    transient = re.findall(r"\[`(\w+)`\]\(#(\w+)\)", text.partition("## Every code")[0])
+    assert all(anchor == code.lower() for code, anchor in transient)
+    assert {code for code, _ in transient} == {error.code for error in raised if error.transient}
     assert "### JMS_INVALID_SELECTOR\n\nJMS: `InvalidSelectorException`.\n\n- **Symptom:** " in text
 
 
