@@ -268,54 +268,51 @@ OPTIONS: tuple[Option, ...] = (
            " brokerUrl"),
     Option("broker", "both", "auto", _one_of("auto", *BROKERS), "Kind of broker. auto detects it when the connection"
            " is made"),
-    Option("queue", "both", None, _destinations, "Reading: the queue to read, or several as a JSON array (more"
-           " than eight share connections). Writing: the default destination of rows without one. A name with a comma"
-           " is given as a JSON array"),
-    Option("topic", "both", None, _name, "Reading: the topic to read. Writing: the default destination of rows without"
-           " one"),
+    Option("queue", "both", None, _destinations, "The queue to read, or several as a JSON array (more than eight share"
+           " connections). Writing: the destination of rows without one. A name with a comma is given as a JSON array"),
+    Option("topic", "both", None, _name, "The topic to read. Writing: the destination of rows without one"),
     Option("subscriptionName", "source", None, _text, "Name of a durable subscription to the topic: the broker keeps"
            " messages for it while the query is stopped", streams_only=True),
     Option("clientId", "source", None, _text, "Client id that the durable subscription belongs to", streams_only=True),
-    Option("sharedSubscription", "source", "false", _flag, "Lets several queries share the durable subscription, each"
-           " message going to one of them. clientId becomes optional", streams_only=True),
+    Option("sharedSubscription", "source", "false", _flag, "Lets several queries share the durable subscription: each"
+           " message goes to one of them. clientId becomes optional", streams_only=True),
     Option("selector", "source", None, _selector, "JMS selector. The broker evaluates it, and delivers only messages"
            " that match"),
     Option("selectorInSpark", "source", "check", _one_of("check", "residual", "off"), "What Spark evaluates of the"
-           " selector. check: again what the broker has evaluated, for each message that it delivered. residual: also"
-           " the part that the broker cannot evaluate (messages that do not match it are then consumed and dropped)."
-           " off: nothing. With check and off, a selector that the broker cannot evaluate completely is refused"),
+           " selector. check: again what the broker has evaluated. residual: also the part that the broker cannot"
+           " evaluate (messages that do not match it are then consumed and dropped). off: nothing. check and off refuse"
+           " a selector that the broker cannot evaluate completely"),
     Option("maxMessagesPerTrigger", "source", None, _number(1), "Maximum number of messages in a batch of a streaming"
-           " query, or in a batch read. Default: no limit in a streaming query. A batch read shows all messages that"
-           " the queue has at the start, where the broker can browse (see batch-and-sql.md); elsewhere, or with"
-           " maxBytesPerTrigger, 10000. If the queue has more, the log of the batch read has a warning"),
+           " query, or in a batch read. Default: no limit in a streaming query; in a batch read all messages that the"
+           " queue has at the start; where the broker cannot browse (see batch-and-sql.md), or with maxBytesPerTrigger,"
+           " 10000"),
     Option("maxBytesPerTrigger", "source", None, _size(1), "Maximum number of bytes in a batch of a streaming query, or"
-           " in a batch read. Both have at least one message, whatever its size. Default: 64m in a streaming query;"
-           " in a batch read as for maxMessagesPerTrigger, with 64m"),
+           " in a batch read. At least one message is read, whatever its size. Default: 64m in a streaming query; in a"
+           " batch read as for maxMessagesPerTrigger, with 64m"),
     Option("windowBytes", "source", None, _size(1), "Maximum number of unacknowledged bytes that the broker may"
            " deliver (prefetch window). Default: 2 × maxBytesPerTrigger; if only maxMessagesPerTrigger is set, 2 × that"
            " × 4 KB, at least 64 KB. On Classic and RabbitMQ, which count messages: one message for each 4 KB",
            streams_only=True),
     Option("maxMessageBytes", "both", "100m", _size(1), "Maximum size of a message body in bytes. Reading: onTooLarge"
            " decides about larger ones. Writing: a larger row fails its task"),
-    Option("journalLocation", "source", None, _folder, "Absolute path of a folder on a POSIX file system that outlives"
-           " the driver (`/data/journals/orders`). With exactly-once over STOMP: where the messages of a batch are kept"
-           " until it is done. See guarantees.md for where it may be", streams_only=True),
+    Option("journalLocation", "source", None, _folder, "With exactly-once over STOMP: absolute path of the folder that"
+           " keeps the messages of a batch until it is done (`/data/journals/orders`), on a POSIX file system that"
+           " outlives the driver. See guarantees.md", streams_only=True),
     Option("maxJournalBytes", "source", "4g", _size(1), "Maximum size of the journal. When it is reached, further"
            " messages stay on the broker", streams_only=True),
-    Option("journalShared", "source", "false", _flag, "Whether the executors can read the folder of the journal. Then"
+    Option("journalShared", "source", "false", _flag, "Whether the executors can read the journal's folder. Then"
            " they read messages from it, and not through the driver", streams_only=True),
     Option("connections", "source", "1", _number(1, MAX_CONNECTIONS), "Number of connections that receive from each"
-           " queue, when the driver receives (at-least-once, or with journalLocation). Artemis converts the messages of"
-           " Java producers on the thread of a connection, and several connections share this work. Messages keep"
-           " their order within a connection. A subscription that is not shared has one connection", streams_only=True),
+           " queue, when the driver receives (at-least-once, or with journalLocation). Messages keep their order within"
+           " a connection. A subscription that is not shared has one connection. See reading.md", streams_only=True),
     Option("readers", "source", None, _number(1), "With exactly-once over AMQP: number of tasks of each batch that"
            " receive from the broker. Several queues are divided among the readers; with more readers than queues, a"
            " queue has several. Messages keep their order within a reader. A subscription that is not shared has one"
            " reader. Default: 1", streams_only=True),
     Option("stagingQueue", "source", None, _one_queue, "With exactly-once over AMQP: name of the queues on the broker"
-           " that keep the messages of a batch until it is done. Each reader has one, with its number at the end:"
-           " NAME.0 for the first. Each query has a name of its own, which does not end in a number. Default:"
-           " pyspark-jms.staging.ID, with an ID that the checkpoint has", streams_only=True),
+           " that keep the messages of a batch until it is done, one for each reader: NAME.0, NAME.1 and so on. Each"
+           " query has its own NAME, which does not end in a number. Default: pyspark-jms.staging.ID, with an ID from"
+           " the checkpoint", streams_only=True),
     Option("streamOffset", "source", None, _stream_offset, "Reads the queues as streams of RabbitMQ 4 over AMQP, and"
            " sets where a new query begins: first, next (what is sent from now on), the offset of a message, or a time"
            " (2026-11-26T08:00:00Z). A query with a checkpoint continues where it ended", streams_only=True),
@@ -323,10 +320,10 @@ OPTIONS: tuple[Option, ...] = (
            " chooses the messages of the stream that it delivers, as kind = 'a' AND properties.subject = 'order'",
            streams_only=True),
     Option("failOnDataLoss", "source", "true", _flag, "Whether the query stops when the journal, the staging queue or"
-           " the stream lacks messages that the checkpoint needs, or the stream has deleted messages before they were"
-           " read", streams_only=True),
+           " the stream lacks messages that the checkpoint needs, or the stream has deleted unread messages",
+           streams_only=True),
     Option("partitionBytes", "source", "16m", _size(1), "Size of a partition in bytes: a batch has one read task for"
-           " each partition. With exactly-once over AMQP it has one read task for each reader"),
+           " each partition (with exactly-once over AMQP, for each reader)"),
     Option("bodyType", "source", "auto", _one_of("auto", "text", "bytes"), "auto detects the body type of each"
            " message; text or bytes set it for all messages"),
     Option("onBadMessage", "source", "keep", _one_of("keep", "fail", "deadLetter"), "A message that cannot be mapped:"
@@ -338,33 +335,31 @@ OPTIONS: tuple[Option, ...] = (
            " onTooLarge=deadLetter, on the same broker. The reason is in property spark_jms_error"),
     Option("idleTimeout", "source", "2s", _duration(), "AvailableNow (from Spark 4.2 on) and batch reads: time"
            " without a message after which the source asks the broker whether the queue is empty"),
-    Option("transaction", "sink", "auto", _transaction, "task: one transaction for each task, so all of its rows are"
-           " sent or none. A number: one transaction for that many rows. none: no transaction, and the broker confirms"
-           " each row or, on Artemis over STOMP, all at the end. auto: none on RabbitMQ, whose transactions are not"
-           " reliable, and task on all other brokers"),
+    Option("transaction", "sink", "auto", _transaction, "task: one transaction for each task: all of its rows are sent"
+           " or none. A number: one transaction for that many rows. none: no transaction; the broker confirms each row"
+           " or, on Artemis over STOMP, all at the end. auto: none on RabbitMQ, whose transactions are not reliable,"
+           " and task elsewhere"),
     Option("deliveryGuarantee", "both", "at-least-once", _one_of("at-least-once", "exactly-once"), "exactly-once."
            " Reading over AMQP: the transaction that acknowledges messages moves them to a staging queue of the query."
-           " Reading over STOMP: messages are kept in a journal; give its folder with journalLocation. Writing over"
-           " AMQP: each task's transaction writes an entry to a ledger on the broker, and a repeated task does not send"
-           " its rows again. Writing over STOMP: refused", streams_only=True),
+           " Reading over STOMP: a journal keeps the messages (journalLocation). Writing over AMQP: with a ledger on"
+           " the broker, a repeated task does not send its rows again. Writing over STOMP: refused", streams_only=True),
     Option("onReplayMismatch", "sink", None, _one_of("fail", "send"), "With exactly-once, when a repeated batch has"
-           " other rows or other partitions than the first time: fail (default) stops the query, send sends the rows"),
-    Option("writeId", "sink", None, _write_id, "With exactly-once in a batch write: a name of the write that is the"
-           " same when the write is retried. In foreachBatch pyspark_jms.functions.write_id(batch, number), which is"
-           " query:NAME/BATCH. In a job job:NAME/RUN, with the same NAME for all runs of the job"),
+           " other rows or partitions than the first time: fail (default) stops the query, send sends the rows"),
+    Option("writeId", "sink", None, _write_id, "For an exactly-once batch write: a name that is the same when the write"
+           " is retried. In foreachBatch pyspark_jms.functions.write_id(batch, number), which is query:NAME/BATCH. In a"
+           " job job:NAME/RUN, with the same NAME for all runs of the job"),
     Option("onBadRow", "sink", "fail", _one_of("fail", "drop"), "A row that cannot be sent (a name or value that JMS"
            " does not allow, too large, no destination): fail fails the task, drop leaves the row out and logs how many"
            " were dropped"),
-    Option("propertyColumns", "sink", None, _property_columns, "Columns that are sent as properties of their own type:"
-           " boolean, tinyint, smallint, int, bigint, float, double, string; a timestamp as a long of milliseconds, a"
-           " decimal as a string. Separated by commas, or a JSON array. * stands for all columns that the sink does not"
-           " have"),
+    Option("propertyColumns", "sink", None, _property_columns, "Columns that are sent as properties of their own type"
+           " (see typed-messages.md): separated by commas, or a JSON array. * stands for all columns that the sink does"
+           " not have"),
     Option("connectTimeout", "both", "10s", _duration(), "Maximum time to connect, including the look-up of the host"
            " name and the TLS handshake"),
     Option("receiptTimeout", "both", "30s", _duration(), "Maximum time to wait for the broker's confirmation"),
     Option("heartbeat", "both", "10s", _duration(_SHORTEST_HEARTBEAT), "Interval of heart-beats in both directions"),
-    Option("reconnectTimeout", "both", "10m", _reconnect_timeout, "How long to try to reach the broker, or a queue"
-           " that was there, with pauses of up to 30 s: a source that lost its connection or starts again from a"
-           " checkpoint, a sink's task before it sends. The first start and the first batch of a query, and df.write,"
-           " do not wait. 0 means no second attempt, forever no limit"),
+    Option("reconnectTimeout", "both", "10m", _reconnect_timeout, "How long to try to reach the broker, or a queue that"
+           " was there, with pauses of up to 30 s: a source that lost its connection or starts again from a checkpoint,"
+           " a sink's task before it sends. The first start and the first batch of a query, and df.write, do not wait."
+           " 0: no second attempt, forever: no limit"),
 )  # fmt: skip
