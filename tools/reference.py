@@ -335,9 +335,17 @@ def _effect(use: Use | None) -> str:
 # --- the command line ----------------------------------------------------------------------------------
 
 
+_ACCESS = {"broker_url", "user", "password_file", "password_env", "option"}
+"""The arguments of every command that connects."""
+
+
 def commands_text() -> str:
-    """A section for each command, from the arguments of its parser."""
-    return "\n\n".join(_command_section(*found) for found in _commands(command_line()))
+    """A section for each command, from the arguments of its parser. Those of a connection stand once, before them."""
+    commands = list(_commands(command_line()))
+    actions = dict(commands)["check"]._actions  # noqa: SLF001
+    shared = [_argument_row(action) for action in actions if action.dest in _ACCESS]
+    head = f"Every command that connects to a broker has these arguments:\n\n{_arguments_table(shared)}"
+    return "\n\n".join([head, *(_command_section(*found, shared) for found in commands)])
 
 
 def _commands(parser: argparse.ArgumentParser) -> Iterator[tuple[str, argparse.ArgumentParser]]:
@@ -349,12 +357,17 @@ def _commands(parser: argparse.ArgumentParser) -> Iterator[tuple[str, argparse.A
                 yield from ((f"{name} {own}", parser) for own, parser in _commands(command))
 
 
-def _command_section(name: str, parser: argparse.ArgumentParser) -> str:
+def _command_section(name: str, parser: argparse.ArgumentParser, shared: Sequence[tuple[str, ...]]) -> str:
     actions = [action for action in parser._actions if action.help != argparse.SUPPRESS]  # noqa: SLF001
     rows = [_argument_row(action) for action in actions if action.dest not in {"help", "action"}]
+    rows = [row for row in rows if row not in shared]
     parts = [f"### pyspark-jms {name}", parser.description or ""]
-    parts += [_table(("argument", "default", "meaning"), rows)] if rows else []
+    parts += [_arguments_table(rows)] if rows else []
     return "\n\n".join([*parts, *([parser.epilog] if parser.epilog else [])])
+
+
+def _arguments_table(rows: Sequence[tuple[str, ...]]) -> str:
+    return _table(("argument", "default", "meaning"), rows)
 
 
 def _argument_row(action: argparse.Action) -> tuple[str, ...]:

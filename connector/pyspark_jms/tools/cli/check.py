@@ -28,9 +28,7 @@ def add_command(commands: Commands) -> None:
         description="Connect, test on a scratch queue the features that source and sink need, and print their "
         "guarantees on this broker. With --queue, also print the depth of a queue, its body types, messages that "
         "cannot be received over STOMP, and over AMQP how many of its messages are in staging queues of exactly-once "
-        "reads; the messages stay on the queue. With --conformance, send test messages instead, to that queue, which "
-        "must be empty, or to a new one, and compare what the broker does with what the connector assumes. The exit "
-        "code is 1 if there is a problem.",
+        "reads; the messages stay on the queue. The exit code is 1 if there is a problem.",
         epilog="To inspect a queue, and over AMQP the address settings that exactly-once queries depend on, the user "
         "needs the permission `manage`. Without it, the other checks run.",
     )
@@ -56,8 +54,8 @@ def add_command(commands: Commands) -> None:
     add(
         "--conformance",
         action="store_true",
-        help="test with messages what the broker does, and write a report. --queue names an empty queue that nothing"
-        " else uses; without it the command makes a name",
+        help="instead, send test messages, compare what the broker does with what the connector assumes, and write a"
+        " report. --queue names an empty queue that nothing else uses; without it the command makes a name",
     )
     add("--report", metavar="FILE", help=f"with --conformance: file for the report, instead of {_REPORT}")
     add("--json", action="store_true", help="print JSON")

@@ -28,11 +28,8 @@ def add_command(commands: Commands) -> None:
         "in dead letters, or to the queue --to. Dead letters of this connector name their queue in the property "
         "spark_jms_source, which any producer can set: the command prints the queues and their counts, and with "
         "--yes it moves these messages. Body, headers and properties stay; JMSMessageID and JMSTimestamp are new, "
-        "and the messages do not expire. No message is lost: over AMQP each is acknowledged and sent in one "
-        "transaction; over STOMP it is sent first, so a lost connection may leave it on both queues. Messages that "
-        "cannot be moved stay, with the reason, and the exit code is 1.",
-        epilog="A message that a consumer refuses again and that comes back during the move is left, too: the "
-        "property spark_jms_moved marks it.",
+        "and the messages do not expire. No message is lost; over STOMP a lost connection may leave messages on both "
+        "queues. Messages that cannot be moved stay, with the reason, and the exit code is 1.",
     )
     parser.set_defaults(run=_run)
     add = parser.add_argument

@@ -22,7 +22,7 @@ def add_subscribe(commands: Commands) -> None:
         help="create a durable topic subscription before its first query starts",
         description="Create a durable subscription: the broker keeps the topic's messages for it from now on. Start "
         "the query with the same topic, subscriptionName, clientId and selector. An existing subscription stays as "
-        "it is; another selector is refused.",
+        "it is, with its messages; another selector is refused.",
         epilog="A subscription without a consumer fills the broker's storage. `unsubscribe` deletes it.",
     )
     parser.set_defaults(run=_subscribe)
@@ -37,8 +37,6 @@ def add_unsubscribe(commands: Commands) -> None:
         help="delete a durable topic subscription that no query reads any more",
         description="Delete a durable subscription with all its messages. The broker refuses it while a consumer "
         "reads the subscription (RabbitMQ does not refuse it).",
-        epilog="The subscription of a stopped query stays, so that no message is lost. A subscription without a "
-        "consumer fills the broker's storage.",
     )
     parser.set_defaults(run=_unsubscribe)
     _add_arguments(parser, "topic of the subscription")
