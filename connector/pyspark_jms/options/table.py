@@ -257,8 +257,7 @@ OPTIONS: tuple[Option, ...] = (
            " tried in order"),
     Option("user", "both", None, _text, "User name"),
     Option("password", "both", None, SecretText, "Password of the user. Prefer passwordFile", secret=True),
-    Option("passwordFile", "both", None, _text, "File that contains the password. It is read in the process that"
-           " connects"),
+    Option("passwordFile", "both", None, _text, "File that contains the password"),
     Option("sslCaFile", "both", None, _text, "PEM file with the CA that signed the broker's certificate. Default: the"
            " CAs of the system"),
     Option("sslCertFile", "both", None, _text, "PEM file with the client certificate, for mutual TLS"),
@@ -327,12 +326,11 @@ OPTIONS: tuple[Option, ...] = (
     Option("bodyType", "source", "auto", _one_of("auto", "text", "bytes"), "auto detects the body type of each"
            " message; text or bytes set it for all messages"),
     Option("onBadMessage", "source", "keep", _one_of("keep", "fail", "deadLetter"), "A message that cannot be mapped:"
-           " keep makes a row with body_error, fail stops the query, deadLetter sends it to deadLetterQueue (the driver"
-           " then decodes every message once more)"),
+           " keep makes a row with body_error, fail stops the query, deadLetter sends it to deadLetterQueue"),
     Option("onTooLarge", "source", "fail", _one_of("fail", "deadLetter", "drop"), "A message above maxMessageBytes:"
            " fail stops the query, deadLetter sends it to deadLetterQueue, drop acknowledges and drops it"),
     Option("deadLetterQueue", "source", None, _one_queue, "Queue for messages of onBadMessage=deadLetter and"
-           " onTooLarge=deadLetter, on the same broker. The reason is in property spark_jms_error"),
+           " onTooLarge=deadLetter, on the same broker"),
     Option("idleTimeout", "source", "2s", _duration(), "AvailableNow (from Spark 4.2 on) and batch reads: time"
            " without a message after which the source asks the broker whether the queue is empty"),
     Option("transaction", "sink", "auto", _transaction, "task: one transaction for each task: all of its rows are sent"
