@@ -27,7 +27,8 @@ def add_command(commands: Commands) -> None:
         description="Move messages from a queue to the queues that they came from, as Artemis and Classic note them "
         "in dead letters, or to the queue --to. Dead letters of this connector name their queue in the property "
         "spark_jms_source, which any producer can set: the command prints the queues and their counts, and with "
-        "--yes it moves these messages. No message is lost; over STOMP a lost connection may leave messages on both "
+        "--yes it moves these messages. Body, headers and properties stay; JMSMessageID and JMSTimestamp are new, "
+        "and the messages do not expire. No message is lost; over STOMP a lost connection may leave messages on both "
         "queues. Messages that cannot be moved stay, with the reason, and the exit code is 1.",
     )
     parser.set_defaults(run=_run)

@@ -24,6 +24,8 @@ def add_command(commands: Commands) -> None:
         "staging",
         help="list, show or delete the staging queues of exactly-once reads over AMQP",
         description="Staging queues of exactly-once reads over AMQP: list them, show what one has, or delete one.",
+        epilog="The staging queue of a deleted checkpoint stays on the broker until an operator deletes it. While a "
+        "query uses a staging queue, the broker refuses to delete it.",
     )
     actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
     for name, run, text in (
