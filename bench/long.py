@@ -85,7 +85,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--minutes", type=float, default=30, help="duration of the soak")
     parser.add_argument("--per-second", type=int, default=5_000, help="messages a second in the soak")
     parser.add_argument("--out", type=Path, default=ROOT / "bench" / "growth.json")
-    parser.add_argument("--docs", action="store_true", help="write the tables into docs/performance.md")
+    parser.add_argument("--docs", action="store_true", help="write the tables into docs/notebook/benchmark.md")
     return parser.parse_args()
 
 

@@ -1,4 +1,6 @@
-"""Write the JSON documents into docs/performance.md, a chart and README: ``python -m bench.publish``."""
+"""Write the JSON documents into docs/performance.md, docs/notebook/benchmark.md, a chart and README:
+``python -m bench.publish``.
+"""
 
 import json
 import re
@@ -16,6 +18,7 @@ from bench.table import CASES, KINDS, as_text, growth_as_text
 __all__ = ["as_expected", "as_rows", "between_marks", "draw", "publish", "publish_growth"]
 
 CHART = "performance.png"
+_PAGE, _TABLES = "docs/performance.md", "docs/notebook/benchmark.md"
 _SHOWN = {
     "read.raw": "reading: a raw socket that parses nothing",
     "read.jms": "reading: this source, through Spark",
@@ -50,15 +53,10 @@ _EXPECTED = (
 def publish(document: dict[str, Any], root: Path) -> None:
     draw(document, root / "docs" / CHART)
     machine = _machine(document)
-    _put(root, "expect", f"{as_expected(document)}\n\n{_EXPECTED}\n{machine}.")
-    _put(
-        root,
-        "results",
-        f"{machine}:\n\n![rates and CPU by process]({CHART})\n\n{_fenced(as_text(document))}",
-    )
+    _put(root / _PAGE, "expect", f"{as_expected(document)}\n\n{_EXPECTED}\n{machine}.")
+    _put(root / _TABLES, "results", f"{machine}:\n\n{_fenced(as_text(document))}")
     readme = root / "README.md"
-    page = "docs/performance.md"
-    more = f"[Which options to set]({page}#what-to-set), [how it was measured]({page}#how-it-was-measured)."
+    more = f"[Which options to set]({_PAGE}#what-to-set), [how it was measured]({_PAGE}#how-it-was-measured)."
     rounds = (
         f"Medians of {document['rounds']} interleaved rounds; broker, Spark and clients share the machine. A ratio"
         " is the median of the ratios of the rounds, not the ratio of the two medians."
@@ -73,11 +71,10 @@ def publish_growth(document: dict[str, Any], root: Path) -> None:
         for prefix, kind in KINDS.items()
         if f"{prefix}machine" in document
     )
-    _put(root, "growth", f"{machines}\n\n{_fenced(growth_as_text(document))}")
+    _put(root / _TABLES, "growth", f"{machines}\n\n{_fenced(growth_as_text(document))}")
 
 
-def _put(root: Path, name: str, block: str) -> None:
-    page = root / "docs" / "performance.md"
+def _put(page: Path, name: str, block: str) -> None:
     page.write_text(between_marks(page.read_text(), name, block))
 
 

@@ -1,4 +1,4 @@
-"""The JSON documents → the tables of a run and of docs/performance.md. A step of growth is the median of its points."""
+"""The JSON documents → the tables of a run, of README and of pages. A step of growth is the median of its points."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

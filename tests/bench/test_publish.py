@@ -23,11 +23,11 @@ def test_a_page_without_the_marks_is_an_error():
         between_marks(PAGE, "growth", "new")
 
 
-PAGES = ("README.md", "docs/performance.md")
+PAGES = ("README.md", "docs/performance.md", "docs/notebook/benchmark.md")
 
 
 def test_the_pages_have_the_figures_of_the_json_files(tmp_path):
-    (tmp_path / "docs").mkdir()
+    (tmp_path / "docs/notebook").mkdir(parents=True)
     for page in PAGES:
         shutil.copy(ROOT / page, tmp_path / page)
     publish(json.loads((ROOT / "bench/latest.json").read_text()), tmp_path)
