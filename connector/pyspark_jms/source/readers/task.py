@@ -138,7 +138,7 @@ def _received(
     ends: int,
     lost: int,
 ) -> tuple[steps.Received, Sequence[PartitionSlice]]:
-    has_ended = drain is not None and len(drain.ended) == len(link.sources)
+    ended = frozenset[int]() if drain is None else drain.ended
     metrics = {
         "messages": len(value),
         "bytes": value.size,
@@ -155,7 +155,7 @@ def _received(
         deliveries=intake.deliveries,
         suspect=intake.suspect,
         suspects=intake.suspects,
-        drained=not intake.gave_back and (has_ended or all(source.was_empty for source in link.sources)),
+        drained=not intake.gave_back and all(at in ended or each.was_empty for at, each in enumerate(link.sources)),
         metrics=tuple((name, value) for name, value in metrics.items() if value),
     )
     return received, value.runs

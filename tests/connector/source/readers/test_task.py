@@ -1,5 +1,6 @@
 import contextlib
 import dataclasses
+import json
 import threading
 import time
 from collections import Counter
@@ -67,6 +68,19 @@ def test_a_message_that_was_sent_after_the_start_waits_for_the_next_run(broker, 
     running.commit()
     assert not running.plan()
     assert left(broker, queue, 1) == 1
+
+
+def test_available_now_ends_where_one_queue_has_later_messages_and_another_is_empty(broker, queue, put, query):
+    """More than the window of that queue: nothing proves that it is empty."""
+    put(broker, queue, *map(str, range(9)))
+    running = query(queue=json.dumps([queue, f"{queue}.empty"]), maxMessagesPerTrigger=4)
+    running.source.drain()
+    running.source._run.drain_since_ms = -60_000.0
+    running.plan()
+    assert running.rows() == [[]]
+    running.commit()
+    assert not running.plan()
+    assert left(broker, queue, 9) == 9
 
 
 def test_a_consumer_of_the_staging_queue_makes_a_task_wait(broker, queue, put, query):
