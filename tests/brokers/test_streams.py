@@ -112,6 +112,18 @@ def test_batches_go_on_where_the_checkpoint_is_and_a_repeated_one_is_the_same(ra
         assert second.read(10) == list(range(100, 110))
 
 
+def test_a_repeated_batch_keeps_its_order_and_needs_its_streams(rabbit):
+    streams = [new_stream(rabbit) for _ in range(2)]
+    names = [f"queue://{each}" for each in streams]
+    for first, each in zip((0, 5), streams, strict=True):
+        send(rabbit, each, range(first, first + 5))
+    end = {"seq": 10, "positions": dict.fromkeys(names, 5), "from": dict.fromkeys(names, 0)}
+    with reading(rabbit, json.dumps(streams[::-1])) as other:
+        assert other.texts(other.offset, end) == list(range(10))
+    with reading(rabbit, streams[0]) as one, pytest.raises(DataLossError, match="option queue or streamFilter is"):
+        one.texts(one.offset, end)
+
+
 @pytest.mark.parametrize("fail", ["true", "false"])
 def test_a_repeated_batch_that_the_stream_lacks_is_data_loss(rabbit, stream, fail):
     send(rabbit, stream, range(10))

@@ -144,21 +144,20 @@ class LogStore(Store):
         ranges: list[MessageRange] = []
         begin, others = dict[str, int](batch.get(_FROM, {})), False
         _, positions, read = _parsed(batch)
-        for log in self._logs:
-            if log.name not in begin:
-                continue
-            found = log.between(begin[log.name], positions[log.name])
+        logs = {log.name: log for log in self._logs}
+        for name in begin:  # in the order of the batch, so that each message has its number again
+            found = logs[name].between(begin[name], positions[name]) if name in logs else []
             ranges += found
-            if found and log.name in read:
-                others |= digest_of(found[-1].block, found[-1].last - 1) != read[log.name]
+            if found and name in read:
+                others |= digest_of(found[-1].block, found[-1].last - 1) != read[name]
         have = sum(map(len, ranges))
         if (have != count or others) and self._options.fail_on_data_loss:
             raise DataLossError(
                 f"Spark's checkpoint needs a batch of {count:,} messages, of which the streams have"
                 f" {'others' if others else f'{have:,}'}.",
                 "Streams delete old messages (max-age, max-length-bytes), a stream was deleted and declared again, or"
-                " streamFilter is another one than before. With failOnDataLoss=false the batch has the messages that"
-                " are left.",
+                " option queue or streamFilter is another one than before: start the query once as it was. With"
+                " failOnDataLoss=false the batch has the messages that are left.",
             )
         return ranges
 
