@@ -23,10 +23,10 @@ from jms_selector.syntax.kinds import NULL, NUMERIC, Kind, Value, to_float
 from jms_selector.syntax.tree import names
 from pyspark_jms.columns.schema import ARROW_SCHEMA
 from pyspark_jms.jms.model import Destination
-from pyspark_jms.source.end_of_queue import take_browsed
+from pyspark_jms.source.end_of_queue import blocks_until
 from pyspark_jms.stomp.columns.decode import decode
 from pyspark_jms.stomp.dialects import CLASSIC
-from pyspark_jms.stomp.link.consumer import Consumer
+from pyspark_jms.stomp.source import StompSourceLink
 from pyspark_jms.testing import EmbeddedClassic, JmsClient
 
 pytestmark = [pytest.mark.broker, pytest.mark.deep]
@@ -241,17 +241,12 @@ def sent(classic):
 def browsed(classic, selector):
     """The rows of all messages that a selector lets through; they stay where they are."""
     source = Destination.parse(f"queue://{QUEUE}")
-    consumer = Consumer(settings_over(classic))
-    consumer.subscribe(subscription_to(QUEUE, window_bytes=1 << 24, browse=True, selector=selector))
+    link = StompSourceLink(settings_over(classic))
+    link.subscribe(subscription_to(QUEUE, window_bytes=1 << 24, browse=True, selector=selector))
     try:
-        blocks, has_ended = [], False
-        while not has_ended:
-            consumer.connection.condition.pause(0.2)
-            consumer.connection.check()
-            shown, has_ended = take_browsed(consumer)
-            blocks += shown
+        blocks = list(blocks_until(link, link.connection.condition, lambda _: False))
     finally:
-        consumer.connection.drop()
+        link.connection.drop()
     batches = [decode(block, dialect=CLASSIC, source=source, first_sequence=0, body_type="auto") for block in blocks]
     return pa.Table.from_batches(batches, ARROW_SCHEMA).combine_chunks()
 

@@ -7,19 +7,20 @@ broker has answered a question in it, and has been silent since. What a question
 - ``ping``: the broker answers, and had sent what it had so far. It may send more at once.
 - ``probe`` over AMQP is a drain (AMQP 1.0, 2.6.7): the queue has no message for this link.
 - ``probe`` over STOMP is a receipt, which may overtake messages, so ``settle`` seconds follow it.
-- A browse cannot be asked. Some brokers mark its end (``take_browsed``). Of the others a new connection is the
+- A browse cannot be asked. Some brokers mark its end (``blocks_until``). Of the others a new connection is the
   question, and where management tells how many messages the queue has, they are counted (``CountedQueue``).
 """
 
 import logging
 import time
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Generic, Protocol, TypeVar
 from weakref import WeakKeyDictionary
 
 from pyspark_jms.blocks.block import MessageBlock
-from pyspark_jms.errors import JMSError, ReceiptTimeoutError
+from pyspark_jms.errors import ConnectionLostError, JMSError, ReceiptTimeoutError
+from pyspark_jms.network.connection import StateCondition
 from pyspark_jms.source.links import MessageSource, SourceLink
 
 __all__ = [
@@ -27,9 +28,9 @@ __all__ = [
     "CountedQueue",
     "Drain",
     "EndOfQueue",
+    "blocks_until",
     "end_of_look",
     "end_of_reading",
-    "take_browsed",
     "was_sent_later",
 ]
 
@@ -124,10 +125,30 @@ def end_of_reading(
     return EndOfQueue[SourceLink](lambda link: link.probe(), idle=idle, settle=settle, lost=lost)
 
 
-# --- a read that takes nothing ----------------------------------------------------------------------
+# --- a read that keeps nothing ----------------------------------------------------------------------
 
 
-def take_browsed(link: SourceLink) -> tuple[list[MessageBlock], bool]:
+def blocks_until(link: SourceLink, condition: StateCondition, is_end: Callable[[int], bool]) -> Iterator[MessageBlock]:
+    """Yield what comes to a subscription, until the mark of a browse's end, or ``is_end`` after so many messages."""
+    browses, come = link.subscription.browse, 0
+    while True:
+        blocks, is_marked = _take_browsed(link) if browses else (link.take(), False)
+        for block in blocks:
+            yield block
+            come += len(block)
+            if browses:
+                link.shown(block)
+        if is_marked or is_end(come):
+            return
+        if browses or not blocks:  # after a block of a move, the next one may be there already
+            try:
+                link.check()
+            except ConnectionLostError as error:
+                raise ConnectionLostError(error.fact, f"{error.remedy} {link.dialect.silent_end}".rstrip()) from None
+            condition.pause()
+
+
+def _take_browsed(link: SourceLink) -> tuple[Sequence[MessageBlock], bool]:
     """The messages of a browse received since the last call, and whether the broker has marked the end of the browse.
 
     Over AMQP no broker marks it, and a drain after the end would start the browse again (Artemis).
@@ -192,6 +213,7 @@ class _OtherConnection:
             if not error.transient:
                 raise
             return self._questions == _MAX_QUESTIONS
+        self._questions = 0
         return True
 
 

@@ -17,12 +17,12 @@ from typing import Any
 from pyspark_jms.blocks.block import MessageBlock, PartitionSlice
 from pyspark_jms.columns.schema import WantedColumns
 from pyspark_jms.delivery.message_range import Bounds, MessageRange
-from pyspark_jms.errors import ConnectionLostError, UnsupportedError
+from pyspark_jms.errors import UnsupportedError
 from pyspark_jms.jms.model import Destination
 from pyspark_jms.jms.subscription import Subscription, both_selectors
 from pyspark_jms.management.queue_facts import QueueFacts
 from pyspark_jms.network.connection import StateCondition
-from pyspark_jms.source.end_of_queue import LONGEST_MS, CountedQueue, end_of_look, take_browsed, was_sent_later
+from pyspark_jms.source.end_of_queue import LONGEST_MS, CountedQueue, blocks_until, end_of_look, was_sent_later
 from pyspark_jms.source.links import Reading, SourceLink
 from pyspark_jms.source.task_inputs import rows_of
 
@@ -124,7 +124,8 @@ class Look:
                 if self._may_be_limited(link) and options.selector is not None:
                     self._unselected = self._browse_unselected()
                 link.subscribe(self._subscription(link, bounds))
-                yield from self._receive(link, bounds, condition.pause)
+                for range_ in self._receive(link, bounds, condition):
+                    yield range_, link
             self._is_used_up = not bounds.is_left or bounds.is_used_up
         if self._may_be_limited(link) and not self._is_used_up:
             self._require_all()
@@ -206,40 +207,32 @@ class Look:
         """Return how many messages the broker has shown."""
         return self._shown + self._expired
 
-    def _receive(self, link: SourceLink, bounds: Bounds, pause: Any) -> Iterator[tuple[MessageRange, SourceLink]]:
+    def _receive(self, link: SourceLink, bounds: Bounds, condition: StateCondition) -> Iterator[MessageRange]:
         is_counted = self._options.selector is None or bool(self._selected)
         misses = self._is_whole and is_counted and self._counted.not_shown(self._met) > 0
         connect = partial(self._reading.connect, StateCondition())
-        ends = partial(end_of_look, link, connect, self._options.idle_timeout, misses=misses)
-        is_all = ends()
-        while True:
-            blocks, has_ended = take_browsed(link)
-            for block in blocks:
-                if not self._met and link.dialect.counted_return and link.dialect.counted_return in block.message(0):
-                    _warn(
-                        f"! queue {self._destination.name} counts deliveries, as a quorum queue does, and each batch"
-                        " read over STOMP is one: the broker deletes a message after its delivery-limit, 20 by default"
-                        " on RabbitMQ 4. Read it over AMQP"
-                    )
-                if link.dialect.browse_is_limited and not self._met:
-                    self._first_ids = self._ids_of(block.slice(0, 1), link.dialect.name)
-                earlier = block.slice(0, self._sent_before_start(link, block))
-                unexpired = link.unexpired(earlier, self._started_ms)
-                self._expired += len(earlier) - len(unexpired)
-                for shown in bounds.take(deque([MessageRange(0, unexpired, 0, len(unexpired))])):
-                    self._shown += len(shown)
-                    yield shown, link
-                if bounds.is_used_up or self._met_later or (self._is_whole and self._counted.has_shown_all(self._met)):
-                    return
-                link.shown(block)
-            if has_ended:
+        is_all = end_of_look(link, connect, self._options.idle_timeout, misses=misses)
+
+        def is_end(come: int) -> bool:  # after a count, the silence begins again
+            return is_all((come, self._compared_at)) and not self._may_find_more()
+
+        for block in blocks_until(link, condition, is_end):
+            if not self._met and link.dialect.counted_return and link.dialect.counted_return in block.message(0):
+                _warn(
+                    f"! queue {self._destination.name} counts deliveries, as a quorum queue does, and each batch read"
+                    " over STOMP is one: the broker deletes a message after its delivery-limit, 20 by default on"
+                    " RabbitMQ 4. Read it over AMQP"
+                )
+            if link.dialect.browse_is_limited and not self._met:
+                self._first_ids = self._ids_of(block.slice(0, 1), link.dialect.name)
+            earlier = block.slice(0, self._sent_before_start(link, block))
+            unexpired = link.unexpired(earlier, self._started_ms)
+            self._expired += len(earlier) - len(unexpired)
+            for shown in bounds.take(deque([MessageRange(0, unexpired, 0, len(unexpired))])):
+                self._shown += len(shown)
+                yield shown
+            if bounds.is_used_up or self._met_later or (self._is_whole and self._counted.has_shown_all(self._met)):
                 return
-            if is_all(self._met):
-                if not self._may_find_more():
-                    return
-                is_all = ends()
-            _check(link)
-            pause()
 
     def _ids_of(self, block: MessageBlock, dialect: str) -> Sequence[str]:
         wanted = WantedColumns.of(["JMSMessageID"], [])
@@ -346,11 +339,3 @@ def _warn(line: str) -> None:
 def _is_small(messages: int) -> bool:
     """Return whether a browse that ends after so many messages has met no limit of memory."""
     return messages < _PAGE and (not messages or messages % _SMALL_PAGE > 0)
-
-
-def _check(link: SourceLink) -> None:
-    """Raise what ended the connection, with what the broker may have meant by ending it."""
-    try:
-        link.check()
-    except ConnectionLostError as error:
-        raise ConnectionLostError(error.fact, f"{error.remedy} {link.dialect.silent_end}".rstrip()) from None

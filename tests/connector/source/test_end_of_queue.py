@@ -267,6 +267,22 @@ def test_a_broker_that_lets_nobody_in_ends_a_browse_after_twelve_questions(broke
     assert len(asked) == 12
 
 
+def test_an_answer_begins_the_twelve_questions_anew(broker, queue):
+    asked, settings = [], SourceOptions.parse(access(broker, "amqp") | {"queue": queue}).connection
+
+    def connect():
+        asked.append(1)
+        if len(asked) == 7:
+            return PROTOCOLS["amqp"].connect(settings, StateCondition())
+        raise BrokerUnreachableError("It sleeps.", "Wait.")
+
+    with subscribed(broker, "amqp", broker.amqp_url, queue, browse=True) as link:
+        is_all = end_of_look(link, connect, 0.01, misses=True)
+        wait_until(lambda: is_all(3))
+        wait_until(lambda: is_all(4))
+    assert len(asked) == 7 + 12
+
+
 # --- AvailableNow ---------------------------------------------------------------------------------
 
 STARTED = 1_000_000.0

@@ -22,14 +22,14 @@ import pyarrow.compute as pc
 from pyspark_jms.blocks.block import MessageBlock, PartitionSlice
 from pyspark_jms.columns.arrays import Int64s
 from pyspark_jms.columns.row_parts import good_rows
+from pyspark_jms.delivery.message_range import Bounds
 from pyspark_jms.errors import InvalidDestinationError
 from pyspark_jms.jms.model import DEAD_LETTER_PROPERTIES, MOVED_PROPERTY, SOURCE_PROPERTY, Destination, DestinationKind
 from pyspark_jms.jms.rules import VALUELESS_TYPES
 from pyspark_jms.jms.subscription import Subscription
 from pyspark_jms.network.connection import StateCondition
 from pyspark_jms.network.settings import ConnectionSettings
-from pyspark_jms.options.source import SourceOptions
-from pyspark_jms.source.end_of_queue import end_of_reading, take_browsed
+from pyspark_jms.source.end_of_queue import blocks_until, end_of_reading
 from pyspark_jms.source.links import Reading, SourceLink
 from pyspark_jms.source.task_inputs import rows_of
 
@@ -106,11 +106,9 @@ def move(
     with closing(connect(reading.options.connection, condition)) as link:
         if to is not None:
             link.check_target(to.name)
-        mover = _Mover(link=link, reading=reading, to=to, accept_claims=accept_claims, targets=targets)
-        for block in _blocks(link, condition, reading.options, limit):
-            mover.take(block, limit, on_moved)
-            if limit is not None and mover.moved.messages >= limit:
-                break
+        mover = _Mover(link=link, reading=reading, limit=limit, to=to, accept_claims=accept_claims, targets=targets)
+        for block in mover.blocks(condition):
+            mover.take(block, on_moved)
     return mover.moved
 
 
@@ -120,52 +118,22 @@ def look_for_targets(
     """Return queue → how many messages ``move`` would send to it now, or None if the broker shows no messages without
     delivering them. The messages are browsed: none is taken.
     """
-    options, condition = reading.options, StateCondition()
-    with closing(connect(options.connection, condition)) as link:
+    condition = StateCondition()
+    with closing(connect(reading.options.connection, condition)) as link:
         if not link.dialect.browses:
             return None
-        mover = _Mover(link=link, reading=reading, to=None, accept_claims=accept_claims)
+        mover = _Mover(link=link, reading=reading, limit=limit, to=None, accept_claims=accept_claims)
         found: Counter[str] = Counter()
-        for block in _blocks(link, condition, options, limit, browse=True):
-            room = len(block) if limit is None else limit - found.total()
-            found.update(target.name for target in mover.movable(block)[:room])
-            if limit is not None and found.total() >= limit:
-                break
+        for block in mover.blocks(condition, browse=True):
+            found.update(target.name for target in mover.movable(block))
     return found
-
-
-def _blocks(
-    link: MovingLink, condition: StateCondition, options: SourceOptions, limit: int | None, *, browse: bool = False
-) -> Iterator[MessageBlock]:
-    """Subscribe, and yield what comes until the queue has ended."""
-    link.subscribe(
-        Subscription(
-            destination=options.destinations[0],
-            window_bytes=options.window_bytes,
-            window_messages=None if limit is None else limit + _SPARE_MESSAGES,
-            transform=True,
-            browse=browse,
-            selector=options.selector_for(link.dialect),
-            probes=True,
-        )
-    )
-    end, come, has_ended = end_of_reading(options.idle_timeout, settle=options.idle_timeout), 0, False
-    while not has_ended and not end.is_reached([link], come, wait=True):
-        blocks, has_ended = take_browsed(link) if browse else (link.take(), False)
-        for block in blocks:
-            yield block
-            come += len(block)
-            if browse:
-                link.shown(block)
-        if browse or not blocks:
-            link.check()
-            condition.pause()
 
 
 @dataclass(eq=False, kw_only=True)
 class _Mover:
     link: MovingLink
     reading: Reading
+    limit: int | None
     to: Destination | None
     accept_claims: bool
     targets: Collection[str] | None = None
@@ -178,18 +146,40 @@ class _Mover:
         self._run = uuid.uuid4().hex
         """Marks what this run moves: a consumer may refuse a message, and the broker brings it back."""
         self._rows = 0
+        self._room = Bounds(self.limit, None)
 
-    def take(self, block: MessageBlock, limit: int | None, on_moved: Callable[[int], None]) -> None:
+    def blocks(self, condition: StateCondition, *, browse: bool = False) -> Iterator[MessageBlock]:
+        """Subscribe, and yield what comes until the queue has ended, or the limit is reached."""
+        link, options = self.link, self.reading.options
+        link.subscribe(
+            Subscription(
+                destination=options.destinations[0],
+                window_bytes=options.window_bytes,
+                window_messages=None if self.limit is None else self.limit + _SPARE_MESSAGES,
+                transform=True,
+                browse=browse,
+                selector=options.selector_for(link.dialect),
+                probes=True,
+            )
+        )
+        end = end_of_reading(options.idle_timeout, settle=options.idle_timeout)
+        for block in blocks_until(link, condition, lambda come: end.is_reached([link], come, wait=True)):
+            yield block
+            if not self._room.is_left:
+                return
+
+    def take(self, block: MessageBlock, on_moved: Callable[[int], None]) -> None:
         for start in range(0, len(block), _TRANSACTION_MESSAGES):
-            left = _TRANSACTION_MESSAGES if limit is None else min(limit - self.moved.messages, _TRANSACTION_MESSAGES)
             end = min(start + _TRANSACTION_MESSAGES, len(block))
-            self._move(replace(block.slice(start, end), ids=block.ids[start:end]), left)
+            self._move(replace(block.slice(start, end), ids=block.ids[start:end]))
             on_moved(self.moved.messages)
 
     def movable(self, block: MessageBlock) -> list[Destination]:
-        """Return where the messages that can be moved go, in their order."""
+        """Return where the messages that can be moved go, in their order, up to the limit."""
         targets = self._targets_of(block, self._rows_of(block))
-        return [target for target in targets if isinstance(target, Destination)]
+        found = [target for target in targets if isinstance(target, Destination)][: self._room.messages]
+        self._room.messages -= len(found)
+        return found
 
     def _rows_of(self, block: MessageBlock) -> pa.RecordBatch:
         place = PartitionSlice(str(self.reading.options.destinations[0]), self.link.dialect.name, 0, block)
@@ -199,16 +189,16 @@ class _Mover:
         lossy = _lossy(rows)
         return [self._target(block, row, lossy) for row in rows.select(_DECIDING).to_pylist()]
 
-    def _move(self, block: MessageBlock, limit: int) -> None:
+    def _move(self, block: MessageBlock) -> None:
         """Move a part of a block in one transaction."""
         rows = self._rows_of(block)
         targets = self._targets_of(block, rows)
-        chosen = [index for index, target in enumerate(targets) if isinstance(target, Destination)][:limit]
+        movable = [index for index, target in enumerate(targets) if isinstance(target, Destination)]
         self.moved.left.update(target for target in targets if isinstance(target, str))
         outgoing: list[OutgoingMessages] = []
         ids: list[bytes] = []
         sent: Counter[str] = Counter()
-        for target, indices in groupby(chosen, lambda index: targets[index]):
+        for target, indices in groupby(movable[: self._room.messages], lambda index: targets[index]):
             assert isinstance(target, Destination)
             kept = self._encodable(target, rows.take(pa.array(list(indices))), outgoing)
             ids += [block.ids[index] or b"" for index in kept]
@@ -216,6 +206,7 @@ class _Mover:
         if ids:
             self.link.forward(ids, outgoing)
             self.moved.messages += len(ids)
+            self._room.messages -= len(ids)
             self.moved.targets.update(sent)
 
     def _encodable(self, target: Destination, rows: pa.RecordBatch, outgoing: list[OutgoingMessages]) -> list[int]:
