@@ -252,7 +252,8 @@ run open for ever. What is left waits for the next run.
 
 @dataclass(slots=True)
 class Drain:
-    started_ms: float
+    started_ms: float | None
+    """When the run began; None without AvailableNow: the query goes on until it is stopped."""
     ended: set[int] = field(default_factory=set)
     """Subscriptions that have shown a later message, or nothing more."""
 
@@ -263,19 +264,22 @@ class Drain:
         A message from the future (a producer's clock that is wrong, or a test with a fixed time) ends nothing. What
         was sent since the start is given back at the end, when the query unsubscribes.
         """
+        if self.started_ms is None:
+            return len(block)
         if subscription in self.ended:
             return 0
         for index in range(len(block)):
-            if self._is_later(link.sent_ms(block, index), subscription, now_ms):
+            if self._is_later(self.started_ms, link.sent_ms(block, index), subscription, now_ms):
                 self.ended.add(subscription)
                 return index
         return len(block)
 
-    def _is_later(self, sent_ms: int | None, subscription: int, now_ms: float) -> bool:
-        later = was_sent_later(sent_ms, started_ms=self.started_ms, now_ms=now_ms)
+    @staticmethod
+    def _is_later(started_ms: float, sent_ms: int | None, subscription: int, now_ms: float) -> bool:
+        later = was_sent_later(sent_ms, started_ms=started_ms, now_ms=now_ms)
         if later is not None:
             return later
-        if self._overdue(now_ms):
+        if now_ms - started_ms >= LONGEST_MS:
             _log.warning(
                 "! AvailableNow ends the reading of subscription %d after %d minutes: its messages have no timestamp,"
                 " or one in the future, so nothing shows what was sent before the start. The next run reads the rest",
@@ -284,9 +288,6 @@ class Drain:
             )
             return True
         return False
-
-    def _overdue(self, now_ms: float) -> bool:
-        return now_ms - self.started_ms >= LONGEST_MS
 
 
 def was_sent_later(sent_ms: int | None, *, started_ms: float, now_ms: float) -> bool | None:

@@ -60,17 +60,16 @@ class BatchReceiver:
         """
         self._reading = reading
         self._options = options = reading.options
-        drain = None if drain_since_ms is None else Drain(drain_since_ms)
         self._stop = stop
         self._store = store
-        self._draining = drain is not None
+        self._draining = drain_since_ms is not None
         self._is_end_noted = False
         self._diverter = DriverDiverter(reading, stop.pause)
         self._subscriptions = Subscriptions(reading, stop.pause)
         self._ledger = self._open(sequence, selector_digest, restarted=restarted)
         self._ack_loop = AckLoop(self._subscriptions, self._ledger, store)
         self._progress = Progress(options, self._ack_loop, self._diverter)
-        self._reception = Reception(options, self._ack_loop, self._diverter, drain)
+        self._reception = Reception(options, self._ack_loop, self._diverter, Drain(drain_since_ms))
         self._backlog_end = self._ledger.offered + self._ledger.waiting_messages
         """Messages below it were left by an earlier process: they are offered before anything is received."""
         self._admission = BatchTrigger(options, time.monotonic)
@@ -228,12 +227,9 @@ def required_recognition(protocol: SourceProtocol, dialect: str) -> Recognition:
 
 
 class Reception:
-    """Which subscriptions are read, what waits, and when nothing more is to come.
+    """Which subscriptions are read, what waits, and when nothing more is to come."""
 
-    If ``drain`` is None, the query goes on until it is stopped.
-    """
-
-    def __init__(self, options: SourceOptions, ack_loop: AckLoop, diverter: Diverter, drain: Drain | None) -> None:
+    def __init__(self, options: SourceOptions, ack_loop: AckLoop, diverter: Diverter, drain: Drain) -> None:
         self._options = options
         self._ack_loop = ack_loop
         self._subscriptions, self._ledger, self._counts = ack_loop.subscriptions, ack_loop.ledger, ack_loop.counts
@@ -281,7 +277,7 @@ class Reception:
         """Return the subscriptions to take from: none while the journal is full, and in a drain those not yet ended."""
         if self.journal_is_full:
             return []
-        left_out = {*self._subscriptions.absent, *(self._drain.ended if self._drain else ())}
+        left_out = {*self._subscriptions.absent, *self._drain.ended}
         return [each for each in range(len(self._subscriptions.links)) if each not in left_out]
 
     # --- taking it -----------------------------------------------------------------------------
@@ -318,8 +314,7 @@ class Reception:
 
     def _into_ledger(self, subscription: int, link: SourceLink, block: MessageBlock) -> bool:
         """Return False if the connection is gone, and the ledger has not got the block."""
-        drain = self._drain
-        upto = drain.sent_before_start(subscription, link, block, now_ms=time.time() * 1000) if drain else len(block)
+        upto = self._drain.sent_before_start(subscription, link, block, now_ms=time.time() * 1000)
         unmappable = self._diverter.unmappable(link.dialect, link.subscription.destination, block, upto)
         known = self._ledger.redelivered(subscription, block) if unmappable else ()
         bad = {index: why for index, why in unmappable.items() if index not in known}
@@ -332,35 +327,34 @@ class Reception:
 
     def _take_redelivered(self) -> None:
         """On subscriptions that are not read any more, but may redeliver what is to be acknowledged."""
-        for subscription in self._drain.ended if self._drain else ():
+        for subscription in self._drain.ended:
             if self._ledger.expects(subscription):
                 self._take([subscription])
                 self._ack_loop.acknowledge(subscription)
 
     # --- AvailableNow --------------------------------------------------------------------------
 
-    def _reopen(self) -> bool:
+    def _reopen(self) -> None:
         """After a lost connection, read its subscription and those beside it from the head of the queue again.
 
         The broker gives the messages to a connection beside the lost one behind later messages, and the first later
         message ends the reading of a subscription.
         """
         links, known = self._subscriptions.links, self._known_links
-        if self._drain is None:
-            return False
+        if self._drain.started_ms is None:
+            return
         lost = {subscription for subscription in range(len(links)) if links[subscription] is not known[subscription]}
         beside = {each for subscription in lost for each in self._subscriptions.beside(subscription)}
         self._ack_loop.begin_again(sorted(beside))
         self._drain.ended -= lost | beside
         self._known_links = list(links)
-        return bool(lost)
 
     def is_drained(self, quiet: float) -> bool:
         """Return whether everything was taken that was sent before the start. ``quiet`` is the number of seconds since
         something arrived.
         """
         drain, links = self._drain, self._subscriptions.links
-        if drain is None:
+        if drain.started_ms is None:
             return False
         watched = [
             subscription

@@ -335,6 +335,12 @@ def test_an_ended_subscription_gives_nothing_more_and_the_others_go_on():
     assert drain.sent_before_start(0, Link(), block_of(5, 5), now_ms=NOW) == 2
 
 
+def test_a_query_that_goes_on_reads_every_message():
+    drain = Drain(None)
+    assert drain.sent_before_start(0, Link(), block_of(5, 1_001_001, None), now_ms=LATE) == 3
+    assert drain.ended == set()
+
+
 def test_a_dialect_without_such_a_header_is_drained_by_silence_only():
     drain = Drain(STARTED)
     assert drain.sent_before_start(0, Link(None), block_of(1_001_001), now_ms=NOW) == 1

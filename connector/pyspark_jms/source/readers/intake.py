@@ -45,13 +45,18 @@ class TaskIntake:
     """``receive`` adds what the sources have, perhaps nothing. No message is in flight while it does not run."""
 
     def __init__(
-        self, reading: Reading, link: ReaderLink, value: NewValue, drain: Drain | None, alone: LoneMessage | None = None
+        self,
+        reading: Reading,
+        link: ReaderLink,
+        value: NewValue,
+        drain_since_ms: float | None,
+        alone: LoneMessage | None = None,
     ) -> None:
         """``alone``: what to receive apart, because it is suspected to have killed other attempts."""
         self._options, self._sources = reading.options, link.sources
         self._dialect = link.dialect
         self._value, self._bounds = value, Bounds(reading.options.max_messages, reading.options.max_bytes)
-        self._drain = drain
+        self._drain = Drain(drain_since_ms)
         self._alone = alone
         self.diverter = _TaskDiverter(reading, link)
         self.redelivered = 0
@@ -65,8 +70,7 @@ class TaskIntake:
         """As of ``steps.Received``."""
 
     def receive(self) -> None:
-        ended = set[int]() if self._drain is None else self._drain.ended
-        open_ = {number: source for number, source in enumerate(self._sources) if number not in ended}
+        open_ = {number: source for number, source in enumerate(self._sources) if number not in self._drain.ended}
         if self._alone is None:
             self._wait(open_)
         else:
@@ -74,6 +78,12 @@ class TaskIntake:
         ranges = self._take(open_)
         if self._alone is None or not self._add_alone(ranges, self._alone):
             self._add(self._before_suspects(ranges))
+
+    @property
+    def is_drained(self) -> bool:
+        """Return whether each source had no more messages, or one that was sent after the start."""
+        ended = self._drain.ended
+        return not self.gave_back and all(at in ended or each.was_empty for at, each in enumerate(self._sources))
 
     # --- waiting -------------------------------------------------------------------------------
 
@@ -192,8 +202,8 @@ class TaskIntake:
 
     def _of_block(self, number: int, block: MessageBlock) -> list[MessageRange]:
         """The messages of a block that become rows, in runs between those that do not."""
-        source, drain = self._sources[number], self._drain
-        upto = drain.sent_before_start(number, source, block, now_ms=time.time() * 1000) if drain else len(block)
+        source = self._sources[number]
+        upto = self._drain.sent_before_start(number, source, block, now_ms=time.time() * 1000)
         if upto < len(block):
             source.release([each for each in block.ids[upto:] if each is not None])
         bad = self.diverter.unmappable(self._dialect, source.subscription.destination, block, upto)

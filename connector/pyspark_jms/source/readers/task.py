@@ -14,7 +14,6 @@ from pyspark_jms.delivery.register.reader import ReaderTask
 from pyspark_jms.delivery.subscription_ledger import Recognition
 from pyspark_jms.errors import BadMessageError, JMSError, SelectorIgnoredError
 from pyspark_jms.network.connection import StateCondition
-from pyspark_jms.source.end_of_queue import Drain
 from pyspark_jms.source.links import Reading
 from pyspark_jms.source.mailbox import answer as answer_where
 from pyspark_jms.source.mailbox import report_dropped
@@ -89,16 +88,12 @@ def _attempt(task: ReaderInput, reading: Reading, moved: _MoveTime) -> Attempt:
             require_broker(reading, link.address, task.broker)
 
     def receive(link: ReaderLink, command: steps.Receive) -> tuple[steps.Received, Sequence[PartitionSlice]]:
-        since = task.drain_since_ms
-        drain = None if since is None else Drain(since)
         link.subscribe(subscriptions_of(options, link, task.read.reader, task.readers))
         value = NewValue(link, task.read.stream, command.batch, command.first)
-        intake = TaskIntake(reading, link, value, drain, command.alone)
+        intake = TaskIntake(reading, link, value, task.drain_since_ms, command.alone)
         intake.receive()
         recognition = reading.protocol.recognition(link.dialect.name)
-        received, runs = _received(
-            link, value, intake, drain, ends=_digest(value.runs, recognition), lost=attempt.reconnects
-        )
+        received, runs = _received(value, intake, ends=_digest(value.runs, recognition), lost=attempt.reconnects)
         moved.note(received.metrics)
         return received, runs
 
@@ -130,15 +125,8 @@ def _digest(runs: Sequence[PartitionSlice], recognition: Recognition | None) -> 
 
 
 def _received(
-    link: ReaderLink,
-    value: NewValue,
-    intake: TaskIntake,
-    drain: Drain | None,
-    *,
-    ends: int,
-    lost: int,
+    value: NewValue, intake: TaskIntake, *, ends: int, lost: int
 ) -> tuple[steps.Received, Sequence[PartitionSlice]]:
-    ended = frozenset[int]() if drain is None else drain.ended
     metrics = {
         "messages": len(value),
         "bytes": value.size,
@@ -155,7 +143,7 @@ def _received(
         deliveries=intake.deliveries,
         suspect=intake.suspect,
         suspects=intake.suspects,
-        drained=not intake.gave_back and all(at in ended or each.was_empty for at, each in enumerate(link.sources)),
+        drained=intake.is_drained,
         metrics=tuple((name, value) for name, value in metrics.items() if value),
     )
     return received, value.runs
