@@ -6,17 +6,18 @@
 import contextlib
 import logging
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from pyspark_jms.blocks.block import MessageBlock
 from pyspark_jms.delivery.journal.store import JournalStore
 from pyspark_jms.delivery.subscription_ledger import DeliveryLedger
-from pyspark_jms.errors import ConnectionLostError, ReceiptTimeoutError
+from pyspark_jms.errors import ConnectionLostError
 from pyspark_jms.jms.model import DestinationKind
 from pyspark_jms.options.source import SourceOptions
 from pyspark_jms.source.diverting import Diverter
+from pyspark_jms.source.end_of_queue import EndOfQueue
 from pyspark_jms.source.links import SourceLink
 from pyspark_jms.source.subscriptions import Subscriptions
 
@@ -97,22 +98,11 @@ class AckLoop:
         connection, the broker can give the messages to another one of the same queue before this process knows of the
         loss. A connection that answers now still had all of its messages when those were taken.
         """
-        beside = {each for subscription in subscriptions for each in self.subscriptions.beside(subscription)}
-        asked = {}
-        for subscription in beside:
-            with self._replaced_if_lost(subscription) as link:
-                asked[subscription] = link.ping()
-        for subscription, receipt in asked.items():
-            with self._replaced_if_lost(subscription) as link:
-                link.has_receipt(receipt, wait=True)
-                link.check()
-
-    @contextlib.contextmanager
-    def _replaced_if_lost(self, subscription: int) -> Iterator[SourceLink]:
-        try:
-            yield self.subscriptions.links[subscription]
-        except (ConnectionLostError, ReceiptTimeoutError):
-            self.reconnect(subscription)
+        known, links = self.subscriptions, self.subscriptions.links
+        beside = {each for subscription in subscriptions for each in known.beside(subscription)}
+        alive = EndOfQueue[SourceLink](lambda link: link.ping(), lost=lambda link, _: self.reconnect(links.index(link)))
+        while not alive.is_reached([links[each] for each in beside.difference(known.absent)], 0, wait=True):
+            pass  # the first round asks, the next one waits for the answers
 
     def begin_again(self, subscriptions: Sequence[int]) -> None:
         """Give back what these subscriptions have, so that the broker sorts it, and subscribe all of them again."""
