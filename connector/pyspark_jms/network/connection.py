@@ -94,9 +94,9 @@ class StateCondition(threading.Condition):
     def poll(self, ready: Callable[[], object], seconds: float, check: Callable[[], object] = lambda: None) -> bool:
         """Return whether it is ``ready`` within ``seconds``. ``check`` may raise; both may send, the lock is free."""
         deadline = time.monotonic() + seconds
-        while not (is_ready := bool(ready())) and time.monotonic() < deadline:
+        while not (is_ready := bool(ready())) and (left := deadline - time.monotonic()) > 0:
             check()
-            self.pause()
+            self.pause(min(left, _POLL_SECONDS))
         return is_ready
 
     def pause(self, seconds: float = _POLL_SECONDS) -> None:

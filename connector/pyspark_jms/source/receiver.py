@@ -33,7 +33,6 @@ from pyspark_jms.source.unmatched import warn_of_unmatched
 
 __all__ = ["BatchReceiver", "required_recognition"]
 
-_POLL_SECONDS = 0.05
 _STORED_BYTES = 4 << 20
 """So much at a time goes into the journal while a batch grows: disk, broker and this process then work at once."""
 
@@ -160,7 +159,7 @@ class BatchReceiver:
             elif waiting.messages:
                 time.sleep(LINGER_SECONDS / 2)  # instead of waking for every message
             elif self._draining:
-                condition.pause(_POLL_SECONDS)
+                condition.pause()
             else:
                 self._await_change(IDLE_SECONDS - admission.waited, changes)
         admission.note_batch()
@@ -168,12 +167,9 @@ class BatchReceiver:
 
     def _await_change(self, seconds: float, seen: int | None = None) -> bool:
         """Wait until something arrives, and return whether it has: of a thousand queues, none needs a look before."""
-        condition, until = self._subscriptions.condition, time.monotonic() + seconds
+        condition = self._subscriptions.condition
         seen = condition.changes if seen is None else seen
-        while condition.changes == seen and (left := until - time.monotonic()) > 0:
-            self._stop.check()
-            condition.pause(min(left, _POLL_SECONDS))
-        return condition.changes != seen
+        return condition.poll(lambda: condition.changes != seen, seconds, self._stop.check)
 
     def _nothing_to_come(self) -> bool:
         if self._draining:
