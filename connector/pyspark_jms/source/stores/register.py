@@ -22,6 +22,7 @@ from pyspark_jms.management.queue_facts import QueueFacts
 from pyspark_jms.management.queue_rules import require_own
 from pyspark_jms.network.connection import StateCondition, closed_on
 from pyspark_jms.network.patience import keep_trying
+from pyspark_jms.source.admission import IDLE_SECONDS
 from pyspark_jms.source.offsets import CHANGED_GUARANTEE, refused_as
 from pyspark_jms.source.query import Run, Store
 from pyspark_jms.source.queues import require_queues, require_removal
@@ -44,8 +45,6 @@ __all__ = ["RegisterStore"]
 T = TypeVar("T")
 
 _log = logging.getLogger("pyspark_jms.source")
-_IDLE_SECONDS = 0.5
-"""Longest time of a call that finds no messages. Spark would call again every 10 ms."""
 _FIRST_PAUSE_SECONDS, _LONGEST_PAUSE_SECONDS = 0.005, 0.3
 """Between two questions for a message: the longer nothing comes, the longer."""
 _PAUSE_FACTORS, _MOST_PAUSE_SECONDS = (20, 60), 5.0
@@ -150,7 +149,7 @@ class RegisterStore(Store):
 
     def _has_messages(self) -> bool:
         """Asks for a while, less often the longer nothing has come. A broker that is away is waited for."""
-        deadline = time.monotonic() + (0.0 if self._is_draining else _IDLE_SECONDS)
+        deadline = time.monotonic() + (0.0 if self._is_draining else IDLE_SECONDS)
         while True:
             now = time.monotonic()
             if not self._is_draining and self._next_question > now:
@@ -205,7 +204,7 @@ class RegisterStore(Store):
         seconds = 0.0 if begin.batch == self._first_batch else self._history.pause_seconds()
         if seconds and not self._is_draining:
             self._history.warn()
-            self._stop.pause(min(seconds, _IDLE_SECONDS))
+            self._stop.pause(min(seconds, IDLE_SECONDS))
             return True
         self._stop.pause(seconds)
         return False
