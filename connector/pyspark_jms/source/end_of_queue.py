@@ -222,16 +222,15 @@ def end_of_look(
 ) -> Callable[[Hashable], bool]:
     """Return what tells, of what has been shown, whether that is all.
 
-    ``connect`` makes another connection. ``misses``: management has counted more messages at the start, so the silence
-    after its answer is as long as the one before.
+    ``connect`` makes another connection. ``misses``: there may well be more, as management has counted at the start, so
+    the silence after the answer is as long as the one before.
     """
-    if not link.dialect.browses:
-        consumed = end_of_reading(idle)
+    settle = idle if misses else _SETTLE_SECONDS
+    if not (link.subscription.browse and link.dialect.browses):
+        consumed = end_of_reading(idle, settle=settle)
         return lambda shown: consumed.is_reached([link], (shown, link.waiting()), wait=True)
     other = _OtherConnection(connect, idle)
-    browsed = EndOfQueue[_OtherConnection](
-        lambda each: each.ask(), idle=idle, settle=idle if misses else _SETTLE_SECONDS
-    )
+    browsed = EndOfQueue[_OtherConnection](lambda each: each.ask(), idle=idle, settle=settle)
     return lambda shown: browsed.is_reached([other], shown)
 
 

@@ -13,6 +13,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field, replace
+from functools import partial
 from itertools import groupby
 from typing import Any, Protocol, TypeAlias
 
@@ -29,7 +30,7 @@ from pyspark_jms.jms.rules import VALUELESS_TYPES
 from pyspark_jms.jms.subscription import Subscription
 from pyspark_jms.network.connection import StateCondition
 from pyspark_jms.network.settings import ConnectionSettings
-from pyspark_jms.source.end_of_queue import blocks_until, end_of_reading
+from pyspark_jms.source.end_of_queue import blocks_until, end_of_look
 from pyspark_jms.source.links import Reading, SourceLink
 from pyspark_jms.source.task_inputs import rows_of
 
@@ -162,8 +163,8 @@ class _Mover:
                 probes=True,
             )
         )
-        end = end_of_reading(options.idle_timeout, settle=options.idle_timeout)
-        for block in blocks_until(link, condition, lambda come: end.is_reached([link], come, wait=True)):
+        connect = partial(self.reading.connect, StateCondition())
+        for block in blocks_until(link, condition, end_of_look(link, connect, options.idle_timeout, misses=True)):
             yield block
             if not self._room.is_left:
                 return
