@@ -206,7 +206,7 @@ class Subscriptions:
         try:
             link.subscribe(wanted)
         except JMSError as error:
-            if error.missing:
+            if error.missing or (self._has_others and not error.transient):
                 error.name_destination(str(destination), destination.name)
             raise
         return link

@@ -334,6 +334,17 @@ def test_of_many_queues_a_forbidden_one_ends_the_start_at_once(restricted, queue
         OpenReceiver(SourceOptions.parse(access(restricted) | given), restarted=True)
 
 
+@pytest.mark.parametrize("protocol", ["stomp", "amqp"])
+def test_of_several_queues_a_forbidden_one_is_named(restricted, queue, protocol):
+    """Over STOMP Artemis does not name it: "Error creating subscription 1"."""
+    names = [f"mine.{queue}", f"{queue}.other"]
+    for name in names:
+        restricted.create_queue(name)
+    given = {"user": "mine-only", "password": "pw", "queue": json.dumps(names)}
+    with Connections(restricted), pytest.raises(JMSSecurityError, match=re.escape(names[1])):
+        OpenReceiver(SourceOptions.parse(access(restricted, protocol) | given))
+
+
 @pytest.mark.parametrize("has_messages", [True, False], ids=["with messages", "empty"])
 def test_a_queue_that_is_in_use_costs_the_messages_of_the_others_no_attempt(restricted, queue, has_messages):
     """It is looked at on a connection of its own, whose end is not the end of the shared one, or subscribed to before
