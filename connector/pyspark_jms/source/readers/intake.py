@@ -51,13 +51,19 @@ class TaskIntake:
         value: NewValue,
         drain_since_ms: float | None,
         alone: LoneMessage | None = None,
+        *,
+        turn: int = 0,
     ) -> None:
-        """``alone``: what to receive apart, because it is suspected to have killed other attempts."""
+        """``alone``: what to receive apart, because it is suspected to have killed other attempts. ``turn``: grows with
+        each batch, and each begins with another source: a small one does not have room for all.
+        """
         self._options, self._sources = reading.options, link.sources
         self._dialect = link.dialect
         self._value, self._bounds = value, Bounds(reading.options.max_messages, reading.options.max_bytes)
         self._drain = Drain(drain_since_ms)
         self._alone = alone
+        first = turn % max(1, len(self._sources))
+        self._order = (*range(first, len(self._sources)), *range(first))
         self.diverter = _TaskDiverter(reading, link)
         self.redelivered = 0
         self.gave_back = False
@@ -70,7 +76,7 @@ class TaskIntake:
         """As of ``steps.Received``."""
 
     def receive(self) -> None:
-        open_ = {number: source for number, source in enumerate(self._sources) if number not in self._drain.ended}
+        open_ = {number: self._sources[number] for number in self._order if number not in self._drain.ended}
         if self._alone is None:
             self._wait(open_)
         else:

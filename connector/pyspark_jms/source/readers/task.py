@@ -90,7 +90,7 @@ def _attempt(task: ReaderInput, reading: Reading, moved: _MoveTime) -> Attempt:
     def receive(link: ReaderLink, command: steps.Receive) -> tuple[steps.Received, Sequence[PartitionSlice]]:
         link.subscribe(subscriptions_of(options, link, task.read.reader, task.readers))
         value = NewValue(link, task.read.stream, command.batch, command.first)
-        intake = TaskIntake(reading, link, value, task.drain_since_ms, command.alone)
+        intake = TaskIntake(reading, link, value, task.drain_since_ms, command.alone, turn=command.batch)
         intake.receive()
         recognition = reading.protocol.recognition(link.dialect.name)
         received, runs = _received(value, intake, ends=_digest(value.runs, recognition), lost=attempt.reconnects)

@@ -214,6 +214,15 @@ def test_a_full_queue_beside_an_empty_one_ends_a_value(broker, queue, put, query
     assert left(broker, queue) == 0
 
 
+def test_a_batch_without_room_for_all_queues_begins_with_another_one_each_time(broker, queue, put, query):
+    """Or the last ones would not be read before the first ones are empty."""
+    queues = [f"{queue}.{name}" for name in "abc"]
+    for each in queues:
+        put(broker, each, *[each] * 4)
+    running = query(queue=json.dumps(queues), maxMessagesPerTrigger=1)
+    assert sorted(running.texts(3)) == queues
+
+
 class NotedValue(NewValue):
     """Notes at each range whether messages were still received."""
 
