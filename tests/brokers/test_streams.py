@@ -124,6 +124,15 @@ def test_a_repeated_batch_keeps_its_order_and_needs_its_streams(rabbit):
         one.texts(one.offset, end)
 
 
+def test_a_batch_without_room_for_all_streams_begins_with_another_one_each_time(rabbit):
+    """Or a long first stream would keep the others waiting."""
+    streams = [new_stream(rabbit) for _ in range(2)]
+    for first, each in zip((0, 40), streams, strict=True):
+        send(rabbit, each, range(first, first + 40))
+    with reading(rabbit, json.dumps(streams), maxMessagesPerTrigger="2") as one:
+        assert max(one.read(40)) >= 40
+
+
 @pytest.mark.parametrize("fail", ["true", "false"])
 def test_a_repeated_batch_that_the_stream_lacks_is_data_loss(rabbit, stream, fail):
     send(rabbit, stream, range(10))
