@@ -112,9 +112,9 @@ class QueueWatch:
             _log.warning("! the progress has no metrics of the broker for now: %s", fact)
 
     def _request(self, link: ManagementLink) -> dict[str, int | str]:
-        every = queue_facts(link, self.queues).values()
-        if missing := [facts.name for facts in every if not facts.exists]:
-            raise InvalidDestinationError(f"There is no queue {missing[0]}.", "Is the name right?")
+        every = [facts for facts in queue_facts(link, self.queues).values() if facts.exists]
+        if not every:
+            raise InvalidDestinationError(f"There is no queue {self.queues[0]}.", "Is the name right?")
         depth = _sum(facts.messages for facts in every)
         delivering = _sum(facts.delivering for facts in every)
         consumers = _sum(facts.consumers for facts in every)
@@ -134,7 +134,7 @@ class QueueWatch:
         if own is None:
             return metrics
         self._excess.append(max(0, delivering - own))
-        if consumers == len(self.queues) * self.connections:
+        if consumers == len(every) * self.connections:
             # Messages in flight to this query are in delivery, too. Only a surplus in every sample is stuck.
             metrics["stuckInDelivery"] = min(self._excess) if len(self._excess) > 1 else 0
         return metrics

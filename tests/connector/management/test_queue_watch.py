@@ -101,6 +101,14 @@ def test_several_queues_add_up_and_another_reader_makes_it_unknown(broker, queue
     wait_until(lambda: depths(watched) == {"depth": 2, "delivering": 2})
 
 
+def test_a_missing_one_of_several_queues_does_not_hide_the_others(broker, queue, settings_for, watch):
+    """As where the broker has deleted an empty queue, and the query reads the others."""
+    with JmsClient(broker) as java:
+        java.send(queue, "text")
+    watched = watch(settings_for(broker), [queue, f"{queue}.gone"])
+    wait_until(lambda: depths(watched).get("depth") == 1)
+
+
 def test_undelivered_messages_are_due_and_in_flight_to_nobody(broker, queue, settings_for, watch):
     with JmsClient(broker) as java:
         java.send(queue, "due")
