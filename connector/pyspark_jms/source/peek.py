@@ -119,8 +119,8 @@ class Look:
             self._is_whole = link.dialect.browses and not has_limits
             if not (has_limits or link.dialect.browse_is_limited):
                 self._count_matching(link)
-            bounds = self._whole_queue() if self._is_whole else limited
-            if bounds.is_left:
+            bounds = Bounds(None, None) if self._is_whole else limited
+            if bounds.is_left and not self._counted.has_shown_all(0):
                 if self._may_be_limited(link) and options.selector is not None:
                     self._unselected = self._browse_unselected()
                 link.subscribe(self._subscription(link, bounds))
@@ -176,9 +176,6 @@ class Look:
                 return False
         return again._met == self._met and not again._met_later
 
-    def _whole_queue(self) -> Bounds:
-        return Bounds(0 if self._counted.has_shown_all(self._met) else None, None)
-
     def _count_matching(self, link: SourceLink) -> None:
         """Let the count be that of the messages that match: a broker that looks for them is silent, for seconds if the
         queue is long or its address pages.
@@ -231,7 +228,7 @@ class Look:
             for shown in bounds.take(deque([MessageRange(0, unexpired, 0, len(unexpired))])):
                 self._shown += len(shown)
                 yield shown
-            if bounds.is_used_up or self._met_later or (self._is_whole and self._counted.has_shown_all(self._met)):
+            if bounds.is_used_up or self._met_later or (is_counted and self._counted.has_shown_all(self._met)):
                 return
 
     def _ids_of(self, block: MessageBlock, dialect: str) -> Sequence[str]:

@@ -25,6 +25,9 @@ __all__ = ["Query", "Run", "Store"]
 
 _log = logging.getLogger("pyspark_jms.source")
 
+_MOST_NAMED = 8
+"""The closing line of a run names so many queues, and of more than that those that have something left."""
+
 Offset = dict[str, Any]
 """As Spark logs it."""
 
@@ -145,7 +148,10 @@ class Query:
         parts = [f"{counted(read)} in {self._batches:,} batch{'es' * (self._batches != 1)}"]
         parts += [counted(dead, "dead letter")] if dead else []
         parts += [f"{dropped:,} dropped for size"] if dropped else []
-        parts += [f"{facts.messages:,} left on {facts.name}" for facts in left_on(self._run.reading)]
+        queues = left_on(self._run.reading)
+        empty = [facts for facts in queues if not facts.messages] if len(queues) > _MOST_NAMED else []
+        parts += [f"{facts.messages:,} left on {facts.name}" for facts in queues if facts not in empty]
+        parts += [f"0 left on {len(empty):,} {'queues' if len(empty) == len(queues) else 'others'}"] if empty else []
         _log.warning("= the run has ended: %s", ", ".join(parts))
 
     def _is_certain(self, through: int) -> bool:

@@ -1,3 +1,4 @@
+import json
 import os
 import signal
 import threading
@@ -52,6 +53,15 @@ def test_shows_what_is_there_within_the_bounds_and_takes_nothing(broker, queue, 
     assert [n for batch in batches for n in batch.column("sequence").to_pylist()] == list(range(shown))
     await_count(broker, queue, 20)
     await_value(lambda: set(broker.delivery_counts(queue)), {0})
+
+
+@pytest.mark.parametrize("bounds", [{}, {"maxMessagesPerTrigger": "9"}], ids=["without bounds", "with bounds"])
+def test_a_queue_that_is_counted_ends_without_a_silence(broker, look, queue, bounds):
+    """Each of many queues would take idleTimeout, one after the other."""
+    broker.create_queue(f"{queue}.empty")
+    fill(broker, queue, 3)
+    shown = look(json.dumps([f"{queue}.empty", queue]), idleTimeout="10m", **bounds)
+    assert shown == ["text 0", "text 1", "text 2"]
 
 
 @pytest.mark.parametrize("bounds", [{"maxMessagesPerTrigger": "7"}, {"maxBytesPerTrigger": "1"}])

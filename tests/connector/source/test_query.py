@@ -1,6 +1,7 @@
 """Spark's calls in their order, without Spark. What each store does is tested beside it."""
 
 import contextlib
+import json
 import logging
 
 import amqp_sending
@@ -59,6 +60,22 @@ def test_a_run_without_a_message_says_what_is_left_too(broker, queue, caplog):
     with started(broker, queue, drain=True, **more) as query:
         assert run(query) == []
     assert closing_lines(caplog) == [f"= the run has ended: 0 messages in 0 batches, 4 left on {queue}"]
+
+
+def test_of_many_queues_the_closing_line_names_those_that_have_something_left(broker, queue, caplog):
+    caplog.set_level(logging.WARNING, "pyspark_jms.source")
+    names = [f"{queue}.{number}" for number in range(9)]
+    for name in names:
+        broker.create_queue(name)
+    for left in (0, 4):
+        fill(broker, names[5], left)
+        with started(broker, json.dumps(names), drain=True, selector="n < 0", idleTimeout="300ms") as query:
+            assert run(query) == []
+    ended = "= the run has ended: 0 messages in 0 batches"
+    assert closing_lines(caplog) == [
+        f"{ended}, 0 left on 9 queues",
+        f"{ended}, 4 left on {names[5]}, 0 left on 8 others",
+    ]
 
 
 def test_the_closing_line_has_dead_letters(broker, queue, caplog):

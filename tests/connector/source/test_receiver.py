@@ -653,7 +653,7 @@ def test_a_message_that_is_too_large_stops_the_reading_and_costs_nobody_a_delive
         bodies = ["small", "x" * 3_000_000, b"y" * 9_000_000, "small"]
         client.send(queue, [([("n", str(n))], body) for n, body in enumerate(bodies)])
     with (
-        pytest.raises(MessageTooLargeError, match=r"3,000,000 bytes .*maxMessageBytes \(2,097,152\)"),
+        pytest.raises(MessageTooLargeError, match=rf"{queue}: .*3,000,000 bytes .*maxMessageBytes \(2,097,152\)"),
         receiving(broker, queue, maxMessageBytes="2m") as receiver,
     ):
         read_until(receiver, 0, 4)

@@ -30,6 +30,7 @@ from pyspark_jms.blocks.block import MessageBlock
 from pyspark_jms.blocks.dead_letter import OversizedMessage, too_large
 from pyspark_jms.errors import ConnectionLostError, JMSError, LinkError
 from pyspark_jms.jms.features import Feature
+from pyspark_jms.jms.model import Destination
 from pyspark_jms.jms.subscription import Subscription
 from pyspark_jms.network.connection import OnConnection, StateCondition, closed_on
 from pyspark_jms.network.settings import ConnectionSettings
@@ -74,7 +75,7 @@ class _Receiving(OnConnection[Dialect]):
         """Raise what ended the connection or the link, or the error of a message that stops the query."""
         self.connection.check()
         if self._prefetch is not None:
-            check_receiver(self.connection, self._prefetch.receiver, self._settings)
+            check_receiver(self.connection, self._prefetch.receiver, self._settings, self.subscription.destination)
 
     def _detach(self) -> None:
         """Give back what was not accepted, and await the broker's detach."""
@@ -297,7 +298,9 @@ def await_attached(connection: Connection, subscription: Subscription, receiver:
     require_echo(connection.address, source, receiver.remote_source)
 
 
-def check_receiver(connection: Connection, receiver: Receiver, settings: ConnectionSettings) -> None:
+def check_receiver(
+    connection: Connection, receiver: Receiver, settings: ConnectionSettings, destination: Destination
+) -> None:
     """Raise what ended the connection or the link, or the error of a message that is too large, where option onTooLarge
     says that it stops the query.
     """
@@ -305,7 +308,9 @@ def check_receiver(connection: Connection, receiver: Receiver, settings: Connect
     connection.check_link(receiver)
     oversized = receiver.transfers.oversized
     if oversized and settings.on_too_large == "fail":
-        raise too_large(oversized[0].size, settings.max_message_bytes)
+        error = too_large(oversized[0].size, settings.max_message_bytes)
+        error.name_destination(str(destination), destination.name)
+        raise error
 
 
 # --- acknowledgements --------------------------------------------------------------------------------

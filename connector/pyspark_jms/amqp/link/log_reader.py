@@ -67,7 +67,7 @@ class LogReader(OnConnection[Dialect]):
 
     def check(self) -> None:
         """Raise what ended the connection or the link, or the error of a message that is too large."""
-        check_receiver(self.connection, self._prefetch.receiver, self._settings)
+        check_receiver(self.connection, self._prefetch.receiver, self._settings, self.destination)
 
     def take(self) -> list[tuple[MessageBlock, list[int]]]:
         """The messages received since the last call, with their offsets."""

@@ -212,7 +212,7 @@ class FrameScanner:
             size = (end if end >= 0 else len(pending)) - head - 2
             if self._exceeds(start, size):
                 if self._keep_oversized is None:  # its end is not known
-                    raise too_large(size, self._max_body_bytes)
+                    raise self._too_large(start, head, size)
                 return self._skip_oversized(start, head, end, size)
             self._resume = len(pending) if end < 0 else self._resume
             return end
@@ -233,7 +233,7 @@ class FrameScanner:
         """``end`` is -1 if the NUL has not arrived. Returns ``start``, where the next frame begins."""
         pending, here = self._pending, len(self._pending) if end < 0 else min(end, len(self._pending))
         if self._keep_oversized is None:
-            self.refused = self.refused or too_large(size, self._max_body_bytes)
+            self.refused = self.refused or self._too_large(start, head, size)
         else:
             identifier = self._identifier(start, head)
             self._large = OversizedMessage(bytes(pending[start:head]), identifier, self._keep_oversized())
@@ -265,6 +265,13 @@ class FrameScanner:
         if self._large is not None:
             self.oversized.append(self._large)
             self._large = None
+
+    def _too_large(self, start: int, head: int, size: int) -> MessageTooLargeError:
+        """Return the error, with the destination: subscriptions to others may share the connection."""
+        error = too_large(size, self._max_body_bytes)
+        if sent_to := self._header(b"destination", start, head).decode(errors="replace"):
+            error.name_destination(sent_to, sent_to)
+        return error
 
     def _exceeds(self, start: int, body: int) -> bool:
         """Return whether this is a MESSAGE that is too large."""

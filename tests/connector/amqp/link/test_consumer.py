@@ -127,7 +127,7 @@ def test_a_message_above_the_limit_stops_the_query_and_stays(broker, queue, put,
     put(broker, queue, "x" * 5_000)
     link = consume(broker, subscription_to(queue), maxMessageBytes="1k")
     wait_until(lambda: link.prefetch.receiver.transfers.oversized)
-    with pytest.raises(MessageTooLargeError, match=r"maxMessageBytes \(1,024\)"):
+    with pytest.raises(MessageTooLargeError, match=rf"queue://{queue}: .*maxMessageBytes \(1,024\)"):
         link.check()
     link.close()
     await_count(broker, queue, 1)

@@ -255,13 +255,14 @@ def test_a_message_too_large_without_its_length_is_an_error():
 @pytest.mark.parametrize("step", [1, 7, 100, 5000])
 def test_a_message_too_large_that_says_its_length_is_passed_over(step):
     receipt = b"RECEIPT\nreceipt-id:r\n\n\0"
-    large, larger = message(b"1,2", b"\0" * 1001), message(b"1,4", b"y" * 2000)
+    large, larger = message(b"1,2", b"\0" * 1001, headers=b"destination:orders\n"), message(b"1,4", b"y" * 2000)
     raw = message() + large + b"\n" + receipt + message(b"1,3") + larger
     scanner = FrameScanner(max_body_bytes=1000)
     others = [frame for at in range(0, len(raw), step) for frame in scanner.feed(raw[at : at + step])]
     assert others == [receipt]
     assert scanner.take().ids == [b"1,1", b"1,3"]
     assert re.search(TOO_LARGE, str(scanner.refused))
+    assert scanner.refused.fact.startswith("orders: ")
 
 
 @pytest.mark.parametrize("step", [1, 7, 100, 5000])
