@@ -92,7 +92,9 @@ def test_the_table_is_the_specified_one():
 def test_the_page_documents_the_table():
     page = Path(__file__).resolve().parents[3] / "docs" / "typed-messages.md"
     drawn = ["| written as | can be read as |", "|---|---|"]
-    drawn += [f"| {written} | {', '.join(read for read in TYPES if read in READABLE_AS[written])} |" for written in TYPES]
+    drawn += [
+        f"| {written} | {', '.join(read for read in TYPES if read in READABLE_AS[written])} |" for written in TYPES
+    ]
     assert "\n\n" + "\n".join(drawn) + "\n\n" in page.read_text(encoding="utf-8")
 
 

@@ -196,9 +196,12 @@ def test_what_is_not_known_of_a_queue_keeps_its_window(restricted, queue):
 @pytest.mark.parametrize("fault", ["cut_at", "hold_at"])
 @pytest.mark.parametrize("nth", [2, 3], ids=["UNSUBSCRIBE", "SUBSCRIBE"])
 def test_a_connection_that_ends_at_the_change_is_replaced(broker, wide, nth, fault):
-    """Also one that only does not answer. The first SUBSCRIBE is that of a management connection."""
+    """Also one that only does not answer. The first SUBSCRIBE is that of a management connection: that of the watch has
+    subscribed before.
+    """
     names, proxy, opened = wide
     receiver = opened(receiptTimeout="2s", heartbeat="2s")
+    wait_until(lambda: "depth" in receiver.progress())
     fill(broker, names[5], 400, size=2000)
     getattr(proxy.to_broker, fault)(b"SUBSCRIBE\n", nth=nth)
     found, _ = numbers_until(receiver, {names[5]: 400})
@@ -217,6 +220,7 @@ def test_a_queue_that_is_gone_at_the_change_is_left_out_until_it_is_there_again(
         options = {"brokerUrl": proxy.url, "queue": json.dumps(names), "windowBytes": str(WINDOW)}
         with contextlib.closing(OpenReceiver(SourceOptions.parse(access(restricted) | options))) as receiver:
             fill(restricted, gone, 400, size=2000)
+            wait_until(lambda: "depth" in receiver.progress())  # the watch has subscribed
             proxy.to_broker.hold_at(b"SUBSCRIBE\n", nth=3)  # behind that of management, and UNSUBSCRIBE
             read = pool.submit(numbers_until, receiver, others | {gone: 0})
             assert proxy.to_broker.held.wait(30)
