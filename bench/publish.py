@@ -55,14 +55,13 @@ def publish(document: dict[str, Any], root: Path) -> None:
     machine = _machine(document)
     _put(root / _PAGE, "expect", f"{as_expected(document)}\n\n{_EXPECTED}\n{machine}.")
     _put(root / _TABLES, "results", f"{machine}:\n\n{_fenced(as_text(document))}")
-    readme = root / "README.md"
     more = f"[Which options to set]({_PAGE}#what-to-set), [how it was measured]({_PAGE}#how-it-was-measured)."
     rounds = (
         f"Medians of {document['rounds']} interleaved rounds; broker, Spark and clients share the machine. A ratio"
         " is the median of the ratios of the rounds, not the ratio of the two medians."
     )
     shown = f"{as_rows(document)}\n\n{rounds}\n{machine}.\n{more}"
-    readme.write_text(between_marks(readme.read_text(), "speed", shown))
+    _put(root / "README.md", "speed", shown)
 
 
 def publish_growth(document: dict[str, Any], root: Path) -> None:

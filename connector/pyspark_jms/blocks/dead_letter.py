@@ -54,10 +54,10 @@ class OversizedMessage:
         return f"OversizedMessage({self.size:,} bytes)"
 
 
-def too_large(size: int, limit: int) -> MessageTooLargeError:
-    """Return the error for onTooLarge=fail."""
+def too_large(size: int, limit: int, source: str) -> MessageTooLargeError:
+    """Return the error for onTooLarge=fail. ``source``: where the message is; empty if that is not known."""
     return MessageTooLargeError(
-        f"A message of {size:,} bytes exceeds maxMessageBytes ({limit:,}).",
+        f"{source}{': ' if source else ''}A message of {size:,} bytes exceeds maxMessageBytes ({limit:,}).",
         "It stays on the broker. Choose onTooLarge=deadLetter or drop, take the message off with another client, or"
         " raise maxMessageBytes: where the driver receives, a message needs ten times its size of heap there"
         " (spark.driver.memory) and must fit into a task (spark.rpc.message.maxSize, 128 MB).",

@@ -1,13 +1,15 @@
 """When waiting messages become a batch: by bytes, by count, by the time that they wait. The clock is an argument."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import Enum
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 from pyspark_jms.options.source import SourceOptions
 
-__all__ = ["IDLE_SECONDS", "LINGER_SECONDS", "BatchDecision", "BatchTrigger", "Waiting"]
+__all__ = ["IDLE_SECONDS", "LINGER_SECONDS", "BatchDecision", "BatchTrigger", "Waiting", "in_turn"]
+
+T = TypeVar("T")
 
 # --- how long a batch waits for more ----------------------------------------------------------------
 
@@ -123,3 +125,14 @@ class BatchTrigger:
     def note_batch(self) -> None:
         """A batch has ended."""
         self._last_batch = self._clock()
+
+
+# --- where a batch begins -----------------------------------------------------------------------------
+
+
+def in_turn(each: Sequence[T], turn: int) -> list[T]:
+    """Return them in the order in which a batch takes messages from them. A batch may not have room for all, so each
+    begins with another one: ``turn`` grows by one with each batch.
+    """
+    first = turn % max(1, len(each))
+    return [*each[first:], *each[:first]]

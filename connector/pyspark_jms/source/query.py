@@ -149,9 +149,10 @@ class Query:
         parts += [counted(dead, "dead letter")] if dead else []
         parts += [f"{dropped:,} dropped for size"] if dropped else []
         queues = left_on(self._run.reading)
-        empty = [facts for facts in queues if not facts.messages] if len(queues) > _MOST_NAMED else []
-        parts += [f"{facts.messages:,} left on {facts.name}" for facts in queues if facts not in empty]
-        parts += [f"0 left on {len(empty):,} {'queues' if len(empty) == len(queues) else 'others'}"] if empty else []
+        named = [facts for facts in queues if facts.messages or len(queues) <= _MOST_NAMED]
+        parts += [f"{facts.messages:,} left on {facts.name}" for facts in named]
+        if rest := len(queues) - len(named):
+            parts.append(f"0 left on {counted(rest, 'other' if named else 'queue')}")
         _log.warning("= the run has ended: %s", ", ".join(parts))
 
     def _is_certain(self, through: int) -> bool:

@@ -308,9 +308,7 @@ def check_receiver(
     connection.check_link(receiver)
     oversized = receiver.transfers.oversized
     if oversized and settings.on_too_large == "fail":
-        error = too_large(oversized[0].size, settings.max_message_bytes)
-        error.name_destination(str(destination), destination.name)
-        raise error
+        raise too_large(oversized[0].size, settings.max_message_bytes, str(destination))
 
 
 # --- acknowledgements --------------------------------------------------------------------------------

@@ -12,6 +12,7 @@ from pyspark_jms.blocks.dead_letter import DeadLetter
 from pyspark_jms.delivery.message_range import Bounds, MessageRange
 from pyspark_jms.delivery.register.reader import MAX_SOURCE_DELIVERIES
 from pyspark_jms.delivery.register.token import LoneMessage
+from pyspark_jms.source.admission import in_turn
 from pyspark_jms.source.diverting import Diverter
 from pyspark_jms.source.end_of_queue import Drain
 from pyspark_jms.source.links import Reading
@@ -54,16 +55,15 @@ class TaskIntake:
         *,
         turn: int = 0,
     ) -> None:
-        """``alone``: what to receive apart, because it is suspected to have killed other attempts. ``turn``: grows with
-        each batch, and each begins with another source: a small one does not have room for all.
+        """``alone``: what to receive apart, because it is suspected to have killed other attempts. ``turn``: as of
+        ``in_turn``.
         """
         self._options, self._sources = reading.options, link.sources
         self._dialect = link.dialect
         self._value, self._bounds = value, Bounds(reading.options.max_messages, reading.options.max_bytes)
         self._drain = Drain(drain_since_ms)
         self._alone = alone
-        first = turn % max(1, len(self._sources))
-        self._order = (*range(first, len(self._sources)), *range(first))
+        self._turn = turn
         self.diverter = _TaskDiverter(reading, link)
         self.redelivered = 0
         self.gave_back = False
@@ -76,7 +76,8 @@ class TaskIntake:
         """As of ``steps.Received``."""
 
     def receive(self) -> None:
-        open_ = {number: self._sources[number] for number in self._order if number not in self._drain.ended}
+        numbers = in_turn(range(len(self._sources)), self._turn)
+        open_ = {number: self._sources[number] for number in numbers if number not in self._drain.ended}
         if self._alone is None:
             self._wait(open_)
         else:

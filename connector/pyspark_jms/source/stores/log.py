@@ -14,7 +14,7 @@ from pyspark_jms.amqp.link.log_reader import LogReader, digest_of
 from pyspark_jms.delivery.message_range import Batch, Bounds, MessageRange
 from pyspark_jms.errors import DataLossError, IllegalStateError
 from pyspark_jms.network.connection import StateCondition
-from pyspark_jms.source.admission import IDLE_SECONDS, BatchDecision, BatchTrigger, Waiting
+from pyspark_jms.source.admission import IDLE_SECONDS, BatchDecision, BatchTrigger, Waiting, in_turn
 from pyspark_jms.source.end_of_queue import EndOfQueue
 from pyspark_jms.source.offsets import refused_as
 from pyspark_jms.source.query import Run, Store
@@ -50,7 +50,7 @@ class LogStore(Store):
         self._begin: tuple[dict[str, int], dict[str, str]] = ({}, {})
         """Where it began: the positions, and the digests of the messages before them."""
         self._end = self._received = 0
-        self._turn = -1
+        self._turn = 0
 
     def first_offset(self) -> dict[str, Any]:
         return {_SEQUENCE: 0, _POSITIONS: {}}
@@ -83,7 +83,7 @@ class LogStore(Store):
         """
         self._end, positions, read = _parsed(start)
         bounds = Bounds(self._options.max_messages, self._options.max_bytes)
-        logs = self._in_turn() if self._await_messages() else []
+        logs = in_turn(self._logs, self._turn) if self._await_messages() else []
         pieces = [piece for log in logs for piece in log.waiting.take(bounds)]
         if start == self._opened:
             positions, read = dict(self._begin[0]), dict(self._begin[1])
@@ -96,14 +96,10 @@ class LogStore(Store):
             return start
         if pieces:
             self._admission.note_batch()
+            self._turn += 1
             self._end += sum(map(len, pieces))
             self._batches[self._end] = list[MessageRange](pieces)
         return {_SEQUENCE: self._end, _POSITIONS: positions, _READ: read, _FROM: begin}
-
-    def _in_turn(self) -> list[Log]:
-        """A batch without room for all logs begins with another one each time."""
-        self._turn = (self._turn + 1) % len(self._logs)
-        return self._logs[self._turn :] + self._logs[: self._turn]
 
     def _await_messages(self) -> bool:
         """Return True when what waits is a batch, and False when nothing has come for a while."""

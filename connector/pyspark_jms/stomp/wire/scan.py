@@ -268,10 +268,7 @@ class FrameScanner:
 
     def _too_large(self, start: int, head: int, size: int) -> MessageTooLargeError:
         """Return the error, with the destination: subscriptions to others may share the connection."""
-        error = too_large(size, self._max_body_bytes)
-        if sent_to := self._header(b"destination", start, head).decode(errors="replace"):
-            error.name_destination(sent_to, sent_to)
-        return error
+        return too_large(size, self._max_body_bytes, self._header(b"destination", start, head).decode(errors="replace"))
 
     def _exceeds(self, start: int, body: int) -> bool:
         """Return whether this is a MESSAGE that is too large."""

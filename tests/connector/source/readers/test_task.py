@@ -58,28 +58,26 @@ def test_an_expiry_that_was_over_is_judged_by_the_time_of_the_batch_in_each_atte
     assert running.read(task) == rows
 
 
-def test_a_message_that_was_sent_after_the_start_waits_for_the_next_run(broker, queue, put, query):
-    put(broker, queue, "one")
-    running = query()
+def require_run_without_rows(running):
+    """All messages were sent after the start of the run."""
     running.source.drain()
     running.source._run.drain_since_ms = -60_000.0
     running.plan()
     assert running.rows() == [[]]
     running.commit()
     assert not running.plan()
+
+
+def test_a_message_that_was_sent_after_the_start_waits_for_the_next_run(broker, queue, put, query):
+    put(broker, queue, "one")
+    require_run_without_rows(query())
     assert left(broker, queue, 1) == 1
 
 
 def test_available_now_ends_where_one_queue_has_later_messages_and_another_is_empty(broker, queue, put, query):
     """More than the window of that queue: nothing proves that it is empty."""
     put(broker, queue, *map(str, range(9)))
-    running = query(queue=json.dumps([queue, f"{queue}.empty"]), maxMessagesPerTrigger=4)
-    running.source.drain()
-    running.source._run.drain_since_ms = -60_000.0
-    running.plan()
-    assert running.rows() == [[]]
-    running.commit()
-    assert not running.plan()
+    require_run_without_rows(query(queue=json.dumps([queue, f"{queue}.empty"]), maxMessagesPerTrigger=4))
     assert left(broker, queue, 9) == 9
 
 
